@@ -1,21 +1,27 @@
 import { randomInt } from 'node:crypto';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 
-/** A port that was free a moment ago. */
+/** Below the ports that the system gives to outgoing connections, and to servers that name none. */
+const [firstPort, lastPort] = [11_000, 30_000];
+let next = randomInt(firstPort, lastPort);
+
+/** A port that was free a moment ago. This process is given it once, and no connection of another one takes it meanwhile. */
 export async function freePort(address = '127.0.0.1'): Promise<number> {
-  return (await listen(0, address)) ?? 0;
-}
-
-/** A port that was free a moment ago, and that no outgoing connection takes: for a server that is started again on it. */
-export async function quietPort(address = '127.0.0.1'): Promise<number> {
   for (;;) {
-    const port = await listen(randomInt(20_000, 32_000), address);
-    if (port !== null) return port;
+    const port = next;
+    next = port === lastPort ? firstPort : port + 1;
+    if (await isFree(port, address)) return port;
   }
 }
 
-/** Listens there for a moment; `null` when somebody else does. */
-async function listen(port: number, address: string): Promise<number | null> {
+export async function freePorts(count: number, address = '127.0.0.1'): Promise<number[]> {
+  const ports: number[] = [];
+  while (ports.length < count) ports.push(await freePort(address));
+  return ports;
+}
+
+/** Listens there for a moment. */
+async function isFree(port: number, address: string): Promise<boolean> {
   const server = createServer();
   const taken = await new Promise<boolean>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
@@ -23,8 +29,6 @@ async function listen(port: number, address: string): Promise<number | null> {
     );
     server.listen(port, address, () => resolve(false));
   });
-  if (taken) return null;
-  const { port: found } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return found;
+  if (!taken) await new Promise((resolve) => server.close(resolve));
+  return !taken;
 }

@@ -1,6 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeLog } from '../../src/base/log.ts';
@@ -8,6 +7,7 @@ import { type Connection, connect } from '../../src/store/redis/connection.ts';
 import { type RedisServer, type ServerOptions, startRedis } from '../../src/store/redis/embedded-server.ts';
 import { askOnce } from '../../src/store/redis/redis-client.ts';
 import { type RedisProcess, spawnRedis } from '../../src/store/redis/redis-process.ts';
+import { freePorts } from './free-port.ts';
 import { until } from './until.ts';
 
 /** The part that every kind of Redis under test has. */
@@ -56,7 +56,7 @@ export const durable = [
 ];
 const password = 'only-for-tests';
 /** A server that has just been started answers late while other programs use the processors. */
-const maxOpenMs = 30_000;
+export const maxOpenMs = 30_000;
 const slotRanges = [
   ['0', '5460'],
   ['5461', '10922'],
@@ -215,13 +215,4 @@ async function endAll(nodes: readonly TestNode[], remove: () => void): Promise<v
 export async function says(node: TestNode, command: string[], words: string): Promise<void> {
   const ask = () => node.ask(...command).then(String, () => '');
   await until(async () => (await ask()).includes(words), 15, `${words} on port ${node.port}`);
-}
-
-/** Ports that were free a moment ago. */
-export async function freePorts(count: number, address = '127.0.0.1'): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, address));
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.once('listening', resolve))));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }

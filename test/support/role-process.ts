@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { type FollowedChild, followChild } from './followed-child.ts';
-import { quietPort } from './free-port.ts';
+import { freePort } from './free-port.ts';
 import { root } from './tree.ts';
 import { until } from './until.ts';
 
@@ -26,7 +26,7 @@ export async function spawnRole(
   tree = root,
 ): Promise<RoleProcess> {
   const { TRAWL_HOST: host = '127.0.0.1' } = env;
-  const [port, probePort, dashboardPort] = [await quietPort(host), await quietPort(host), await quietPort(host)];
+  const [port, probePort, dashboardPort] = [await freePort(host), await freePort(host), await freePort(host)];
   const url = `http://${host}:${role === 'dashboard' ? dashboardPort : port}`;
   const own = {
     TRAWL_PORT: port,

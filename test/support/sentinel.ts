@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { aFolder, durable, freePorts, says, startNode, type TestNode } from './redis.ts';
+import { freePorts } from './free-port.ts';
+import { aFolder, durable, says, startNode, type TestNode } from './redis.ts';
 
 /** A primary with two replicas, watched by three Sentinels, at an address that other machines reach. */
 export interface Sentinels {

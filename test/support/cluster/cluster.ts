@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Authority, makeAuthority, type Owner } from '../certificate.ts';
-import { quietPort } from '../free-port.ts';
+import { freePort } from '../free-port.ts';
 import { until } from '../until.ts';
 import {
   type ControlPlaneProcess,
@@ -76,7 +76,7 @@ const administrator: Owner = { name: 'admin', group: 'system:masters' };
 /** Starts a control plane and waits until pods can be created. */
 export async function startCluster({ address = '127.0.0.1', flags = {} }: ClusterOptions = {}): Promise<Cluster> {
   const folder = mkdtempSync(join(tmpdir(), 'trawl-test-'));
-  const url = `https://${address}:${await quietPort(address)}`;
+  const url = `https://${address}:${await freePort(address)}`;
   const authority = makeAuthority('test');
   const inFolder = (name: string, text: string) => {
     writeFileSync(join(folder, name), text);
@@ -89,7 +89,7 @@ export async function startCluster({ address = '127.0.0.1', flags = {} }: Cluste
   const kubeconfig = kubeconfigOf(administrator);
   kubeconfigOf({ name: 'system:kube-controller-manager' });
   kubeconfigOf({ name: 'system:kube-scheduler' });
-  const words = listWords(folder, url, `http://127.0.0.1:${await quietPort()}`);
+  const words = listWords(folder, url, `http://127.0.0.1:${await freePort()}`);
   const parts: Partial<Record<ControlPlaneProgram, ControlPlaneProcess>> = {};
   const admin = openAs(administrator);
   const stop = async () => {

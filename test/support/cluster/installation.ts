@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'chai';
 import { readConfig } from '../../../src/base/config.ts';
 import { podShapeOf } from '../../../src/runners/kubernetes/pod-shape.ts';
-import { quietPort } from '../free-port.ts';
+import { freePort } from '../free-port.ts';
 import type { Json } from '../json.ts';
 import { trawl as runTrawl } from '../operator.ts';
 import { type Receiver, startReceiver } from '../receiver.ts';
@@ -72,7 +72,7 @@ export async function openInstallation(options: InstallationOptions): Promise<In
     // No test asks for metadata.
     ...{ TRAWL_PUBLIC_URL: 'http://trawl.test', TRAWL_INSPECTOR_ADDRESS: 'http://127.0.0.1:9' },
   };
-  const gatewayPort = String(await quietPort(address));
+  const gatewayPort = String(await freePort(address));
   const settings: Settings = {
     ...{ ...shared, TRAWL_HOST: address, TRAWL_RUNNER: 'kubernetes', TRAWL_WORKERS: '8', TRAWL_WORKER_CPU: '10m' },
     ...{ TRAWL_GATEWAY_PORT: gatewayPort, TRAWL_GATEWAY_ADDRESS: `http://${address}:${gatewayPort}` },

@@ -12,7 +12,7 @@ import { changeAdmissionPolicy } from '../cluster/worker-namespace.ts';
 import { startDns, type TestDns } from '../dns.ts';
 import { type FakedClock, fakeClock } from '../faked-clock.ts';
 import { startFakedRedis } from '../faked-redis.ts';
-import { quietPort } from '../free-port.ts';
+import { freePort } from '../free-port.ts';
 import { type Receiver, startReceiver } from '../receiver.ts';
 import { aFolder } from '../redis.ts';
 import type { RoleProcess } from '../role-process.ts';
@@ -110,7 +110,7 @@ async function startRoles(
   const egress = await roles.start('egress', outside);
   const inside = { ...outside, TRAWL_EGRESS_ADDRESS: egress.url, TRAWL_DATA: testbed.folder };
   const startInspector = async () => {
-    const url = `http://127.0.0.1:${await quietPort()}`;
+    const url = `http://127.0.0.1:${await freePort()}`;
     return { url, part: await roles.start('inspector', { ...inside, TRAWL_INSPECTOR_ADDRESS: url }) };
   };
   const { url } = await startInspector();
