@@ -9,10 +9,10 @@ import { followChild } from '../support/followed-child.ts';
 import { endJob } from '../support/job-steps.ts';
 import { completed, failed } from '../support/record.ts';
 import { aFolder } from '../support/redis.ts';
+import { seed } from '../support/seed.ts';
 import { until } from '../support/until.ts';
 
 const list = join(import.meta.dirname, 'requirements.txt');
-const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
 /** For each of some twenty operations: the long form tries more than 2,000. */
 const examples = process.env.ROUNDS === undefined ? 6 : 200;
 /** Checks that are off; the comment below says why. */

@@ -9,12 +9,12 @@ import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { openRedisClient, type RedisClient } from '../../src/store/redis/redis-client.ts';
 import type { LuaMutant } from '../mutation/lua-mutants.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
+import { seed } from '../support/seed.ts';
 import { jobMutants } from './job-mutants.ts';
 import { choicesOf } from './scheduler.ts';
 import { SimulatedService, slots } from './simulated-service.ts';
 
 const rounds = Number(process.env.ROUNDS ?? 20);
-const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
 const isLong = process.env.ROUNDS !== undefined;
 const maxHistoriesOfMutant = 150;
 const maxEvents = 400;

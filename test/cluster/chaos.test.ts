@@ -12,9 +12,9 @@ import { startTcpProxy, type TcpProxy } from '../support/cluster/tcp-proxy.ts';
 import { namespace, startTestbed, type Testbed } from '../support/cluster/testbed.ts';
 import { makeRandom } from '../support/random.ts';
 import { aLog } from '../support/redis.ts';
+import { seed } from '../support/seed.ts';
 import { until } from '../support/until.ts';
 
-const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
 const isLong = process.env.ROUNDS !== undefined;
 const count = isLong ? 1_000 : 200;
 /** After so long it is over, however slow the machine is: what is open then must end in quiet. */
@@ -152,12 +152,7 @@ describe(`${count} jobs on a cluster whose parts are all killed at random (SEED=
     ];
     const open = new Set(ids);
     const haveEnded = async () => {
-      try {
-        for (const id of open) if (isEnded((await testbed.job(id)).status)) open.delete(id);
-      } catch (error) {
-        // While parts of the cluster start again, this process may be too busy to hear an answer in time.
-        if ((error as { code?: string }).code !== 'unavailable') throw error;
-      }
+      for (const id of open) if (isEnded((await testbed.job(id)).status)) open.delete(id);
       return open.size === 0;
     };
     const began = performance.now();

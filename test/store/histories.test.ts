@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { AccountModel, type AccountOperation, anyOperations } from '../support/account-model.ts';
 import { anAccount, aPlan, holder, lead, storeOf } from '../support/record.ts';
 import { startTestRedis } from '../support/redis.ts';
+import { seed } from '../support/seed.ts';
 import { until } from '../support/until.ts';
 
 const histories = Number(process.env.ROUNDS ?? 200);
@@ -22,7 +23,6 @@ describe('money over random histories', () => {
 
   it(`the balances of ${histories} histories equal those of the model after each step`, async function () {
     this.timeout(histories * 1000 + 60_000);
-    const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
     let lived = 0;
     const live = async (history: readonly AccountOperation[]) => {
       if (lived++ % mostInOne === mostInOne - 1) {

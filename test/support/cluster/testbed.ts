@@ -88,7 +88,7 @@ export async function startTestbed({ nodes = 2, ...options }: TestbedOptions = {
   if (!options.cluster) await makeWorkersNamespace(cluster, namespace, aShape(namespace, options.workerEnv));
   const caller = await anAccount(store, { credits: 1_000_000, max_open: 100_000 });
 
-  const job = (id: string) => theJob(store, id);
+  const job = (id: string) => readPatiently(store, id);
   return {
     ...{ cluster, kubelet, redis, store, folder, secret, objects, job, account: caller.accountId },
     async submit(plan = () => undefined) {
@@ -126,6 +126,16 @@ export async function startTestbed({ nodes = 2, ...options }: TestbedOptions = {
       remove();
     },
   };
+}
+
+/** Reads a job; while parts of the cluster start, this process may be too busy to hear an answer of the record in time. */
+async function readPatiently(store: TestStore, id: string): Promise<Job> {
+  const read = () =>
+    theJob(store, id).catch((error: { code?: string }) => {
+      if (error.code !== 'unavailable') throw error;
+      return null;
+    });
+  return (await until(read, 20, `the record tells of ${id}`))!;
 }
 
 /** Stores the file of an attempt, while somebody waits for it; answers how its worker tells so. */

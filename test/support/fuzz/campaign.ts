@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
+import { seed as usualSeed } from '../seed.ts';
 import { root } from '../tree.ts';
 
 /** Where failing inputs are kept. */
@@ -43,7 +44,7 @@ export function limitOf(ms: number): number {
 }
 
 /**
- * Sends inputs to the target for some time, with the seed of `SEED` or a new one. A failing input is shrunk and written to
+ * Sends inputs to the target for some time, with the seed of all tests. A failing input is shrunk and written to
  * `.cache/fuzz`; `FUZZ_REPEAT=FILE` sends it again.
  */
 export async function fuzz<T>(
@@ -51,7 +52,7 @@ export async function fuzz<T>(
   ms: number,
 ): Promise<Campaign> {
   const repeated = readFinding(name);
-  const seed = repeated?.seed ?? Number(process.env.SEED ?? Date.now() % 2 ** 31);
+  const seed = repeated?.seed ?? usualSeed;
   const faults = catchFaults();
   const property = fc.asyncProperty(input, faults.during(run));
   const began = performance.now();

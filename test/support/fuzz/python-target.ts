@@ -3,6 +3,7 @@ import { hash } from 'node:crypto';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { driver, python } from '../media.ts';
+import { seed } from '../seed.ts';
 import { root } from '../tree.ts';
 import { type Campaign, findings } from './campaign.ts';
 
@@ -16,7 +17,6 @@ const guided = join(cache, 'trawl', 'venv', hash('sha256', list).slice(0, 16), '
 
 /** Fuzzes the Python of the driver for some time, guided by coverage where atheris is installed and wanted. */
 export async function fuzzPython(ms: number, wantsGuide: boolean): Promise<Campaign> {
-  const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
   const [packages = ''] = globSync(join(dirname(dirname(python)), 'lib', 'python3*', 'site-packages'));
   const interpreter = wantsGuide && existsSync(guided) ? guided : python;
   const file = process.env.FUZZ_REPEAT;
