@@ -13,7 +13,7 @@ import { storeOf, type TestStore } from '../support/record.ts';
 import { aFolder, startTestServer, type TestRecord } from '../support/redis.ts';
 
 describe('trawl bootstrap', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   const { folder, remove } = aFolder();
   const file = join(folder, 'key');
   let redis: TestRecord;

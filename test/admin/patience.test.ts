@@ -4,7 +4,7 @@ import { type Operator, startOperator } from '../support/operator.ts';
 import { until } from '../support/until.ts';
 
 describe('an admin command whose Redis is busy', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   let operator: Operator;
   before(async () => {
     operator = await startOperator();

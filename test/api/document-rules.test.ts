@@ -14,7 +14,7 @@ const oas = rulesets.oas as unknown as RulesetDefinition;
 
 describe('the document of the API', function () {
   // Both linters load for seconds on a busy machine.
-  this.timeout(60_000);
+  this.timeout(300_000);
 
   it('docs/openapi.json is as it is generated', () => {
     expect(read('docs/openapi.json')).to.equal(text);

@@ -10,7 +10,7 @@ import { until } from '../support/until.ts';
 const setting = 'no-appendfsync-on-rewrite';
 
 describe('an API whose Redis begins to lose changes', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   let api: TestApi;
   let caller: ApiCaller;
   afterEach(() => api.stop());

@@ -161,7 +161,7 @@ describe('POST /mcp', () => {
   });
 
   it('counts the call of a tool once against the rate', async () => {
-    const slow = await api.addCaller({ perSecond: 1 });
+    const slow = await api.addCaller({ perMinute: 1 });
     const call = () => api.call('POST', '/mcp', { key: slow.key, body: toolCall({}, 'usage'), headers: { accept } });
     expect((await call()).text).to.contain('remaining');
     const refused = await call();

@@ -5,7 +5,7 @@ import { until } from '../support/until.ts';
 import { startUp } from '../support/up.ts';
 
 describe('metrics of the API', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
 
   it('D38: trawl_auth_failures_total on /metrics counts requests with a missing or unknown key, and no others', async () => {
     const { folder, remove } = aFolder();

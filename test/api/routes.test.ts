@@ -145,10 +145,12 @@ describe('routes', () => {
 
   it('log-entry: the request log has each call with endpoint, status, duration, address and credits, without aliases and ids', async () => {
     const { key, account } = await api.addCaller();
+    const began = performance.now();
     await api.get('/api/usage', key);
     await api.get(`/jobs/${unknownId}`, key);
     await api.call('DELETE', `/api/v1/jobs/${unknownId}`, { key });
     await api.call('POST', '/api/v1/video/download', { key, body: {} });
+    const callsMs = performance.now() - began;
     await until(async () => (await readLines(api.store, account, 9)).length === 4, 5, 'the lines');
     const lines = await readLines(api.store, account, 9);
     expect(lines.map(({ endpoint, status }) => `${endpoint} ${status}`).sort()).to.deep.equal([
@@ -159,7 +161,7 @@ describe('routes', () => {
     ]);
     for (const line of lines) {
       expect(line).to.include({ ip: '127.0.0.1', credits: 0 });
-      expect(line.duration_ms).to.be.within(0, 1000);
+      expect(line.duration_ms).to.be.within(0, Math.ceil(callsMs));
       expect(Math.abs(line.at - api.store.clock.now())).to.be.below(10_000);
     }
   });

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
-import { expectErrorAnswer, type RawAnswer, sendRaw } from '../support/raw-http.ts';
+import { expectErrorAnswer, type RawOptions, sendRaw } from '../support/raw-http.ts';
+import { timed } from '../support/turn-length.ts';
 
 const timeouts = { headersMs: 150, requestMs: 300, bodyMs: 200, keepAliveMs: 100, checkMs: 15 };
 /** Node keeps an idle connection for a second more than it says. */
@@ -19,8 +20,14 @@ describe('slow callers', () => {
   const usage = () => `GET /v1/usage?fields=held HTTP/1.1\r\nHost: x\r\nx-api-key: ${caller.key}\r\n`;
   const post = (headers: string) =>
     `POST /v1/video/download HTTP/1.1\r\nHost: x\r\nx-api-key: ${caller.key}\r\nContent-Type: application/json\r\n${headers}\r\n`;
-  const within = ({ seconds }: RawAnswer, milliseconds: number) =>
-    expect(seconds * 1000).to.be.within(milliseconds - timeouts.checkMs, milliseconds + 1000);
+  const speak = async (bytes: string, spoken?: RawOptions) => {
+    const { answer, seconds } = await timed(sendRaw(api.url, bytes, spoken));
+    return { ...answer, waitedSeconds: seconds };
+  };
+  const within = ({ seconds, waitedSeconds }: Awaited<ReturnType<typeof speak>>, milliseconds: number) => {
+    expect(seconds * 1000).to.be.at.least(milliseconds - timeouts.checkMs);
+    expect(waitedSeconds * 1000).to.be.at.most(milliseconds + 1000);
+  };
 
   const slow: [title: string, limit: number, bytes: () => string, andThen?: string][] = [
     ['says nothing', timeouts.headersMs, () => ''],
@@ -33,7 +40,7 @@ describe('slow callers', () => {
   ];
   for (const [title, limit, bytes, andThen] of slow) {
     it(`are cut off with 408 when one ${title}`, async () => {
-      const said = await sendRaw(api.url, bytes(), { every: 20, ...(andThen === undefined ? {} : { andThen }) });
+      const said = await speak(bytes(), { every: 20, ...(andThen === undefined ? {} : { andThen }) });
       expectErrorAnswer(said);
       expect([said.status, JSON.parse(said.body).error]).to.deep.equal([408, late]);
       within(said, limit);
@@ -41,13 +48,13 @@ describe('slow callers', () => {
   }
 
   it('are answered, and cut off, when one sends a body that the route does not read', async () => {
-    const said = await sendRaw(api.url, `${usage()}Content-Length: 99999\r\n\r\n`, { andThen: 'x', every: 20 });
+    const said = await speak(`${usage()}Content-Length: 99999\r\n\r\n`, { andThen: 'x', every: 20 });
     expect(said.text).to.match(/^HTTP\/1\.1 200 .*\r\n\r\n\{"held":0\}/s);
     within(said, timeouts.bodyMs);
   });
 
   it('are disconnected when one sends no further request for the keep-alive time', async () => {
-    const said = await sendRaw(api.url, `${usage()}\r\n`);
+    const said = await speak(`${usage()}\r\n`);
     expect([said.status, said.body]).to.deep.equal([200, '{"held":0}']);
     within(said, timeouts.keepAliveMs + idleMore);
   });

@@ -115,13 +115,14 @@ describe('stats', () => {
   }
 
   it('limit-stats D54: the average is that of durations up to a minute, and 0 without one', async () => {
+    const began = performance.now();
     await end('audio', times(1, null), 61_000);
     expect((await tell({ engine: 'audio' })).avg_response_time_ms).to.equal(0);
     await end('video', times(1, null), 61_000);
     await end('video', times(1, null), 1000);
     await end('video', times(1, 'source_error'), 3000);
     const { avg_response_time_ms } = await tell({ engine: 'video' });
-    expect(avg_response_time_ms).to.be.within(2000, 2300);
+    expect(avg_response_time_ms).to.be.within(2000, 2001 + Math.ceil(performance.now() - began));
     expect(Number.isInteger(avg_response_time_ms)).to.equal(true);
   });
 

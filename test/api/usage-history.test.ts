@@ -17,6 +17,7 @@ describe('usage history', () => {
   let api: TestApi;
   beforeEach(async () => {
     api = await startApi();
+    api.store.advanceToNoon();
   });
   afterEach(() => api.stop());
 

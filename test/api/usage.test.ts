@@ -75,6 +75,8 @@ describe('usage', () => {
 
   it('D45: without a plan shows the packs as subscription, the calendar month as period, and no renewal', async () => {
     const caller = await api.addCaller({ credits: 0, packs: [4] });
+    // No month ends before the call.
+    api.store.advanceToNoon();
     const now = new Date(api.store.clock.now());
     const month = (n: number) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + n)).toISOString();
     expect(await usage(caller)).to.deep.include({

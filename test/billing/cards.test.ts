@@ -17,7 +17,7 @@ import { seller } from '../support/topups.ts';
 const day = 86_400_000;
 
 describe('stored cards', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   let store: TestStore;
   let stripe: StripeStandIn;
   let post: Post;

@@ -27,7 +27,7 @@ import { contentOf } from '../support/script-faults.ts';
 import { aBuyer, seller, spend, takenPurchase } from '../support/topups.ts';
 
 describe('mails', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   let store: TestStore;
   let post: Post;
   eachWithEmptyRecord((made) => {

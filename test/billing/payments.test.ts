@@ -18,7 +18,7 @@ const secret = 'whsec_test';
 const signing = new Stripe('sk_test_1');
 
 describe('payments', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   let store: TestStore;
   let stripe: StripeStandIn;
   let books: PaymentBooks;

@@ -18,7 +18,7 @@ const program = join(import.meta.dirname, '../support/purchase-child.ts');
 const rounds = Number(process.env.ROUNDS ?? 0) > 0 ? 40 : 1;
 
 describe('a purchase', function () {
-  this.timeout(rounds * 60_000);
+  this.timeout(rounds * 300_000);
   let redis: TestRedis;
   let store: TestStore;
   let stripe: StripeStandIn;

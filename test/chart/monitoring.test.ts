@@ -6,7 +6,7 @@ import { find, render } from '../support/chart.ts';
 import { read } from '../support/tree.ts';
 
 describe('the monitoring of the chart', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
 
   it('is the file of alerts and those of dashboards, and nothing of them is a template', () => {
     const objects = render({ scenario: 'ci/everything-values.yaml' });

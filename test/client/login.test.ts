@@ -12,7 +12,7 @@ import { freePort } from '../support/free-port.ts';
 import { aFolder } from '../support/redis.ts';
 
 describe('trawl login', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   let api: TestApi;
   let folder: string;
   let remove: () => void;
@@ -65,7 +65,7 @@ describe('trawl login', function () {
 });
 
 describe('trawl get without its service', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   const limits: PatienceLimits = { firstMs: 300, acceptedMs: 600, refusedMs: 500 };
   let server: Server;
   let url: string;

@@ -12,7 +12,7 @@ import { aFolder } from '../support/redis.ts';
 import { root } from '../support/tree.ts';
 
 describe('trawl mcp', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   let api: TestApi;
   let folder: string;
   let remove: () => void;

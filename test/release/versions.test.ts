@@ -14,7 +14,7 @@ const pending = `- Callers see **more** of the
 `;
 
 describe('make release', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   let folder: string;
   let tree: string;
 

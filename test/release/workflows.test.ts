@@ -17,7 +17,7 @@ const writes: Record<string, readonly string[]> = {
 };
 
 describe('the workflows', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
 
   it('are accepted by actionlint, which refuses a mistake', () => {
     const { status, stdout, stderr } = spawnSync(join(root, '.ci/lint-workflows'), { encoding: 'utf8' });

@@ -144,8 +144,7 @@ describe('the informer', () => {
 
   it('lists everything again after the relist time, although the watch is alive', async () => {
     begin({ times: { ...times, silentMs: 200, relistMs: 100 } });
-    const watch = await watchAfter(listOf(1));
-    watch.write(event('ADDED', thing('ghost', 2)));
+    const watch = await watchAfter(listOf(2, thing('ghost', 2)));
     (await server.next()).answer(200, listOf(5));
     await isTold('ghost2', '-ghost');
     await until(watch.isGone, 5, 'the old watch is left');

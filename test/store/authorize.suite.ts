@@ -102,6 +102,7 @@ export function authorizeSuite(store: () => TestStore): void {
 
   it('does not count calls that one rate refuses towards the other', async () => {
     const caller = await anAccount(store(), { perSecond: 50, perMinute: 1 });
+    store().freezeClock();
     await readUsage(store(), caller);
     const seen = [];
     for (let n = 0; n < 4; n++) seen.push((await readUsage(store(), caller)).rates.perSecond?.left);
@@ -111,8 +112,10 @@ export function authorizeSuite(store: () => TestStore): void {
 
   it('never accepts more than the limit in any second, and accepts it again a second later', async () => {
     const caller = await anAccount(store(), { perSecond: 2 });
+    const thawClock = store().freezeClock();
     const words = await Promise.all([...Array(9)].map(() => word(readUsage(store(), caller))));
     expect(words.filter((one) => one === 'entered')).to.have.length(2);
+    thawClock();
     store().advance(1100);
     expect(await word(readUsage(store(), caller))).to.equal('entered');
   });
@@ -152,6 +155,7 @@ export function authorizeSuite(store: () => TestStore): void {
 
   it('returns both rates with a refusal too', async () => {
     const caller = await anAccount(store(), { perSecond: 1, perMinute: 30 });
+    store().freezeClock();
     const answers = await Promise.all([1, 2, 3].map(() => ask(store(), caller)));
     for (const { rates } of answers.slice(1)) {
       expect(rates).to.deep.equal({ perSecond: { limit: 1, left: 0 }, perMinute: { limit: 30, left: 29 } });

@@ -67,7 +67,7 @@ describe('the record of jobs that have ended', () => {
   };
 
   it('takes at most 1.6 KB for a usual job an hour after its end, with ledger, lines and indexes', async function () {
-    this.timeout(60_000);
+    this.timeout(300_000);
     const store = await aStore();
     const caller = await anAccount(store, { credits: 1_000 });
     const endSome = async (count: number) => {

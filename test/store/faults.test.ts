@@ -30,7 +30,7 @@ const others = [
 ];
 
 describe('a script that fails in its middle', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   let store: TestStore;
   before(async () => {
     for (const file of globSync('src/store/**/*.ts')) await import(`../../${file}`);

@@ -14,7 +14,7 @@ import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 describe('a script whose answer is lost', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   let redis: TestRedis;
   let proxy: CutRedis;
   let connection: Connection;

@@ -16,7 +16,7 @@ const order = {
 const offer = { name: 'small', title: 'Small', credits: 50, price_cents: 500, currency: 'eur' };
 
 describe('requests to Stripe', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   let stripe: StripeStandIn;
   let judge: StripeJudge;
   before(async () => {

@@ -11,7 +11,7 @@ import { askInspector } from '../../src/roles/inspector-client.ts';
 import { type ApiParts, serveApi } from '../../src/roles/serve-api.ts';
 import { createKey } from '../../src/store/accounts/create-key.ts';
 import type { Json } from './json.ts';
-import { type AccountOptions, anAccount, movableClock, type TestStore } from './record.ts';
+import { type AccountOptions, anAccount, makeTestClock, type TestStore } from './record.ts';
 import { aFolder, aLog, startTestRedis, type TestRedis } from './redis.ts';
 
 /** An answer as a caller sees it. */
@@ -71,11 +71,10 @@ export async function startApi(
   const { folder, remove } = aFolder();
   const { lines, log } = aLog();
   const redis = await startTestRedis({ fsync: 'always' });
-  const clock = movableClock();
   const metrics = makeMetrics();
-  const store: TestStore = { connection: redis.connection, clock, advance: clock.advance };
+  const store: TestStore = { connection: redis.connection, ...makeTestClock() };
   const seal = makeSeal({ secret: randomBytes(32), old: null });
-  const objects = await openFolder({ folder: join(folder, 'objects'), seal, now: clock.now });
+  const objects = await openFolder({ folder: join(folder, 'objects'), seal, now: store.clock.now });
   const socketPath = join(folder, 'inspector.sock');
   let answer: Inspect = (url, { maxEntries }) => (maxEntries === undefined ? { metadata: aFilm } : { entries: [url] });
   const inspector = await serveInspector(socketPath, (...asked) => answer(...asked));

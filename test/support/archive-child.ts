@@ -13,7 +13,7 @@ import { aLog } from './redis.ts';
  */
 const [verb, url = '', argument = '', offset = '0', point = '', nth = '1'] = process.argv.slice(2);
 let count = 0;
-const connection = await connect(url, { log: aLog().log });
+const connection = await connect(url, { log: aLog().log, openMs: 30_000 });
 const clock = { now: () => Date.now() + Number(offset), offset: () => Number(offset) };
 const store: RecordStore = { connection, clock };
 if (verb === 'verify') {

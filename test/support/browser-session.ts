@@ -107,6 +107,7 @@ export function eachWithDashboard(take: (dashboard: Dashboard) => void): void {
   });
   after(() => api.stop());
   beforeEach(async () => {
+    api.store.advanceToNoon();
     const caller = await api.addCaller();
     const signedIn: Dashboard['signedIn'] = (...person) => signedInAt(api, ...person);
     take({ api, caller, owner: await signedIn(caller.account, 'owner'), signedIn });

@@ -1,6 +1,9 @@
 import { connect } from 'node:net';
 import { expect } from 'chai';
 
+/** Ends a hang, and judges no speed. */
+const hangSeconds = 30;
+
 /** The first answer that a server gave over one connection. */
 export interface RawAnswer {
   /** All that was said until the connection closed. */
@@ -19,13 +22,11 @@ export interface RawOptions {
   readonly andThen?: string;
   /** With so many milliseconds between. */
   readonly every?: number;
-  /** The longest time until the server closes. */
-  readonly seconds?: number;
 }
 
 /** Says some bytes to a server and listens until it closes the connection; fails when that takes too long. */
 export function sendRaw(url: string, bytes: string | Uint8Array, spoken: RawOptions = {}): Promise<RawAnswer> {
-  const { end = false, andThen, every = 5, seconds = 5 } = spoken;
+  const { end = false, andThen, every = 5 } = spoken;
   const began = performance.now();
   return new Promise((resolve, reject) => {
     const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', allowHalfOpen: true });
@@ -38,9 +39,9 @@ export function sendRaw(url: string, bytes: string | Uint8Array, spoken: RawOpti
     socket.once('end', () => socket.end());
     const again = andThen === undefined ? undefined : setInterval(() => socket.write(andThen), every);
     const limit = setTimeout(() => {
-      reject(new Error(`Still open after ${seconds} s, having said ${JSON.stringify(text.slice(0, 300))}`));
+      reject(new Error(`Still open after ${hangSeconds} s, having said ${JSON.stringify(text.slice(0, 300))}`));
       socket.destroy();
-    }, seconds * 1000);
+    }, hangSeconds * 1000);
     socket.once('close', () => {
       clearInterval(again);
       clearTimeout(limit);

@@ -21,26 +21,46 @@ import type { Connection } from '../../src/store/redis/connection.ts';
 import type { RecordStore } from '../../src/store/script.ts';
 import { mutateLua } from '../mutation/lua-mutants.ts';
 
+const dayMs = 86_400_000;
+
 /** A store whose clock a test may move. */
 export interface TestStore extends RecordStore {
   advance(milliseconds: number): void;
+  /** Moves the clock to the next noon in UTC, so that no day ends while a test counts by days. */
+  advanceToNoon(): void;
+  /**
+   * Stops the clock until the function that it gives is called; then it shows the time that has passed. A test may still move it.
+   * A script sees a stopped clock later by the time that its call takes.
+   */
+  freezeClock(): () => void;
 }
 
-export function movableClock(): { now(): number; offset(): number; advance(milliseconds: number): void } {
-  let offset = 0;
+/** The parts of such a store that belong to its clock. */
+export function makeTestClock(): Pick<TestStore, 'clock' | 'advance' | 'advanceToNoon' | 'freezeClock'> {
+  let moved = 0;
+  let stoppedAt: number | null = null;
+  const offset = () => (stoppedAt === null ? moved : stoppedAt - Date.now());
+  const now = () => Date.now() + offset();
+  const advance = (milliseconds: number) => {
+    moved += milliseconds;
+    if (stoppedAt !== null) stoppedAt += milliseconds;
+  };
   return {
-    now: () => Date.now() + offset,
-    offset: () => offset,
-    advance(milliseconds) {
-      offset += milliseconds;
+    clock: { now, offset },
+    advance,
+    advanceToNoon: () => advance(dayMs - ((now() + dayMs / 2) % dayMs)),
+    freezeClock() {
+      stoppedAt = now();
+      return () => {
+        stoppedAt = null;
+      };
     },
   };
 }
 
 /** A store with a clock of its own on a connection. */
 export function storeOf(connection: Connection): TestStore {
-  const clock = movableClock();
-  return { connection: mutateLua(connection), clock, advance: clock.advance };
+  return { connection: mutateLua(connection), ...makeTestClock() };
 }
 
 export interface AccountOptions extends AccountChange {

@@ -14,7 +14,7 @@ import { connect } from '../../src/store/redis/connection.ts';
 import { anotherKey } from './api.ts';
 import type { Json } from './json.ts';
 import { type AccountOptions, anAccount, storeOf, type TestStore } from './record.ts';
-import { aFolder } from './redis.ts';
+import { aFolder, maxOpenMs } from './redis.ts';
 import { until } from './until.ts';
 import { type RunningUp, startUp } from './up.ts';
 
@@ -58,8 +58,6 @@ export interface Service {
   close(): Promise<void>;
 }
 
-/** A busy machine may need long for the first answer. */
-const maxOpenMs = 30_000;
 const quiet = makeLog({ level: 'error', write: () => {}, now: () => 0 });
 
 /** Makes the folder of a service that may reach what the tests serve on loopback, and starts nothing. */
@@ -73,7 +71,7 @@ export function makeService(settings: Readonly<Record<string, string>> = {}): Se
   };
   const processes = (command = /./) => ours(folder).filter((pid) => command.test(commandOf(pid)));
   const killAll = async () => {
-    for (const pid of processes()) signal(pid, 'SIGKILL');
+    killEach(processes());
     await running?.ended;
   };
   const withStore: Service['withStore'] = (use) => openRecord(data, use);
@@ -116,8 +114,7 @@ export function makeService(settings: Readonly<Record<string, string>> = {}): Se
     checkLedger: (account, jobs) => withStore((store) => checkLedger(store, account, jobs)),
     objects: () => readdirSync(join(data, 'objects')).filter((name) => /^[0-9a-f-]{36}$/.test(name)),
     async close() {
-      for (const pid of processes()) signal(pid, 'SIGKILL');
-      await until(() => processes().length === 0, 10, 'no process is left');
+      await until(() => killEach(processes()) === 0, 10, 'no process is left');
       remove();
     },
   };
@@ -167,6 +164,12 @@ export function signal(pid: number, name: NodeJS.Signals): void {
   } catch {
     // The process has ended meanwhile.
   }
+}
+
+/** Kills processes, and returns how many they were: one of them may have begun another meanwhile. */
+function killEach(pids: readonly number[]): number {
+  for (const pid of pids) signal(pid, 'SIGKILL');
+  return pids.length;
 }
 
 /** The command line of a process; empty when it has ended. */

@@ -1,5 +1,5 @@
 /** Returns the processor time of this thread in milliseconds. */
-function threadMs(): number {
+export function threadMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;
 }

@@ -7,16 +7,26 @@ describe('a child process', () => {
   it('is started again each time it ends, with growing delays that a long run resets', async () => {
     const stopping = new AbortController();
     const delays: number[] = [];
-    let starts = 0;
+    let [starts, passedMs] = [0, 0];
+    const usualNow = performance.now;
+    performance.now = () => passedMs;
     const start = () => {
       starts++;
-      return { ended: new Promise((resolve) => setTimeout(resolve, starts === 3 ? 350 : 0, starts)) };
+      const run = async () => {
+        await null;
+        if (starts === 3) passedMs += 350;
+        return starts;
+      };
+      return { ended: run() };
     };
     const onEnd = (end: unknown, delayMs: number) => {
       delays.push(delayMs);
       if (end === 4) stopping.abort();
     };
-    await keepRunning({ start, firstMs: 2, maxMs: 100, steadyMs: 300, signal: stopping.signal, onEnd });
+    const kept = keepRunning({ start, firstMs: 2, maxMs: 100, steadyMs: 300, signal: stopping.signal, onEnd });
+    await kept.finally(() => {
+      performance.now = usualNow;
+    });
     expect([starts, delays]).to.deep.equal([4, [2, 4, 2, 4]]);
   });
 

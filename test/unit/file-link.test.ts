@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { makeSeal } from '../../src/base/seal.ts';
 import { checkLink, displayName, dispositionOf, makeLink } from '../../src/model/file-link.ts';
 import { aJob, someDelivered } from '../support/jobs.ts';
+import { threadMs } from '../support/turn-length.ts';
 
 const { sign, verify } = makeSeal({ secret: Buffer.alloc(32, 1) });
 const expiresAt = Date.UTC(2026, 0, 2);
@@ -160,10 +161,10 @@ describe('the file name of a result', () => {
     );
   });
 
-  it('is made of 100,000 of the worst characters within half a second', () => {
-    const began = performance.now();
+  it('is made of 100,000 of the worst characters within half a second of a processor', () => {
+    const began = threadMs();
     for (const unit of ['. ', '\u200d', '.webm', '/', '\ud800']) displayName(unit.repeat(100_000), 'video/webm');
-    expect(performance.now() - began).to.be.below(500);
+    expect(threadMs() - began).to.be.below(500);
   });
 });
 

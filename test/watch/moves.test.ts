@@ -28,7 +28,7 @@ async function readMetric(metrics: Metrics, series: string): Promise<number | un
 }
 
 describe('metrics of the record', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
 
   it('redis_seconds, redis_replicas, redis_replica_seconds, redis_unreplicated_total and redis_ready follow Redis', async () => {
     const [pair, stop, metrics, { folder, remove }] = [await startTestPair(), makeShutdown(), makeMetrics(), aFolder()];

@@ -15,7 +15,7 @@ const rules = join(root, rulesFile);
 const at = '390m';
 
 describe('the alerts before promtool', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   const { folder, remove } = aFolder();
   after(remove);
 

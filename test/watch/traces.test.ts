@@ -199,7 +199,7 @@ describe('traces through trawl up', function () {
 });
 
 describe('spans for a collector', function () {
-  this.timeout(60_000);
+  this.timeout(300_000);
   const span = (n: number): EndedSpan => ({
     ...{ name: 'queue', kind: 'internal', traceId: caller.traceId, parentId: caller.spanId },
     spanId: (n + 1).toString(16).padStart(16, '0'),

@@ -38,7 +38,7 @@ describe('the webhook of a batch', () => {
       metrics: makeMetrics(),
       log: aLog().log,
     };
-    deliveries = deliverWebhooks({ ...parts, limitSeconds: 0.2, gapSeconds: 0.05, drainSeconds: 0 });
+    deliveries = deliverWebhooks({ ...parts, limitSeconds: 60, gapSeconds: 0.05, drainSeconds: 0 });
   });
   afterEach(async () => {
     await deliveries.close();

@@ -16,7 +16,7 @@ const forever = new AbortController().signal;
 
 describe('a post through the proxy', () => {
   let forwarder: ReceiverProxy;
-  const post = (url: string, limitMilliseconds = 2000, stop = forever, proxy = forwarder.address) =>
+  const post = (url: string, limitMilliseconds = 60_000, stop = forever, proxy = forwarder.address) =>
     sendWebhook(proxy, { url, headers: { authorization: 'a secret' }, body: '{"a":"ü"}' }, limitMilliseconds, stop);
   before(async () => {
     forwarder = await startReceiverProxy();
@@ -36,7 +36,10 @@ describe('a post through the proxy', () => {
     const { folder, remove } = aFolder();
     const other = await startReceiverProxy(join(folder, 'proxy.sock'));
     other.answer('one.test', 200);
-    expect(await post('http://one.test/', 2000, forever, other.address)).to.deep.equal({ is: 'answered', status: 200 });
+    expect(await post('http://one.test/', 60_000, forever, other.address)).to.deep.equal({
+      is: 'answered',
+      status: 200,
+    });
     await other.close();
     remove();
   });
@@ -56,7 +59,7 @@ describe('a post through the proxy', () => {
 
     it(`fails when nobody is behind an ${scheme} URL, and when the proxy is not there`, async () => {
       expect(await post(`${scheme}://nobody.test/`)).to.deep.equal({ is: 'failed', why: 'failed_connect' });
-      const away = await post(`${scheme}://nobody.test/`, 2000, forever, { path: '/nowhere' });
+      const away = await post(`${scheme}://nobody.test/`, 60_000, forever, { path: '/nowhere' });
       expect(away).to.deep.equal({ is: 'failed', why: 'connect ENOENT /nowhere' });
     });
   }
@@ -107,7 +110,7 @@ describe('a post through the proxy', () => {
 
   it('the status counts of a receiver that never ends its body', async () => {
     forwarder.answer('open.test', (_, res) => res.writeHead(200).write('a'));
-    expect(await post('http://open.test/', 100)).to.deep.equal({ is: 'answered', status: 200 });
+    expect(await post('http://open.test/', 3_000)).to.deep.equal({ is: 'answered', status: 200 });
   });
 
   describe('to an https URL', () => {
@@ -170,9 +173,9 @@ describe('a post through the proxy', () => {
     const egress = await startEgress();
     const proxy = egress.address as ServerAddress;
     const source = await startSource((req, res) => req.resume().once('end', () => res.writeHead(201).end()));
-    expect(await post(source.url, 2000, forever, proxy)).to.deep.equal({ is: 'answered', status: 201 });
+    expect(await post(source.url, 60_000, forever, proxy)).to.deep.equal({ is: 'answered', status: 201 });
     for (const scheme of ['http', 'https']) {
-      const refused = await post(`${scheme}://${closedAddress}/`, 2000, forever, proxy);
+      const refused = await post(`${scheme}://${closedAddress}/`, 60_000, forever, proxy);
       expect(refused).to.deep.equal({ is: 'refused', why: 'refused_address' });
     }
     await source.close();
