@@ -58,8 +58,8 @@ soak: export ROUNDS ?= 20000
 soak: setup ## Run the long form of the suite, mutation tests and fuzzing (ROUNDS=20000 histories, FUZZ_MINUTES=30, SEED= to repeat one, GROUPS=store,fuzz alone)
 	@$(locked) node test/run.ts $(if $(GROUPS),--groups $(GROUPS))
 
-bench: setup ## Measure speed against known yardsticks
-	@$(locked) node test/bench/run.ts
+bench: setup ## Measure speed against known yardsticks (BENCH=record alone)
+	@$(locked) node test/bench/run.ts $(BENCH)
 
 node_modules/.bin/mocha:
 	@echo "What tests need is not installed yet: run 'make setup' first" >&2; exit 1

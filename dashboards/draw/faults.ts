@@ -118,8 +118,13 @@ export const faults: readonly Fault[] = [
       'verdict="failed_dns"}': ({ busy }) => busy * 4,
       'trawl_jobs_total{namespace="films",instance="trawl-controller-1",endpoint="video",outcome="completed"':
         times(0.1),
-      'code="not_found"': (moment) => jobsPerSecond(moment) * 0.85,
+      'code="source_broken"': (moment) => jobsPerSecond(moment) * 0.85,
+      'outcome="completed"}': times(0.1),
       'outcome="failed"}': (moment, before) => Math.max(before, jobsPerSecond(moment) * 0.2),
+      'trawl_attempts_total{namespace="films",instance="trawl-controller-1",class="done"}': times(0.1),
+      'trawl_attempts_total{namespace="films",instance="trawl-controller-1",class="failed"}': (moment) =>
+        jobsPerSecond(moment) * 0.9,
+      'trawl_charges_total{': times(0.1),
       'trawl_webhook_deliveries_total{namespace="films",instance="trawl-controller-1",outcome="delivered"}':
         times(0.02),
       'trawl_webhook_deliveries_total{namespace="films",instance="trawl-controller-1",outcome="retried"}': (moment) =>

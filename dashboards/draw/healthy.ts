@@ -59,9 +59,10 @@ function callSources(): Source[] {
 
 function jobSources(): Source[] {
   const endings: [outcome: string, code: string, blame: string, part: number][] = [
-    ['completed', '', '', 0.95],
+    ['completed', '', '', 0.949],
     ['failed', 'private', 'caller', 0.02],
-    ['failed', 'not_found', 'caller', 0.012],
+    ['failed', 'deleted', 'caller', 0.012],
+    ['failed', 'source_broken', 'site', 0.001],
     ['failed', 'source_error', 'site', 0.014],
     ['failed', 'timeout', 'us', 0.0005],
   ];

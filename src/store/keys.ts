@@ -81,7 +81,7 @@ export const keys = {
   invoices: one('invoices'),
   /** Hash: id of the provider's payment → `account/purchase`. */
   payments: one('payments'),
-  /** Hash: mail id → JSON of a mail to the owners of an account that is not sent yet. */
+  /** Hash: mail id → JSON of a mail that is not sent yet. */
   outbox: one('outbox'),
   /** Sorted set: these mails by the time of their next attempt. */
   outboxDue: one('outbox_due'),

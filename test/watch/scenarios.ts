@@ -75,7 +75,7 @@ export const scenarios: readonly Scenario[] = [
   {
     title: 'a ledger is wrong',
     change: { trawl_ledger_problems: '0x379 2x20' },
-    fires: { TrawlLedgerProblem: { summary: 'The hourly check of the ledgers found 2 problems' } },
+    fires: { TrawlLedgerProblem: { summary: 'Differences that the hourly check of the ledgers found: 2' } },
   },
   {
     title: 'nobody checks the ledgers',

@@ -1,4 +1,4 @@
-// Gain: 8.2 instead of 4.9 jobs settled a second at a cluster's default limits (`make bench cluster` has its row).
+// Gain: 8.2 instead of 4.9 jobs settled a second at a cluster's default limits (`make bench BENCH=cluster` has its row).
 
 import type { Log } from '../../base/log.ts';
 import { type AttemptCleanup, type Leftovers, objectsOf } from './cleanup.ts';

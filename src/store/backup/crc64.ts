@@ -1,4 +1,4 @@
-// Gain: 8 times the speed of the same sum as one number of 64 bits, which takes BigInt (`make bench record` has its row).
+// Gain: 8 times the speed of the same sum as one number of 64 bits, which takes BigInt (`make bench BENCH=record` has its row).
 
 /** A number of 64 bits in two halves. */
 export interface HalvedNumber {
