@@ -104,6 +104,9 @@ export class Refusal extends Error {
   }
 }
 
+/** `unavailable` for a request that was sent and whose answer did not come: it may have been carried out. */
+export class LostAnswer extends Refusal {}
+
 export function refuse(code: RefusalCode, sentence?: string, retryAfter?: number): Refusal {
   return new Refusal(code, sentence, retryAfter);
 }

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
-import { refuse } from '../base/errors.ts';
+import { LostAnswer, refuse } from '../base/errors.ts';
 import type { Actor } from '../model/audit.ts';
 import { channels, keys } from './keys.ts';
 import type { Connection } from './redis/connection.ts';
-import { LostAnswer } from './redis/pending-call.ts';
 
 /** A Lua script, which Redis runs as one atomic step; its keys and arguments have names. */
 export interface Script<K extends string, A extends string> {

@@ -22,14 +22,14 @@ signal.pause()
 `;
 /** Fails at once when its child was ended, before any check of the worker. */
 const quickFailure = `
-import os
+import os, signal
 pid = os.fork()
 if pid == 0:
     for number in range(8):
         if os.fork() == 0:
-            held = bytearray(b'x' * (120 << 20))
-            os._exit(0)
-    codes = [os.wait()[1] for number in range(8)]
+            held = b'x' * (60 << 20)
+            signal.pause()
+    os.wait()
     os._exit(1)
 os.waitpid(pid, 0)
 failure = 'This video is private'

@@ -1,7 +1,6 @@
-import { refuse } from '../../src/base/errors.ts';
+import { LostAnswer, refuse } from '../../src/base/errors.ts';
 import { keys } from '../../src/store/keys.ts';
 import type { Connection } from '../../src/store/redis/connection.ts';
-import { LostAnswer } from '../../src/store/redis/pending-call.ts';
 import { asBytesOptions, type RedisClient } from '../../src/store/redis/redis-client.ts';
 import type { RecordStore } from '../../src/store/script.ts';
 import type { LuaMutant } from '../mutation/lua-mutants.ts';

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
+import { LostAnswer } from '../../src/base/errors.ts';
 import { chargeCall } from '../../src/store/access/charge-call.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { readJob } from '../../src/store/jobs/read-job.ts';
 import { readLedger } from '../../src/store/log/read-ledger.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { type Connection, connect } from '../../src/store/redis/connection.ts';
-import { LostAnswer } from '../../src/store/redis/pending-call.ts';
 import { type CutRedis, startCutRedis } from '../support/cut-redis.ts';
 import { freezeProcess } from '../support/freeze-process.ts';
 import { admitted, anAccount, ask, storeOf, type TestStore } from '../support/record.ts';

@@ -1,4 +1,4 @@
-import { Refusal } from '../../base/errors.ts';
+import { LostAnswer, Refusal } from '../../base/errors.ts';
 import { replicaMs } from './durability-watch.ts';
 import { isReply, type RedisClient } from './redis-client.ts';
 
@@ -17,9 +17,6 @@ export interface PendingCall {
   /** The error for which it was sent to another node. */
   error?: Error;
 }
-
-/** `unavailable` for a command that was sent and whose answer did not come: it may have run. */
-export class LostAnswer extends Refusal {}
 
 /** No replica had a change in time: after a takeover it may be gone. */
 export class MissingReplica extends Error {
