@@ -20,7 +20,7 @@ interface Told {
 }
 const id = '0b6f2f5e-6f52-4d3a-9d6c-3a1f5f0c7e11';
 const secret = `whsec_${Buffer.alloc(24, 1).toString('base64')}`;
-/** Programs that put a genuine post and a false one to the receiver of the last example. */
+/** Programs that put posts to the receiver of the fifth example. */
 const receivers = {
   typescript: `
 for (const wanted of JSON.parse(process.env.POSTS!)) {
@@ -99,7 +99,8 @@ describe('the READMEs of the clients', function () {
     for (const [n, { output }] of examples.entries()) {
       it(`${language}: example ${n + 1} prints what stands below it`, async () => {
         const { code, out, err } = await told.get(language)![n]!;
-        expect([code, out], err).to.deep.equal([0, output.replaceAll('trailer', 'clip')]);
+        const printed = output.replaceAll('trailer', 'clip') + (n === 4 ? `${id} test\n` : '');
+        expect([code, out], err).to.deep.equal([0, printed]);
         if (n === 0) expect(statSync(join(service.folder, language, 'film.mp4')).size).to.be.above(1000);
       });
     }
@@ -138,14 +139,20 @@ function examplesOf(language: Language): { code: string; output: string }[] {
   return [...page.matchAll(pattern)].map(([, code = '', output = '']) => ({ code, output }));
 }
 
+/** A post of a job, one of a dashboard test, which has no status, and a false one, each with the answer that it gets. */
 function posts() {
+  const ended = signedPost({ id, status: 'CompletedJob', result: { metadata: null, response: null } });
+  const test = signedPost({ id, type: 'test', created_at: new Date().toISOString() });
+  return [ended, test, { ...ended, body: ended.body.replace('CompletedJob', 'Error'), status: 401 }];
+}
+
+function signedPost(event: object) {
   const time = String(Math.floor(Date.now() / 1000));
-  const body = JSON.stringify({ id, status: 'CompletedJob', result: { metadata: null, response: null } });
+  const body = JSON.stringify(event);
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
   const signature = `v1,${createHmac('sha256', key).update(`${id}.${time}.${body}`).digest('base64')}`;
   const headers = { 'webhook-id': id, 'webhook-timestamp': time, 'webhook-signature': signature };
-  const genuine = { body, headers, status: 204 };
-  return [genuine, { ...genuine, body: body.replace('CompletedJob', 'Error'), status: 401 }];
+  return { body, headers, status: 204 };
 }
 
 async function run(command: string, args: readonly string[], cwd: string, env: NodeJS.ProcessEnv): Promise<Told> {
