@@ -95,26 +95,29 @@ async function submit(tools: GetTools, query: string): Promise<string> {
   interrupted.throwIfAborted();
   const path = `/v1/${order.endpoint}/download`;
   const call = { method: 'POST', body: { query, ...order.parameters }, idempotencyKey: keyOf(query) } as const;
-  const { job_id: jobId } = (await callOnce(tools, path, call)) as { job_id?: unknown };
+  const { job_id: jobId } = (await sendOrder(tools, path, call)) as { job_id?: unknown };
   if (typeof jobId !== 'string') throw new ServiceAway('The address does not answer as trawl does');
   patience.accept();
   return jobId;
 }
 
-/** Makes a call that Ctrl-C ends late, and notes one that fails although the service may have carried it out. */
-export async function callOnce(
+/**
+ * Sends an order (a job or a batch), which Ctrl-C ends late; calls `noteUnfinished` when it fails although the service may have
+ * carried it out.
+ */
+export async function sendOrder(
   { client, interrupted, noteUnfinished }: GetTools,
   path: string,
-  call: Omit<ServiceCall, 'signal' | 'unanswered'>,
+  call: Omit<ServiceCall, 'signal' | 'noteMayBeDone'>,
 ): Promise<unknown> {
-  let isUnanswered = false;
-  const unanswered = () => {
-    isUnanswered = true;
+  let mayBeDone = false;
+  const noteMayBeDone = () => {
+    mayBeDone = true;
   };
   try {
-    return await client.call(path, { ...call, unanswered, signal: lateSignal(interrupted) });
+    return await client.call(path, { ...call, noteMayBeDone, signal: lateSignal(interrupted) });
   } catch (error) {
-    if (isUnanswered) noteUnfinished();
+    if (mayBeDone) noteUnfinished();
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { callOnce, type FileRow, type GetTools, type WantedFile } from './get-file.ts';
+import { type FileRow, type GetTools, sendOrder, type WantedFile } from './get-file.ts';
 import { ServiceAway } from './patience.ts';
 import { CallRefused } from './service-client.ts';
 
@@ -29,7 +29,7 @@ export async function expandPlaylist(
     patience.accept();
     const body = { endpoint: order.endpoint, playlist: true, max_items: most, items: [{ query, ...order.parameters }] };
     const call = { method: 'POST', body, idempotencyKey: tools.keyOf(query), answerMs: listMs } as const;
-    const made = await callOnce(tools, '/v1/batches', call);
+    const made = await sendOrder(tools, '/v1/batches', call);
     batch = String((made as { batch_id?: unknown }).batch_id);
     for (const wanted of await readJobs(tools, batch)) {
       while (open.size >= parallel) await Promise.race(open);

@@ -25,13 +25,13 @@ export interface ServiceCall {
   readonly method?: 'GET' | 'POST' | 'DELETE';
   readonly body?: object;
   readonly idempotencyKey?: string;
-  /** Called after each try that the service may have carried out although its answer did not come. */
-  readonly unanswered?: () => void;
+  /** Called after each try that the service may have carried out: its answer was lost, or was a 5xx. */
+  readonly noteMayBeDone?: () => void;
   /** Ends the call, its waits included. */
   readonly signal: AbortSignal;
   /** Limit of one try where the service needs longer than usual. */
   readonly answerMs?: number;
-  /** ServicePatience of a longer task that this call is part of; a new one unless given. */
+  /** Silence of a longer task that this call is part of; a new one unless given. */
   readonly silence?: Silence;
 }
 
@@ -71,7 +71,7 @@ export function makeServiceClient({ url, key }: Credentials, patience: ServicePa
         const tried = await tryCall(() =>
           ask(path, { method, headers, signal: limit, ...(body && { body: JSON.stringify(body) }) }),
         );
-        if ('error' in tried && mayBeDone(tried.error)) call.unanswered?.();
+        if ('error' in tried && mayBeDone(tried.error)) call.noteMayBeDone?.();
         signal.throwIfAborted();
         if ('json' in tried) {
           silence.end();

@@ -52,9 +52,9 @@ describe('the clients of callers', function () {
     for (const { link } of parts.values()) link.lead(own);
   };
   before(async () => {
-    const askers = new Map();
+    const linkOfJob = new Map();
     for (const name of clientNames) {
-      const [films, link] = await Promise.all([startSource(), startFaultyLink(askers)]);
+      const [films, link] = await Promise.all([startSource(), startFaultyLink(linkOfJob)]);
       parts.set(name, { films, link, driver: startClientDriver(name) });
       publicUrl = link.url;
     }

@@ -12,7 +12,7 @@ const films = 'https://media.w3.org/2010/05/sintel/';
 const languages = ['typescript', 'python'] as const;
 type Language = (typeof languages)[number];
 const fences: Readonly<Record<Language, string>> = { typescript: 'ts', python: 'python' };
-/** What a program has printed, and its exit code. */
+/** Output and exit code of an example. */
 interface Told {
   readonly code: unknown;
   readonly out: string;

@@ -30,21 +30,21 @@ export interface FaultyLink {
   stop(): Promise<void>;
 }
 
-/** What happens to the calls of one link, and what came through it. */
+/** Faults of one link, and the calls that came through it. */
 interface LinkState {
   readonly faults: LinkFaults;
   readonly calls: LinkedCall[];
 }
 
 /**
- * Starts a link. Links with the same `askers` may be led to one service, whose files all come through the one that it names in their
- * addresses: the fetch of a file counts as a call of the link that has asked for its job, and meets the faults of that one.
+ * Starts a link. Links that share `linkOfJob` lead to one service: the fetch of a file counts for the link that asked for the job,
+ * whichever link its address names.
  */
-export async function startFaultyLink(askers = new Map<string, LinkState>()): Promise<FaultyLink> {
+export async function startFaultyLink(linkOfJob = new Map<string, LinkState>()): Promise<FaultyLink> {
   let target: string | null = null;
   const own: LinkState = { faults: noFaults(), calls: [] };
   const server = createServer((asking, answer) => {
-    const { faults, calls } = askerOf(asking.url ?? '', own, askers);
+    const { faults, calls } = linkOfCall(asking.url ?? '', own, linkOfJob);
     calls.push({ method: asking.method ?? '', path: asking.url ?? '', headers: asking.headers });
     if (target === null) return void answer.destroy();
     if (isDue(faults.refused, asking.url ?? '')) {
@@ -106,10 +106,10 @@ function noFaults(): LinkFaults {
 }
 
 /** Returns the state of the link that a call belongs to. */
-function askerOf(path: string, own: LinkState, askers: Map<string, LinkState>): LinkState {
+function linkOfCall(path: string, own: LinkState, linkOfJob: Map<string, LinkState>): LinkState {
   const [, kind, jobId = ''] = /^\/(v1\/jobs|files)\/([^/?]+)/.exec(path) ?? [];
-  if (kind === 'v1/jobs') askers.set(jobId, own);
-  return (kind === 'files' && askers.get(jobId)) || own;
+  if (kind === 'v1/jobs') linkOfJob.set(jobId, own);
+  return (kind === 'files' && linkOfJob.get(jobId)) || own;
 }
 
 /** Returns true for a call that a fault is meant for, and counts it. */
