@@ -23,8 +23,8 @@ interface ByHandParts {
   readonly handlers: Readonly<Record<HandRoute, KeyedHandler>>;
   readonly lines: Pick<RequestLogWriter, 'add'>;
   readonly findCaller: FindCaller;
-  /** Absent where no traces are sent. */
-  readonly traces?: Traces | null;
+  /** `null` where no traces are sent. */
+  readonly traces: Traces | null;
 }
 
 /** Alias of the key with which people start jobs by hand: its secret is thrown away when it is made. */

@@ -27,7 +27,7 @@ export interface ServedApi {
 
 /** Serves the public API and, at a port of its own unless that runs apart, the dashboard until they are stopped. */
 export async function serveApi(parts: ApiParts, stop: Shutdown): Promise<ServedApi> {
-  const { config, store, metrics, traces = null } = parts;
+  const { config, store, metrics, traces } = parts;
   const log = parts.log.with({ part: 'api' });
   const draining = new AbortController();
   let publicUrl = config.publicUrl;

@@ -41,8 +41,8 @@ export interface SharedParts {
   readonly inspector: Inspector;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Absent where no traces are sent. */
-  readonly traces?: Traces | null;
+  /** `null` where no traces are sent. */
+  readonly traces: Traces | null;
 }
 
 export async function openShared(

@@ -80,7 +80,8 @@ export async function startApi(
   const inspector = await serveInspector(socketPath, (...asked) => answer(...asked));
   const config = readConfig({ TRAWL_PORT: '0', TRAWL_DASHBOARD_PORT: '0', TRAWL_DATA: folder, ...env }, () => '');
   const stop = makeShutdown();
-  const parts = { config, store, seal, objects, inspector: askInspector({ path: socketPath }), log, metrics };
+  const shared = { config, store, seal, objects, log, metrics, traces: null };
+  const parts = { ...shared, inspector: askInspector({ path: socketPath }) };
   const api = await serveApi(change(parts), stop);
   const url = `http://127.0.0.1:${api.port}`;
   const { dashboardUrl, dashboardPort } = api;

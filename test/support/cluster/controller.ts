@@ -111,7 +111,7 @@ async function work(): Promise<void> {
   const seal = makeSeal({ secret: config.secret ?? Buffer.alloc(32), old: null });
   const controller = await buildController(
     {
-      ...{ config, store, seal, log, metrics },
+      ...{ config, store, seal, log, metrics, traces: null },
       objects: await openFolder({ folder: join(config.data, 'objects'), seal, now: store.clock.now }),
       inspector: { inspect: askNothing, list: askNothing },
       publicUrl: () => config.publicUrl,
