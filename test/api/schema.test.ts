@@ -25,9 +25,9 @@ const aliases = '_\\d+$';
  * - positive_data_acceptance: valid_data_refusal of softened.py is in its place in the long form. It wants 2xx, too, but lets through the
  *   refusals that no schema can say: two parameters that exclude each other, a cursor that is not ours.
  * - use_after_free after DELETE of a job or a batch: it cancels them, and what became of them can still be read.
- * softened.py has an answer under soft_fail judged by the status that its header tells (D8), and names each parameter once, because that of
- * the body wins (D96). ignored_auth sends requests that no hook sees, so it has a run without soft_fail. A 413 refuses wrong data
- * like every 4xx.
+ * softened.py has an answer under soft_fail judged by the status that its header tells (D8), names each parameter once, because that of
+ * the body wins (D96), and sends no wrong body that is right as a query is spelled: `"1.5"`, or 0 for false (D5).
+ * ignored_auth sends requests that no hook sees, so it has a run without soft_fail. A 413 refuses wrong data like every 4xx.
  */
 describe(`the API as its document says (schemathesis, SEED=${seed})`, function () {
   this.timeout(process.env.ROUNDS === undefined ? 600_000 : 3_600_000);

@@ -1,4 +1,7 @@
-"""Hooks of schemathesis for what a document of the API cannot say: soft_fail, and that a parameter of the body wins; a check of refusals."""
+"""Hooks of schemathesis for what a document of the API does not say; a check of refusals.
+
+Unsaid are the effect of soft_fail, how else a body may spell booleans and numbers, and that a parameter of the body wins.
+"""
 
 import os
 import re
@@ -20,6 +23,9 @@ UNSAID = re.compile(
     "|none of them a control character"
     "|max_(credits|items) is [0-9]+, but there are"
 )
+# A body may spell booleans and numbers as a query does (D5); its schema names the one form that programs should send.
+FLAGS = {"soft_fail", "is_async", "playlist"}
+SPELLED = re.compile("true|false|[0-9]+([.][0-9]+)?", re.IGNORECASE)
 GOOD_KEY = re.compile(r"[ \t]*[!-~]([ -~]{0,253}[!-~])?[ \t]*")
 
 
@@ -27,14 +33,16 @@ GOOD_KEY = re.compile(r"[ \t]*[!-~]([ -~]{0,253}[!-~])?[ \t]*")
 def before_call(context, case, kwargs):
     """Names a parameter once, because of two only that of the body is judged (D96): the one that is to be wrong.
 
+    Changes a body that is to be wrong where the service would take it as right (D5).
     A run whose checks send requests of their own, which no hook sees the answers of, asks nothing under soft_fail.
     """
     query, body = case.query, case.body
     if isinstance(query, dict) and isinstance(body, dict):
-        components = case.meta.components if case.meta else {}
-        is_wrong = any(part.value == "query" and info.mode.value == "negative" for part, info in components.items())
         for name in query.keys() & body.keys():
-            (body if is_wrong else query).pop(name)
+            (body if is_negative(case, "query") else query).pop(name)
+    # The Model Context Protocol has values of its own, such as the version "2.0".
+    if is_negative(case, "body") and case.path != "/mcp":
+        misspell(body)
     for part in (query, body):
         if IS_OFF and isinstance(part, dict):
             part.pop("soft_fail", None)
@@ -46,6 +54,24 @@ def before_call(context, case, kwargs):
     for name, value in (case.headers or {}).items():
         if name.lower() == "idempotency-key" and value != value.strip() and GOOD_KEY.fullmatch(value):
             case.headers[name] = value + "x" * 256
+
+
+def is_negative(case, part):
+    """Returns true when this part of a request is to be wrong."""
+    components = case.meta.components if case.meta else {}
+    return any(one.value == part and made.mode.value == "negative" for one, made in components.items())
+
+
+def misspell(given):
+    """Changes what the service would read as a boolean or a number though its schema has another type: 0 or 1 of a flag, "TRUE", "1.5"."""
+    entries = given.items() if isinstance(given, dict) else enumerate(given) if isinstance(given, list) else ()
+    for name, value in list(entries):
+        if isinstance(value, str) and SPELLED.fullmatch(value):
+            given[name] = value + "x"
+        elif name in FLAGS and not isinstance(value, bool) and value in (0, 1):
+            given[name] = 2
+        else:
+            misspell(value)
 
 
 @schemathesis.hook
