@@ -5,7 +5,7 @@ import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts'
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { connect } from '../../src/store/redis/connection.ts';
 import type { RecordStore } from '../../src/store/script.ts';
-import { aLog } from './redis.ts';
+import { aLog, maxOpenMs } from './redis.ts';
 
 /**
  * A process of its own, so that it can be killed, or has little memory: `move URL FOLDER OFFSET POINT NTH` moves ended days
@@ -13,7 +13,7 @@ import { aLog } from './redis.ts';
  */
 const [verb, url = '', argument = '', offset = '0', point = '', nth = '1'] = process.argv.slice(2);
 let count = 0;
-const connection = await connect(url, { log: aLog().log, openMs: 30_000 });
+const connection = await connect(url, { log: aLog().log, openMs: maxOpenMs });
 const clock = { now: () => Date.now() + Number(offset), offset: () => Number(offset) };
 const store: RecordStore = { connection, clock };
 if (verb === 'verify') {
