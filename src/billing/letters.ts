@@ -100,9 +100,7 @@ function reversedPage(
       isDisputed
         ? `The payment of ${price} by ${name} for "${purchase.pack_title}" is disputed. Answer the dispute at the payment provider before its deadline.`
         : `The payment of ${price} by ${name} for "${purchase.pack_title}" was refunded in full.`,
-      purchase.invoice === undefined
-        ? 'Its pack was never added.'
-        : `${lapsed} of its ${purchase.pack_total} credits had not been used: they have lapsed. What was used stays used.`,
+      purchase.invoice === undefined ? 'Its pack was never added.' : lapsedLine(lapsed, purchase.pack_total),
       ...(isDisputed ? ['The automatic top-up of the account is disabled.'] : []),
     ],
     rows: [
@@ -111,6 +109,12 @@ function reversedPage(
       ...(purchase.invoice === undefined ? [] : ([['Invoice', invoiceNumber(purchase.invoice)]] as const)),
     ],
   };
+}
+
+/** The pack of a dispute after a refund has lapsed before. */
+function lapsedLine(lapsed: number, total: number): string {
+  if (lapsed === 0) return 'No unused credit of its pack was left to take back. What was used stays used.';
+  return `${lapsed} of its ${total} credits had not been used: they have lapsed. What was used stays used.`;
 }
 
 /** `null` for a link whose secret can no longer be opened. */

@@ -121,6 +121,15 @@ describe('mails', function () {
     expect(told.text).not.to.include('disabled');
   });
 
+  it('tell operators of a dispute after a refund, in one mail when that of the refund was not sent', async () => {
+    await invited(store, '', 'operator', 'op@example.com');
+    const purchase = await pay(await aMailedBuyer());
+    for (const state of ['refunded', 'disputed'] as const) await reversePurchase(store, purchase, state, 'pi_1');
+    await post.send();
+    expect(post.box.mails).to.have.length(1);
+    expect(post.box.mails[0]?.mail.text).to.match(/Answer the dispute.*No unused credit .*top-up .* is disabled/s);
+  });
+
   it('wait for a server that is away or busy, and reach the others meanwhile, each once', async () => {
     await pay(await aMailedBuyer('ada@example.com', 'bob@example.com', 'gone@example.com'));
     await post.send('smtp://127.0.0.1:1');

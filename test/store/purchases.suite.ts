@@ -206,6 +206,24 @@ export function purchasesSuite(store: () => TestStore): void {
     await verified(caller);
   });
 
+  it('disables the top-up and mails the operators when a refunded payment is disputed, once, and lapses nothing more', async () => {
+    const caller = await low();
+    const purchase = await take(caller);
+    await endPurchase(store(), purchase, paid());
+    const back = (state: 'refunded' | 'disputed') => reversePurchase(store(), purchase, state, 'pi_d');
+    const reversedMails = async () => (await mailsOf(caller)).filter(({ kind }) => kind === 'reversed');
+    const topup = async () => (await readTopup(store(), caller.accountId)).enabled;
+    expect([await back('refunded'), await back('refunded'), await topup()]).to.deep.equal([10, null, '1']);
+    const mails = await reversedMails();
+    expect(mails.map((mail) => 'lapsed' in mail && mail.lapsed)).to.deep.equal([10]);
+    await endMail(store(), mails[0]!, [], null);
+    expect([await back('disputed'), await back('disputed'), await back('refunded')]).to.deep.equal([0, null, null]);
+    expect(await topup()).to.equal('0');
+    expect(await readPurchase(store(), caller.accountId, purchase.id)).to.include({ state: 'disputed' });
+    expect((await reversedMails()).map((mail) => 'lapsed' in mail && mail.lapsed)).to.deep.equal([0]);
+    await verified(caller);
+  });
+
   it('mails an alert once for each crossing of 50, 80, 90 and 100 %, and again after a grant', async () => {
     const caller = await anAccount(store(), { quota: 10 });
     const percents: (number | null)[] = [];

@@ -182,6 +182,12 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     await endPurchase(store, purchase, wasPaid);
     return (s) => reversePurchase(s, purchase, 'disputed', 'pi_1');
   }),
+  'reverse-purchase that is disputed after its refund': purchasing(async (store, account) => {
+    const purchase = await purchaseOf(store, account);
+    await endPurchase(store, purchase, wasPaid);
+    await reversePurchase(store, purchase, 'refunded', 'pi_1');
+    return (s) => reversePurchase(s, purchase, 'disputed', 'pi_1');
+  }),
   'reverse-purchase under way': purchasing(async (store, account) => {
     const purchase = await purchaseOf(store, account);
     return (s) => reversePurchase(s, purchase, 'refunded', 'pi_1');

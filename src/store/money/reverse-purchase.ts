@@ -4,9 +4,9 @@ import { type RecordStore, run, script } from '../script.ts';
 import { withRolledPeriod } from './roll-period.ts';
 
 /**
- * Takes back the unused rest of a pack whose payment was refunded or disputed, once; a dispute also disables the top-up. A
- * purchase that is still under way ends, and a payment that is reported later adds nothing: events may come in any order. Leaves
- * a mail to the operators. Answers {'reversed', credits that lapsed}, {'stale'}, {'not_found'} or {'roll'}.
+ * Takes back the unused rest of a pack whose payment was refunded or disputed, once; a dispute also disables the top-up, and
+ * counts after a refund, too, because operators must answer it by a deadline. A purchase that is still under way ends, and a
+ * payment that is reported later adds nothing: events may come in any order. Leaves a mail to the operators. Answers {'reversed', credits that lapsed}, {'stale'}, {'not_found'} or {'roll'}.
  */
 const reversePurchaseScript = script(
   'reverse-purchase',
@@ -16,7 +16,7 @@ const reversePurchaseScript = script(
   /* lua */ `${balances}
 local seen = redis.call('HGET', bought, id)
 local r = cjson.decode(seen or record)
-if r.state == 'refunded' or r.state == 'disputed' then return { 'stale' } end
+if r.state == 'disputed' or r.state == 'refunded' and state == 'refunded' then return { 'stale' } end
 local refused = read_balances()
 if refused then return refused end
 local pack = redis.call('HMGET', packs, id, 'used:' .. id)
@@ -60,7 +60,7 @@ return { 'reversed', lapsed }
 `,
 );
 
-/** Returns how many credits lapsed; `null` when the purchase was reversed before. */
+/** Returns how many credits lapsed: 0 for a dispute after a refund. `null` for a repetition and for a refund after a dispute. */
 export async function reversePurchase(
   store: RecordStore,
   purchase: Purchase,
