@@ -23,12 +23,13 @@ interface Reported {
 const betweenWritesMs = 1_000;
 /** Speed and remaining seconds alone are written less often: a job of an hour has 99 percents, not 3,600. */
 const betweenLikeWritesMs = 5_000;
-/** A worker without a change reports every 5 s. */
+/** A worker without a change reports every 5 s; so what is dropped here is told again, and a poll sees it within about 10 s. */
 const silentMs = 15_000;
 
 /**
- * Writes the progress of workers at most once a second for each attempt, and every 5 s while percent and stage stay: further
- * reports wait, and only the newest is written. A note costs Redis as much as a poll.
+ * Writes the progress of workers at most once a second for each attempt: a further report waits that long, and only the newest
+ * is written. While percent and stage stay, one report every 5 s is written and the others are dropped: one that waited would
+ * overwrite what the worker told another controller meanwhile. A note costs Redis as much as a poll.
  */
 export class ProgressNotes {
   readonly #store: RecordStore;
@@ -49,15 +50,16 @@ export class ProgressNotes {
     const known = this.#reported.get(name);
     const one = known ?? newlyReported(job);
     this.#reported.set(name, one);
-    one.waiting = progress;
     if (job.trace !== null && one.stage !== progress.stage) {
       one.stage = progress.stage;
       noteTraced(this.#store, job, progress.stage);
     }
     const isLike = one.written?.progress === progress.progress && one.written.stage === progress.stage;
-    const left = one.writtenAt + (isLike ? betweenLikeWritesMs : betweenWritesMs) - performance.now();
-    if (left <= 0) return this.#write(name, one);
-    this.#wait(name, one, left);
+    const passed = performance.now() - one.writtenAt;
+    if (isLike && one.waiting === null && passed < betweenLikeWritesMs) return true;
+    one.waiting = progress;
+    if (passed >= betweenWritesMs) return this.#write(name, one);
+    this.#wait(name, one, betweenWritesMs - passed);
     return true;
   }
 

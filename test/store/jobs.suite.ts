@@ -158,6 +158,8 @@ export function jobsSuite(store: () => TestStore): void {
     const job = await aRunningJob(store(), caller);
     const why = { counts: 'failure', code: 'timeout', notBefore: 0 } as const;
     expect(await retryJob(store(), holder, job, why)).to.deep.equal({ done: true });
+    const late = { progress: 50, stage: 'fetch', speed_bytes: 10, eta_seconds: null };
+    expect(await noteProgress(store(), job, 1, late)).to.deep.equal({ refused: 'stale' });
     expect(await takeJob(store(), holder, 1_000_000)).to.equal(job.id);
     expect(await retryJob(store(), holder, job, why)).to.deep.equal({ refused: 'stale' });
     expect(await settleJob(store(), holder, job, completed)).to.deep.equal({ refused: 'stale' });

@@ -12,15 +12,16 @@ const reported = `'progress', string.format('%d', raised), 'stage', stage, 'spee
 /**
  * Notes that the open attempt runs, its stage, speed and remaining seconds, and its progress, which never falls and is at
  * most 99 (D20), and for good since when it records a live source, which the controller is told of.
- * Answers {'noted'}, {'stale'}, {'already_ended'} or {'not_found'}.
+ * Answers {'noted'}, {'stale'} for another attempt and for one that is counted, {'already_ended'} or {'not_found'}.
  */
 const noteScript = script(
   'note',
   'light',
   [...openJobKeyNames, 'jobs', 'account'] as const,
   ['jobId', 'shortId', 'attempt', 'running', 'progress', 'stage', 'speed', 'eta', 'jobChannel', 'workChannel'] as const,
-  /* lua */ `${readOpenFields('attempt revision created_at progress watched recorded')}
-if (job_attempt or '0') ~= attempt then return { 'stale' } end
+  /* lua */ `${readOpenFields('attempt failures interruptions revision created_at progress watched recorded')}
+local is_counted = tonumber(attempt) <= (job_failures or 0) + (job_interruptions or 0)
+if job_attempt ~= attempt or is_counted then return { 'stale' } end
 local raised = math.max(tonumber(job_progress or 0), math.min(99, math.floor(tonumber(progress))))
 local begins = job_status == 'QueuedJob' and running == '1'
 local records = stage == '${recordingStage}' and (job_recorded or '') == ''
