@@ -11,6 +11,7 @@ import { type ConnectionLimits, startLimitWatch } from './connection-limits.ts';
 import type { Connect } from './connector.ts';
 import { forwardHttp } from './forward-http.ts';
 import { limitHandshakes } from './handshake-limit.ts';
+import { prepareClose } from './kept-connections.ts';
 import { beginConnection, type ProxiedConnection } from './proxied-connection.ts';
 import { refusalResponse, sendRefusal } from './refusal-response.ts';
 
@@ -31,7 +32,7 @@ export interface ProxyOptions {
 export interface EgressProxy {
   /** Returns the port, 0 for a socket. Connection limits per client apply to ports: a socket is shared by many clients. */
   readonly listen: (address: ServerAddress) => Promise<number>;
-  /** Accepts nothing more and cuts connections that have not ended after so many seconds; may be repeated. */
+  /** Accepts no connection more, ends each after its answer, and cuts connections that have not ended after so many seconds; may be repeated. */
   readonly close: (drainSeconds: number) => Promise<void>;
 }
 
@@ -43,7 +44,7 @@ type Begin = (socket: Socket) => ProxiedConnection | undefined;
 export function makeProxy({ connect, limits, log, metrics, certificate = null }: ProxyOptions): EgressProxy {
   const clients = makeClientConnections(limits);
   const watch = startLimitWatch(limits);
-  const servers: Server[] = [];
+  const closers: (() => Promise<void>)[] = [];
   const drained = Promise.withResolvers<void>();
   let closing: Promise<void> | undefined;
 
@@ -71,7 +72,7 @@ export function makeProxy({ connect, limits, log, metrics, certificate = null }:
     return beginConnection({ client, socket, connect, watch, log, metrics, ended });
   };
   const close = async (drainSeconds: number) => {
-    const closed = servers.map((server) => new Promise((resolve) => server.close(resolve)));
+    const closed = closers.map((closeServer) => closeServer());
     if (isBusy()) await Promise.race([drained.promise, pause(drainSeconds * 1000, undefined, { ref: false })]);
     for (const [socket] of clients.list()) socket.destroy();
     watch.close();
@@ -82,7 +83,7 @@ export function makeProxy({ connect, limits, log, metrics, certificate = null }:
       const files = 'path' in address ? null : certificate;
       const failed = (error: unknown) => log.error('egress failed', { error });
       const server = serveProxy(makeHttpServer(files && { files, log }, optionsOf(limits)), begin, failed);
-      servers.push(server);
+      closers.push(prepareClose(server));
       if (files !== null) limitHandshakes(server, limits.connectionsPerClient);
       server.on(files === null ? 'connection' : 'secureConnection', (socket: Socket) => admit(socket, address));
       const port = await listenAt(server, address);

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { Agent, request } from 'node:http';
+import { Agent, request, type ServerResponse } from 'node:http';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { expect } from 'chai';
@@ -239,4 +240,34 @@ describe('the proxy', () => {
     expect(String(await buffer(socket))).to.contain('answer to /last');
     await closed;
   });
+
+  for (const part of ['', 'an ']) {
+    it(`serves no further request on a kept connection after the answer that ${part ? 'is under way' : 'is awaited'} when it closes`, async () => {
+      const asked: ServerResponse[] = [];
+      const slow = await startSource((_, response) => void asked.push(response));
+      // Without a connection that stays busy the drain would end with the answer.
+      const { socket: tunnel } = await openTunnel(egress.address, source.authority);
+      const client = connect(egress.address as { host: string; port: number }).on('error', () => undefined);
+      let answered = '';
+      client.on('data', (chunk) => {
+        answered += chunk;
+      });
+      const say = () => client.write(`GET ${slow.url} HTTP/1.1\r\nHost: ${slow.authority}\r\n\r\n`);
+      say();
+      await until(() => asked.length === 1, 5, 'the source is asked');
+      asked[0]!.writeHead(200, { 'content-length': 9 });
+      if (part) asked[0]!.write(part);
+      if (part) await until(() => answered.endsWith(part), 5, 'the answer is under way');
+      const closed = egress.close(60);
+      asked[0]!.end('an answer'.slice(part.length));
+      await until(() => answered.endsWith('an answer'), 5, 'the answer is whole');
+      say();
+      await until(() => client.closed || asked.length > 1, 5, 'the connection is closed');
+      expect(asked).to.have.length(1);
+      expect(/^connection: (.*)$/im.exec(answered)?.[1]).to.equal(part ? 'keep-alive' : 'close');
+      tunnel.destroy();
+      await closed;
+      await slow.close();
+    });
+  }
 });
