@@ -4,7 +4,7 @@ import type { Purchase, Seller } from '../model/purchase.ts';
 import { endPurchase } from '../store/money/end-purchase.ts';
 import { findPurchase } from '../store/money/read-purchases.ts';
 import { reversePurchase } from '../store/money/reverse-purchase.ts';
-import { readTopup, setTopup } from '../store/money/set-topup.ts';
+import { setTopup } from '../store/money/set-topup.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { PaymentEvent } from './payment-provider.ts';
 
@@ -18,7 +18,7 @@ export interface PaymentBooks {
 /** Writes an answer or event of the provider into the record; repetitions and any order of them change nothing more. */
 export async function applyPayment(books: PaymentBooks, event: PaymentEvent): Promise<void> {
   const { store, seller, metrics, log } = books;
-  if (event.kind === 'stored') return setTopup(store, event.account, methodOf(event), event.at);
+  if (event.kind === 'stored') return setTopup(store, event.account, methodOf(event), { at: event.at, is: 'stored' });
   if (event.kind === 'refunded' || event.kind === 'disputed') return reverse(books, event);
   const { purchase, payment } = event;
   const outcome =
@@ -27,8 +27,8 @@ export async function applyPayment(books: PaymentBooks, event: PaymentEvent): Pr
       : await endPurchase(store, purchase, { verdict: 'declined', payment, reason: event.reason });
   // The first card that pays for a pack is the one that a top-up may charge; another one is stored on purpose. An event that comes
   // again finds the purchase ended and the card perhaps not stored.
-  if (event.kind === 'paid' && purchase.kind === 'offer' && !(await readTopup(store, purchase.account)).payment_method)
-    await setTopup(store, purchase.account, methodOf(purchase), event.at);
+  if (event.kind === 'paid' && purchase.kind === 'offer')
+    await setTopup(store, purchase.account, methodOf(purchase), { at: event.at, is: 'paying' });
   if (outcome === 'stale') return;
   metrics.purchases_total.inc({ outcome });
   log.info('a purchase has ended', { account: purchase.account, purchase: purchase.id, outcome });

@@ -226,6 +226,34 @@ describe('payments', function () {
     expect(await topup(), 'one that comes again after the card was removed').to.include({ payment_method: '' });
   });
 
+  it('charge the card that was stored on purpose, also when its event comes after that of a later purchase', async () => {
+    const { accountId } = await aBuyer(store, { customer: '', payment_method: '' });
+    const [storedAt, boughtAt] = [++created, ++created];
+    const metadata = {
+      trawl_account: accountId,
+      trawl_purchase: 'v',
+      trawl_kind: 'offer',
+      pack_title: 'S',
+      pack_total: '5',
+    };
+    const bought = {
+      ...{ id: 'pi_a', amount: 500, currency: 'eur', metadata },
+      customer: 'cus_1',
+      payment_method: 'pm_a',
+    };
+    const setup = { metadata: { trawl_account: accountId }, customer: 'cus_1', payment_method: 'pm_b' };
+    const buy = () => hear('payment_intent.succeeded', bought, boughtAt);
+    const method = async () => (await readTopup(store, accountId)).payment_method;
+    await buy();
+    expect(await method()).to.equal('pm_a');
+    await hear('setup_intent.succeeded', setup, storedAt);
+    await buy();
+    expect(await method()).to.equal('pm_b');
+    await setTopup(store, accountId, { payment_method: '' });
+    for (const again of [buy, () => hear('setup_intent.succeeded', setup, storedAt)]) await again();
+    expect(await method(), 'events that come again after the card was removed').to.equal('');
+  });
+
   it('believe no event that is forged, too old or of others', async () => {
     const payload = '{"id":"evt_1"}';
     const old = { payload, secret, timestamp: Math.floor(Date.now() / 1000) - 600 };

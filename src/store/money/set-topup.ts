@@ -5,36 +5,52 @@ import { watchCard } from './card-expiry.ts';
 
 /**
  * Changes the setting. A card that an event of the provider tells of, at `eventAt`, counts only if no such event as new did before:
- * events may come again and in any order. Answers {'set'}, {'stale'}, {'audit_full'} or {'not_found'}.
+ * events may come again and in any order. One that paid for a pack (`cardIs`) counts only where no card is stored, and does not make
+ * stale the event of one that the owner stored on purpose before. Answers {'set'}, {'stale'}, {'audit_full'} or {'not_found'}.
  */
 const setTopupScript = script(
   'set-topup',
   'needs memory',
   ['account', 'topup', 'expiringCards', ...noteKeyNames] as const,
-  ['accountId', 'fields', 'eventAt', ...noteArgNames] as const,
+  ['accountId', 'fields', 'eventAt', 'cardIs', ...noteArgNames] as const,
   /* lua */ `${noteChange}${watchCard}
 if redis.call('EXISTS', account) == 0 then return { 'not_found' } end
-local newest = tonumber(redis.call('HGET', topup, 'card_event_at') or '')
-if eventAt ~= '' and newest and newest >= tonumber(eventAt) then return { 'stale' } end
+if eventAt ~= '' then
+  local stored_at, paid_at, present = unpack(redis.call('HMGET', topup, 'card_event_at', 'card_paid_at', 'payment_method'))
+  local newest = tonumber(stored_at or 0)
+  if cardIs == 'paying' then
+    if (present or '') ~= '' then return { 'stale' } end
+    newest = math.max(newest, tonumber(paid_at or 0))
+  end
+  if newest >= tonumber(eventAt) then return { 'stale' } end
+end
 if note_change() then return { 'audit_full' } end
 local chosen = cjson.decode(fields)
 if chosen.payment_method then watch_card(chosen.payment_method) end
 for name, value in pairs(chosen) do redis.call('HSET', topup, name, value) end
 redis.call('HSET', account, 'topup', redis.call('HGET', topup, 'enabled') == '1' and '1' or '')
-if eventAt ~= '' then redis.call('HSET', topup, 'card_event_at', eventAt) end
+if eventAt ~= '' then redis.call('HSET', topup, cardIs == 'paying' and 'card_paid_at' or 'card_event_at', eventAt) end
 return { 'set' }
 `,
 );
 
-/** Every value is text, '' for none. `eventAt`: when the provider stored the card that the fields name. */
+/** Card that the fields name, as the provider told of it. */
+interface CardEvent {
+  readonly at: number;
+  /** `stored`: by the owner, on purpose; `paying`: kept because it paid for a pack. */
+  readonly is: 'stored' | 'paying';
+}
+
+/** Every value is text, '' for none. */
 export async function setTopup(
   store: RecordStore,
   accountId: string,
   fields: Readonly<Record<string, string>>,
-  eventAt: number | '' = '',
+  event?: CardEvent,
 ): Promise<void> {
   const noted = noteOf(store, accountId, { action: 'topup.change', target: '', change: fields });
-  requireNoted(await run(store, setTopupScript, { accountId, fields: JSON.stringify(fields), eventAt, ...noted }));
+  const card = { eventAt: event?.at ?? '', cardIs: event?.is ?? '' };
+  requireNoted(await run(store, setTopupScript, { accountId, fields: JSON.stringify(fields), ...card, ...noted }));
 }
 
 /** Returns the fields of an account's top-up setting and of its purchase. */
