@@ -5,10 +5,6 @@ import { scoreOf } from '../lua/job-index.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
 import { openJobKeyNames, readOpenFields } from './read-open-job.ts';
 
-/** Fields that every report writes, as arguments of Lua. */
-const reported = `'progress', string.format('%d', raised), 'stage', stage, 'speed_bytes', speed, 'eta_seconds', eta,
-    'revision', string.format('%d', job_revision + 1)`;
-
 /**
  * Notes that the open attempt runs, its stage, speed and remaining seconds, and its progress, which never falls and is at
  * most 99 (D20), and for good since when it records a live source, which the controller is told of.
@@ -23,27 +19,24 @@ const noteScript = script(
 local is_counted = tonumber(attempt) <= (job_failures or 0) + (job_interruptions or 0)
 if job_attempt ~= attempt or is_counted then return { 'stale' } end
 local raised = math.max(tonumber(job_progress or 0), math.min(99, math.floor(tonumber(progress))))
+local written = { 'progress', string.format('%d', raised), 'stage', stage, 'speed_bytes', speed, 'eta_seconds', eta,
+  'revision', string.format('%d', job_revision + 1) }
+local function write(name, value) written[#written + 1], written[#written + 2] = name, value end
 local begins = job_status == 'QueuedJob' and running == '1'
 local records = stage == '${recordingStage}' and (job_recorded or '') == ''
-if not begins and not records then
-  redis.call('HSET', job, ${reported})
-else
-  local written = { ${reported} }
-  local function write(name, value) written[#written + 1], written[#written + 2] = name, value end
-  if records and (redis.call('HGET', job, 'preempted') or '') == '' then
-    local bound = redis.call('HGET', account, 'bound') or '0'
-    undos[1] = function() redis.pcall('HSET', account, 'bound', bound) end
-    redis.call('HSET', account, 'bound', string.format('%d', bound + 1))
-  end
-  if begins then
-    write('status', 'Running')
-    write('started_at', string.format('%d', now))
-    redis.call('ZADD', jobs, ${scoreOf('job_created_at', 'Running')}, shortId)
-  end
-  if records then write('recorded', string.format('%d', now)) end
-  redis.call('HSET', job, unpack(written))
-  if records then redis.call('PUBLISH', workChannel, jobId) end
+if records and (redis.call('HGET', job, 'preempted') or '') == '' then
+  local bound = redis.call('HGET', account, 'bound') or '0'
+  undos[1] = function() redis.pcall('HSET', account, 'bound', bound) end
+  redis.call('HSET', account, 'bound', string.format('%d', bound + 1))
 end
+if begins then
+  write('status', 'Running')
+  write('started_at', string.format('%d', now))
+  redis.call('ZADD', jobs, ${scoreOf('job_created_at', 'Running')}, shortId)
+end
+if records then write('recorded', string.format('%d', now)) end
+redis.call('HSET', job, unpack(written))
+if records then redis.call('PUBLISH', workChannel, jobId) end
 if job_watched then redis.call('PUBLISH', jobChannel, jobId) end
 return { 'noted' }
 `,

@@ -23,13 +23,13 @@ if refused then return refused end
 if fields.account ~= accountId then return { 'not_found' } end
 local is_done = fields.verdict ~= '' or fields.storing_since ~= '' or fields.recorded ~= ''
 if fields.attempt ~= attempt or is_counted(fields) or is_done or fields.preempted ~= '' then return { 'stale' } end
-local longest = ${firstUnserved}
-local is_longest = longest[1] == '@' .. waiting
+local first_unserved = ${firstUnserved}
+local is_longest = first_unserved[1] == '@' .. waiting
 if is_longest and redis.call('ZCARD', waitingQueue) == 0 then
-  redis.call('ZREM', ready, waiting, longest[1])
+  redis.call('ZREM', ready, waiting, first_unserved[1])
   return { 'unneeded' }
 end
-local is_due = is_longest and now - tonumber(longest[2]) >= tonumber(maxWait)
+local is_due = is_longest and now - tonumber(first_unserved[2]) >= tonumber(maxWait)
 if not is_due or ${countActive} < tonumber(slots) then return { 'unneeded' } end
 undos[1] = function() redis.pcall('HSET', job, 'preempted', '') end
 redis.call('HSET', job, 'preempted', attempt)

@@ -57,7 +57,7 @@ end
 
 local function mark(fields, attempt, code, ...)
   local since = now - fields.created_at
-  -- Texts of others need their escapes, the words of this record none.
+  -- cjson escapes foreign text; numbers and codes of this record need no escapes.
   local one = ... and cjson.encode({ tonumber(attempt), since, code, ... })
     or string.format(code and '[%d,%d,"%s"]' or '[%d,%d]', attempt, since, code)
   return fields.attempts == '' and one or fields.attempts .. ',' .. one

@@ -39,9 +39,10 @@ end
 local next_turn = turns[1]
 local whose, is_kept = next_turn, free <= tonumber(kept)
 -- Without a slot to keep, and while others are free, nobody asks who waits longest.
-local longest = (is_kept or kept == '0') and ${firstUnserved} or {}
-if is_kept and not longest[1] then return { 'full' } end
-if longest[1] and (is_kept or now - tonumber(longest[2]) >= tonumber(maxWait)) then whose = string.sub(longest[1], 2) end
+local first_unserved = (is_kept or kept == '0') and ${firstUnserved} or {}
+if is_kept and not first_unserved[1] then return { 'full' } end
+local is_due = first_unserved[1] and (is_kept or now - tonumber(first_unserved[2]) >= tonumber(maxWait))
+if is_due then whose = string.sub(first_unserved[1], 2) end
 if whose ~= accountId then return { 'again', whose or '' } end
 local waiting = redis.call('ZRANGE', queue, 0, 1, 'WITHSCORES')
 local id, queued_at = waiting[1], waiting[2]

@@ -77,11 +77,7 @@ local function write_balances()
   if #written > 0 then set_field('last_entry', written[#written]) end
   for _, write in ipairs(others) do write() end
   local flat = {}
-  -- Redis formats a Lua number slowly.
-  for n, name in ipairs(changed) do
-    local value = b[name]
-    flat[2 * n - 1], flat[2 * n] = name, type(value) == 'number' and string.format('%d', value) or value
-  end
+  for n, name in ipairs(changed) do flat[2 * n - 1], flat[2 * n] = name, b[name] end
   if #flat > 0 then redis.call('HSET', account, unpack(flat)) end
 end
 
@@ -176,9 +172,10 @@ local function alert_owners()
   local left = remaining()
   local start, sent = string.match(b.alert, '^(%d+):(%d+)$')
   start, sent = tonumber(start or left + 1), tonumber(sent or 0)
-  local used = (start - left) * 100
-  local percent = used >= 100 * start and 100 or used >= 90 * start and 90 or used >= 80 * start and 80 or used >= 50 * start and 50
-  local reached = math.max(sent, percent or 0)
+  local reached = sent
+  for _, percent in ipairs({ 50, 80, 90, 100 }) do
+    if (start - left) * 100 >= percent * start then reached = math.max(reached, percent) end
+  end
   if reached == sent and b.alert ~= '' then return end
   set_field('alert', string.format('%d:%d', start, reached))
   if reached == sent then return end

@@ -26,6 +26,7 @@ end
 -- a BITFIELD command, or an empty one when all buckets are to be cleared.
 local function move_on(window, present)
   -- A clock that went back counts in the newest bucket; when it went back by more than the window, all counts are dropped.
+  -- -1: counts are dropped, and the buckets must be cleared; 0: the window is new and has no buckets.
   if window.cursor - present > window.size then window.cursor = -1 end
   window.bucket = math.max(window.cursor, present)
   if window.bucket == window.cursor then return end
@@ -61,7 +62,7 @@ local function count_in(window, calls)
         end
       end
       redis.call('BITFIELD', window.name, unpack(window.passed))
-    -- A window without a cursor never counted: none of its buckets is there.
+    -- 0: the window is new and has no buckets to clear.
     elseif window.cursor ~= 0 then redis.call('SETRANGE', window.name, window.at, string.rep('\\0', (window.size + 1) * 4)) end
     run = 0
   end
