@@ -3,12 +3,12 @@ import { refuse } from '../base/errors.ts';
 import type { AddressException } from '../base/settings/kinds.ts';
 import { judgeUrl, maxWebhookUrlLength } from '../model/public-address.ts';
 import type { RecordStore } from '../store/script.ts';
-import { askForTest, readTest } from '../store/webhooks/receiver-tests.ts';
+import { askForTest, maxTestsPerMinute, readTest } from '../store/webhooks/receiver-tests.ts';
 import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
 import { requireText } from './given-values.ts';
 import { requireJob } from './job-history-routes.ts';
 
-const tooMany = 'This account asked for 10 tests within a minute, which is the limit: try again later';
+const tooMany = `This account asked for ${maxTestsPerMinute} tests within a minute, which is the limit: try again later`;
 
 /**
  * Routes about tests of receivers: a controller sends them, because only it may reach the proxy for addresses of callers. A test changes

@@ -23,9 +23,9 @@ export interface ReceiverTests {
 }
 
 /** Tests at once in one controller; the page asks again for those that no controller had room for. */
-const maxTests = 16;
-/** A quarter of these, as for webhooks: an account whose receivers hang leaves room for others. */
-const maxTestsAtOnce = maxTests / 4;
+const maxAtOnce = 16;
+/** A quarter of `maxAtOnce`, so that an account whose receivers hang leaves room for others. */
+const maxAtOnceOfAccount = maxAtOnce / 4;
 /** A person waits at the page, however long the operator lets webhooks wait. */
 const maxSeconds = 10;
 
@@ -36,10 +36,10 @@ export function testReceivers(options: TestOptions): ReceiverTests {
   const running = new Map<string, Promise<void>>();
   return {
     hear: (testId) => {
-      if (stop.signal.aborted || running.has(testId) || running.size >= maxTests) return;
+      if (stop.signal.aborted || running.has(testId) || running.size >= maxAtOnce) return;
       const account = accountOfTest(testId);
       const ofAccount = [...running.keys()].filter((one) => accountOfTest(one) === account);
-      if (ofAccount.length >= maxTestsAtOnce) return;
+      if (ofAccount.length >= maxAtOnceOfAccount) return;
       const test = makeTest(options, testId, stop.signal)
         .catch((error: unknown) => {
           // The Redis connection logs that Redis does not answer.

@@ -15,8 +15,8 @@ export interface TakenTest extends AskedTest {
   readonly secret: string;
 }
 
-/** Tests that an account may ask for in `windowMs`, so that no one floods a host with posts of ours. */
-const maxTestsOfAccount = 10;
+/** Tests that an account may ask for within `windowMs`, a minute, so that no one floods a host with posts of ours. */
+export const maxTestsPerMinute = 10;
 const windowMs = 60_000;
 /** Time in which a controller must take a test. */
 const maxWaitMs = 15_000;
@@ -73,7 +73,7 @@ return { 'ended' }
 export async function askForTest(store: RecordStore, test: AskedTest): Promise<number | null> {
   const reply = await run(store, askForTestScript, {
     ...{ testId: testIdOf(test.account, test.id), accountId: test.account, test: JSON.stringify(test) },
-    ...{ max: maxTestsOfAccount, window: windowMs, kept: maxWaitMs },
+    ...{ max: maxTestsPerMinute, window: windowMs, kept: maxWaitMs },
   });
   return reply[0] === 'limited' ? number(reply[1]) : null;
 }
