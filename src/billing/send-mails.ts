@@ -81,8 +81,8 @@ async function readersOf(store: RecordStore, mail: Mail): Promise<string[]> {
   if ('to' in mail) return [mail.to];
   const isForOperators = mail.kind === 'reversed';
   const people = await listPeople(store, isForOperators ? '' : mail.account);
-  const reads = isForOperators ? 'operator' : 'owner';
-  return people.flatMap(({ email, role }) => (role === reads ? [email] : []));
+  const readerRole = isForOperators ? 'operator' : 'owner';
+  return people.flatMap(({ email, role }) => (role === readerRole ? [email] : []));
 }
 
 /** The library that writes PDF is loaded with the first invoice. */

@@ -221,6 +221,8 @@ describe('payments', function () {
     await hear('setup_intent.succeeded', { ...setup, payment_method: 'pm_x' });
     for (const at of [stored, stored - 1]) await hear('setup_intent.succeeded', setup, at);
     expect(await topup(), 'an event that comes again, and one that comes late').to.include({ payment_method: 'pm_x' });
+    await hear('setup_intent.succeeded', { ...setup, payment_method: 'pm_y' }, created);
+    expect(await topup(), 'another card of the same second').to.include({ payment_method: 'pm_x' });
     await setTopup(store, buyer.accountId, { payment_method: '' });
     await hear('setup_intent.succeeded', { ...setup, payment_method: 'pm_x' }, created);
     expect(await topup(), 'one that comes again after the card was removed').to.include({ payment_method: '' });

@@ -4,9 +4,10 @@ import { pairs, type RecordStore, run, script } from '../script.ts';
 import { watchCard } from './card-expiry.ts';
 
 /**
- * Changes the setting. A card that an event of the provider tells of, at `eventAt`, counts only if no such event as new did before:
- * events may come again and in any order. One that paid for a pack (`cardIs`) counts only where no card is stored, and does not make
- * stale the event of one that the owner stored on purpose before. Answers {'set'}, {'stale'}, {'audit_full'} or {'not_found'}.
+ * Changes the top-up setting. An event of the provider (`eventAt`) is ignored as stale unless it is newer than the last one that stored a
+ * card: events repeat and come in any order, and of two within one second the first counts, so that no repetition changes the card back.
+ * A card that paid for a pack (`cardIs`) counts only where none is stored, and does not make stale the event of one that the owner
+ * stored on purpose before. Answers {'set'}, {'stale'}, {'audit_full'} or {'not_found'}.
  */
 const setTopupScript = script(
   'set-topup',
