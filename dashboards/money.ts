@@ -107,7 +107,7 @@ export const money: Board = {
         kind: 'stack',
         title: 'Credits that lapsed in the last hour',
         empty: 'nothing has lapsed',
-        good: 'Quota lapses at the end of each period, mostly at midnight UTC. Lapsed packs are payments that were taken back.',
+        good: 'Quota lapses at the end of each period, mostly at midnight UTC. Packs lapse when their payment is taken back.',
         unit: units.Short,
         queries: { [inHour('lapses_total', 'balance')]: '{{balance}}' },
       },

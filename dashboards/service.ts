@@ -190,7 +190,7 @@ export const service: Board = {
         kind: 'lines',
         title: 'Time to the file by stage',
         empty: 'no job has ended',
-        good: 'Queue and storage in seconds; work depends on the size of the media. Half and 95 % of the jobs are faster; the whole is a mean.',
+        good: 'Queue and storage take seconds; work depends on the size of the media. 50 %, 95 %: that share of jobs passed the stage within this time; mean: all stages.',
         unit: units.Seconds,
         queries: {
           [`${rate('job_seconds_sum')} / ${rate('job_seconds_count', 'stage="queue"')}`]: 'whole, mean',

@@ -181,7 +181,7 @@ export const workers: Board = {
         logs: '"level":"warn"',
         title: 'Failed steps and tasks',
         empty: 'nothing has failed',
-        good: '0. Each is repeated, and the log has a warning. Above the line steps of jobs fire TrawlControllerErrors; of tasks six in 15 minutes do.',
+        good: '0. Each is repeated and logged as a warning. TrawlControllerErrors fires when steps stay above the line, or tasks fail more than five times in 15 minutes.',
         unit: units.OpsPerSecond,
         limits: [
           [null, 'green'],

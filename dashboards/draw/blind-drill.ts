@@ -44,7 +44,7 @@ function printAnswer(): void {
 
 async function makeFolder(to: string): Promise<void> {
   mkdirSync(to, { recursive: true });
-  // Only what is true now can be told by alerts: their texts ask Prometheus for the present.
+  // The texts of alerts query Prometheus at the present, so the history ends now.
   const end = Math.floor(Date.now() / 1000);
   const rules = read(rulesFile).replaceAll(/^ +for: .*\n/gm, '');
   const history = await serveHistory({ drill: drill.name, end, rules });
@@ -61,7 +61,7 @@ async function makeFolder(to: string): Promise<void> {
   cpSync(join(root, runbooks), join(to, 'runbooks'), { recursive: true });
 }
 
-/** Returns the alerts that fire with their `for`, as Prometheus words them. */
+/** Returns the firing alerts, `for` respected, with their texts from Prometheus. */
 async function readAlerts(end: number): Promise<Firing[]> {
   const names = await listFiring(historyUrl, end);
   for (const began = performance.now(); ; await pause(200)) {

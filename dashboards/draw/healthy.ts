@@ -222,7 +222,7 @@ function clusterSources(): Source[] {
   ];
 }
 
-/** Returns the day so many days before the end of a history. */
+/** Returns the value of a series: the time, in seconds since 1970, that many days before the end of its history. */
 export function releasedBefore(days: number): (moment: Moment) => number {
   return ({ end }) => end - days * 86_400;
 }
