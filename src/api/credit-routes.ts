@@ -5,6 +5,7 @@ import type { Seal } from '../base/seal.ts';
 import type { AddressException } from '../base/settings/kinds.ts';
 import type { InspectionFailure, InspectionResult, Inspector } from '../model/inspection-result.ts';
 import { type Endpoint, isEnded, type Job } from '../model/job.ts';
+import { receiverOf } from '../model/public-address.ts';
 import { type CreditRequest, parseFlags, parseJobId, parseRequest, requestText } from '../model/request-parameters.ts';
 import { filterFields } from '../model/select-fields.ts';
 import { writeTraceparent } from '../model/trace-context.ts';
@@ -128,12 +129,6 @@ export function webhookOf(
   if (url === null) return null;
   const authorization = secret === null ? '' : seal.seal('webhook', secret);
   return { url, receiver: receiverOf(key.accountId, url), authorization };
-}
-
-/** Returns the receiver of a webhook, `account@host/path` with a short hash of the path: webhooks take turns by it. */
-export function receiverOf(accountId: string, url: string): string {
-  const { host, pathname } = new URL(url);
-  return `${accountId}@${host}/${hash('sha256', pathname, 'base64url').slice(0, 8)}`;
 }
 
 /** Returns a job as a call of its endpoint would make it. */

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { AddressException, Network } from '../base/settings/kinds.ts';
@@ -54,6 +55,12 @@ export function judgeUrl(text: string, exceptions: readonly AddressException[], 
     return refused(`must be a URL of at most ${maxLength} characters`);
   }
   return { ok: true, href: url.href };
+}
+
+/** Returns the receiver of a webhook, `account@host/path` with a short hash of the path: webhooks take turns by it. */
+export function receiverOf(accountId: string, url: string): string {
+  const { host, pathname } = new URL(url);
+  return `${accountId}@${host}/${hash('sha256', pathname, 'base64url').slice(0, 8)}`;
 }
 
 /** Returns the sentence about a host that is not allowed, or null. URL has already written every odd form of an address in the plain one. */

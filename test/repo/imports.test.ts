@@ -45,7 +45,7 @@ const folders: Record<string, Folder> = {
 /** Modules of Node that model may import: it does no I/O and reads no clock. */
 const pure: Record<string, readonly string[]> = {
   'node:net': ['BlockList', 'isIP', 'isIPv4', 'isIPv6'],
-  'node:crypto': ['createHash', 'hash'],
+  'node:crypto': ['hash'],
   'node:zlib': ['crc32'],
 };
 const impure =

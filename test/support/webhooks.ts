@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { receiverOf } from '../../src/api/credit-routes.ts';
+import { receiverOf } from '../../src/model/public-address.ts';
 import { packTexts } from '../../src/store/jobs/ended-job.ts';
 import { readStored } from '../../src/store/jobs/read-job.ts';
 import { keys, longId } from '../../src/store/keys.ts';

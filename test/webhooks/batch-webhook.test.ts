@@ -1,9 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { receiverOf } from '../../src/api/credit-routes.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import type { EndedSpan, Traces } from '../../src/base/traces.ts';
+import { receiverOf } from '../../src/model/public-address.ts';
 import { writeTraceparent } from '../../src/model/trace-context.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { endBatch } from '../../src/store/batches/end-batch.ts';

@@ -1,9 +1,9 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import { receiverOf } from '../../src/api/credit-routes.ts';
 import { failures } from '../../src/base/errors.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
+import { receiverOf } from '../../src/model/public-address.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { type JobEnding, settleJob } from '../../src/store/jobs/settle-job.ts';
