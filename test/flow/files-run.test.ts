@@ -1,20 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
+import type { Runner } from '../../src/runners/runner.ts';
 import { holdRelease } from '../../src/store/release-lease.ts';
 import { advanceWith, aRunner } from '../support/advance.ts';
 import { anotherKey } from '../support/api.ts';
+import { type CountedProcess, countHere, countIn, listFilesRun } from '../support/files-run.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
-import { type CountedProcess, countHere, countIn, listPassedFiles } from '../support/passed-files.ts';
 import { anAccount, aRunningJob, storeOf, theJob } from '../support/record.ts';
 import { aLog, startTestServer, type TestRecord } from '../support/redis.ts';
 import { type RoleProcess, startRole } from '../support/role-process.ts';
 
 const away = 'http://127.0.0.1:9';
-/** Files of `src` whose functions run; a reader who follows a call opens as many. */
-const most = { admission: 23, settle: 31 };
+/** A reader who follows a call opens as many files. */
+const maxFiles = { admission: 23, settle: 31 };
 
-describe('files that a call passes', function () {
-  this.timeout(120_000);
+describe('the files of src whose functions run', () => {
   let redis: TestRecord;
   let api: RoleProcess | undefined;
   let counted: CountedProcess | undefined;
@@ -27,7 +27,7 @@ describe('files that a call passes', function () {
     await redis.stop();
   });
 
-  it(`one admission passes at most ${most.admission}`, async () => {
+  it(`are at most ${maxFiles.admission} for an admission`, async () => {
     api = await startRole('api', {
       ...{ TRAWL_REDIS_URL: redis.url, TRAWL_SECRET: randomBytes(32).toString('base64') },
       ...{ TRAWL_PUBLIC_URL: 'http://trawl.test', TRAWL_INSPECTOR_ADDRESS: away, TRAWL_OBJECTS: 's3' },
@@ -39,34 +39,45 @@ describe('files that a call passes', function () {
     const store = storeOf(redis.connection);
     const key = await anotherKey(store, (await anAccount(store, { credits: 100 })).accountId);
     counted = await countIn(output);
-    const files = await listPassedFiles(counted, async () => {
+    const run = async () => {
       const asked = `${url}/v1/video/download?query=https://example.com/film.mp4`;
       const answer = await fetch(asked, { headers: { 'x-api-key': key } });
       expect(answer.status, await answer.text()).to.equal(202);
-    });
+    };
+    const files = await listFilesRun(counted, maxFiles.admission, { run });
     expect(files).to.include.members(['src/api/app.ts', 'src/store/access/admit-call.ts']);
-    expect(files.length, files.join('\n')).to.be.at.most(most.admission);
+    expect(files.length, files.join('\n')).to.be.at.most(maxFiles.admission);
   });
 
-  it(`the settle of a completed job passes at most ${most.settle}`, async () => {
+  it(`are at most ${maxFiles.settle} for the settle of a completed job`, async () => {
     const kept = storeOf(redis.connection);
     const release = await holdRelease(kept, aLog().log);
     const store = { ...kept, release };
     const caller = await anAccount(store, { credits: 100 });
-    const jobs = await Promise.all(Array.from({ length: 6 }, () => aRunningJob(store, caller)));
-    const delivered = jobs.map(({ id }) => ({ ...someDelivered(1), key: `${id}/1/media.mp4` }));
-    const outcomes = delivered.map((file, n) => {
-      return [`${jobs[n]!.id}-1`, { is: 'done', metadata: someMetadata, delivered: file }] as const;
-    });
-    const see = async () => ({ bytes: delivered[0]!.bytes, checksum: delivered[0]!.sha256 });
+    const file = someDelivered(1);
+    const see = async () => ({ bytes: file.bytes, checksum: file.sha256 });
     const objects = { finish: async () => {}, see, remove: async () => {} };
-    const advance = advanceWith(store, aRunner(Object.fromEntries(outcomes)), { objects });
-    const left = jobs.values();
+    let id = '';
+    let played = aRunner({});
+    const runner: Runner = {
+      ...played,
+      see: (name) => played.see(name),
+      stop: (name) => played.stop(name),
+      list: (jobId) => played.list(jobId),
+    };
+    const advance = advanceWith(store, runner, { objects });
+    const ended: string[] = [];
+    const prepare = async () => {
+      ({ id } = await aRunningJob(store, caller));
+      ended.push(id);
+      const delivered = { ...file, key: `${id}/1/media.mp4` };
+      played = aRunner({ [`${id}-1`]: { is: 'done', metadata: someMetadata, delivered } });
+    };
     counted = await countHere();
-    const files = await listPassedFiles(counted, () => advance(left.next().value!.id));
+    const files = await listFilesRun(counted, maxFiles.settle, { prepare, run: () => advance(id) });
     await release.close();
-    for (const { id } of jobs) expect((await theJob(store, id)).status).to.equal('CompletedJob');
+    for (const one of ended) expect((await theJob(store, one)).status).to.equal('CompletedJob');
     expect(files).to.include('src/store/jobs/settle-job.ts');
-    expect(files.length, files.join('\n')).to.be.at.most(most.settle);
+    expect(files.length, files.join('\n')).to.be.at.most(maxFiles.settle);
   });
 });
