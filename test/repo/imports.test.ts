@@ -51,8 +51,8 @@ const pure: Record<string, readonly string[]> = {
 const impure =
   /\b(?:Date\.now|Math\.random|performance|process|console|fetch|crypto|setTimeout|setInterval|setImmediate|queueMicrotask)\b|\bDate\(\s*\)|\bimport\s*\(/g;
 
-/** Longest way from one folder or file of store through others that it imports, down to one that imports none. */
-const maxStoreFloors = 7;
+/** Longest chain of imports between the folders and top-level files of src/store. */
+const maxStoreDepth = 7;
 
 const sources = [...texts].filter(([path]) => /^src\/.*\.ts$/.test(path));
 const imports = sources.flatMap(([path, text]) => listImports(text).map((found) => ({ path, ...found })));
@@ -86,7 +86,7 @@ describe('imports', () => {
     expect([...left.keys()]).to.deep.equal([]);
   });
 
-  it('lead in store from subject to subject in one direction, on few floors', () => {
+  it(`folders of store import one another without a cycle, in chains of at most ${maxStoreDepth}`, () => {
     const subjects = new Map<string, Set<string>>();
     for (const { path, from } of imports.filter(({ path }) => path.startsWith('src/store/'))) {
       const [own, other] = [path, posix.join(posix.dirname(path), from)].map(
@@ -95,7 +95,7 @@ describe('imports', () => {
       const others = subjects.get(own!) ?? new Set();
       subjects.set(own!, from.startsWith('.') && other && other !== own ? others.add(other) : others);
     }
-    expect(floorsOf(subjects)).to.be.at.most(maxStoreFloors);
+    expect(depthOf(subjects)).to.be.at.most(maxStoreDepth);
   });
 
   it('name what they import, so that this can be checked', () => {
@@ -213,8 +213,8 @@ function listCode(text: string): string[] {
   return [...text.matchAll(/`([^`]+)`/g)].map(([, word]) => word!);
 }
 
-/** Returns the most that import one another in a row; Infinity for a circle. */
-function floorsOf(imported: ReadonlyMap<string, ReadonlySet<string>>): number {
+/** Returns the length of the longest chain of imports; Infinity for a cycle. */
+function depthOf(imported: ReadonlyMap<string, ReadonlySet<string>>): number {
   const below = (name: string, way: readonly string[]): number => {
     if (way.includes(name)) return Infinity;
     const others = [...(imported.get(name) ?? [])];
