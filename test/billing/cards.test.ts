@@ -8,7 +8,7 @@ import { dueCards } from '../../src/store/money/card-expiry.ts';
 import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
 import { invited } from '../support/browser-session.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
-import { eachWithPost, type Post } from '../support/posted-mails.ts';
+import { eachWithMailSender, type MailSender } from '../support/mail-sender.ts';
 import { anAccount, holder, lead, type TestStore } from '../support/record.ts';
 import { aLog } from '../support/redis.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
@@ -20,7 +20,7 @@ describe('stored cards', function () {
   this.timeout(300_000);
   let store: TestStore;
   let stripe: StripeStandIn;
-  let post: Post;
+  let sender: MailSender;
   eachWithEmptyRecord((made) => {
     store = made;
   });
@@ -29,24 +29,24 @@ describe('stored cards', function () {
     stripe = await startStripe();
   });
   afterEach(() => stripe.stop());
-  eachWithPost(
+  eachWithMailSender(
     () => store,
     (given) => {
-      post = given;
+      sender = given;
     },
   );
 
   /** Lets two controllers look up what is due and send what is to be said; returns the subjects. */
   const told = async (days = 0): Promise<(string | undefined)[]> => {
     store.advance(days * day);
-    const { metrics } = post;
+    const { metrics } = sender;
     const log = aLog().log;
     const provider = openStripe({ key: () => 'sk_test_1', url: stripe.url, now: store.clock.now });
     const watches = [1, 2].map(() => startCardWatch({ store, provider, metrics, log, lookMs: 60_000 }));
     await Promise.all(watches.map((watch) => watch.wake()));
     await Promise.all(watches.map((watch) => watch.close()));
-    await post.send();
-    return post.box.mails.splice(0).map(({ mail }) => mail.subject);
+    await sender.send();
+    return sender.box.mails.splice(0).map(({ mail }) => mail.subject);
   };
   /** A month and a year in which a card ends whose last day is over so many days from now, at least. */
   const endIn = (days: number) => {
@@ -60,7 +60,7 @@ describe('stored cards', function () {
     await invited(store, accountId, 'owner', 'ada@example.com');
     let at = 0;
     const storeCard = (payment_method: string) => {
-      const books = { store, seller, metrics: post.metrics, log: aLog().log };
+      const books = { store, seller, metrics: sender.metrics, log: aLog().log };
       return applyPayment(books, { kind: 'stored', account: accountId, customer: 'cus_1', payment_method, at: ++at });
     };
     return { accountId, slug, storeCard };
@@ -108,7 +108,7 @@ describe('stored cards', function () {
     await stripe.stop();
     expect(await told()).to.deep.equal([]);
     expect(await dueCards(store)).to.deep.equal([]);
-    const { values } = await post.metrics.upkeep_errors_total.get();
+    const { values } = await sender.metrics.upkeep_errors_total.get();
     expect(values.some(({ labels }) => labels.task === 'card')).to.equal(true);
     stripe = await startStripe();
     await told(1 / 24);

@@ -20,8 +20,8 @@ import { endWebhook } from '../../src/store/webhooks/end-webhook.ts';
 import { takeWebhook } from '../../src/store/webhooks/take-webhook.ts';
 import { invited } from '../support/browser-session.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
+import { eachWithMailSender, type MailSender } from '../support/mail-sender.ts';
 import { aSecret } from '../support/people-scenarios.ts';
-import { eachWithPost, type Post } from '../support/posted-mails.ts';
 import { aDownload, anAccount, aRunningJob, completed, holder, lead, type TestStore } from '../support/record.ts';
 import { contentOf } from '../support/script-faults.ts';
 import { aBuyer, seller, spend, takenPurchase } from '../support/topups.ts';
@@ -29,15 +29,15 @@ import { aBuyer, seller, spend, takenPurchase } from '../support/topups.ts';
 describe('mails', function () {
   this.timeout(300_000);
   let store: TestStore;
-  let post: Post;
+  let sender: MailSender;
   eachWithEmptyRecord((made) => {
     store = made;
   });
   beforeEach(() => lead(store, holder));
-  eachWithPost(
+  eachWithMailSender(
     () => store,
     (given) => {
-      post = given;
+      sender = given;
     },
   );
 
@@ -59,12 +59,20 @@ describe('mails', function () {
   it('events-7: bring the invoice to every owner, as text and as HTML that say the same', async () => {
     const buyer = await aMailedBuyer('ada@example.com', 'bob@example.com');
     await pay(buyer);
-    await post.send();
-    const invoices = post.box.mails.filter(({ mail }) => mail.subject?.startsWith('Invoice'));
+    await sender.send();
+    const invoices = sender.box.mails.filter(({ mail }) => mail.subject?.startsWith('Invoice'));
     expect(invoices.map(({ to }) => to)).to.deep.equal(['ada@example.com', 'bob@example.com']);
     const { mail } = invoices[0]!;
     expect(mail.subject).to.equal('Invoice INV-000001: Auto <b>&, EUR 9.90');
-    for (const said of ['INV-000001', 'EUR 9.90', 'Films Ltd', '1 Main Street', 'VAT 0 %', 'pi_1', post.dashboardUrl]) {
+    for (const said of [
+      'INV-000001',
+      'EUR 9.90',
+      'Films Ltd',
+      '1 Main Street',
+      'VAT 0 %',
+      'pi_1',
+      sender.dashboardUrl,
+    ]) {
       expect(mail.text, said).to.include(said);
       expect(mail.html, said).to.include(said);
     }
@@ -79,7 +87,7 @@ describe('mails', function () {
     }
     expect(mail.headers.get('auto-submitted')).to.equal('auto-generated');
     expect(await waiting()).to.equal(0);
-    const { values } = await post.metrics.mails_total.get();
+    const { values } = await sender.metrics.mails_total.get();
     expect(values.find(({ labels }) => labels.outcome === 'sent')?.value).to.be.greaterThan(0);
   });
 
@@ -90,9 +98,9 @@ describe('mails', function () {
     const capped = await aMailedBuyer('bob@example.com');
     await setTopup(store, capped.accountId, { monthly_cap_cents: '500' });
     expect(await takePurchase(store, capped.accountId, 1)).to.equal('capped');
-    await post.send();
+    await sender.send();
     const textTo = (to: string) =>
-      post.box.mails
+      sender.box.mails
         .filter((one) => one.to === to)
         .map(({ mail }) => `${mail.subject} ${mail.text}`)
         .join('\n');
@@ -104,19 +112,19 @@ describe('mails', function () {
     for (const email of ['op@example.com', 'ops@example.com']) await invited(store, '', 'operator', email);
     const buyer = await aMailedBuyer('ada@example.com');
     const purchase = await pay(buyer);
-    await post.send();
-    post.box.mails.splice(0);
+    await sender.send();
+    sender.box.mails.splice(0);
     for (const _ of [1, 2]) await reversePurchase(store, purchase, 'disputed', 'pi_1');
-    await post.send();
-    expect(post.box.mails.map(({ to }) => to)).to.deep.equal(['op@example.com', 'ops@example.com']);
-    const { mail } = post.box.mails.splice(0)[0]!;
+    await sender.send();
+    expect(sender.box.mails.map(({ to }) => to)).to.deep.equal(['op@example.com', 'ops@example.com']);
+    const { mail } = sender.box.mails.splice(0)[0]!;
     expect(mail.subject).to.equal(`A payment of ${buyer.slug} was disputed: EUR 9.90`);
     const said = ['is disputed', '10 of its 10 credits', 'top-up of the account is disabled', 'pi_1', 'INV-000001'];
     for (const words of [...said, buyer.slug]) expect(mail.text, words).to.include(words);
     const other = await aMailedBuyer('bob@example.com');
     await reversePurchase(store, await takenPurchase(store, other), 'refunded', 'pi_2');
-    await post.send();
-    const { mail: told } = post.box.mails.find(({ to }) => to === 'op@example.com')!;
+    await sender.send();
+    const { mail: told } = sender.box.mails.find(({ to }) => to === 'op@example.com')!;
     expect(told.text).to.include('was refunded in full').and.include('Its pack was never added');
     expect(told.text).not.to.include('disabled');
   });
@@ -125,76 +133,76 @@ describe('mails', function () {
     await invited(store, '', 'operator', 'op@example.com');
     const purchase = await pay(await aMailedBuyer());
     for (const state of ['refunded', 'disputed'] as const) await reversePurchase(store, purchase, state, 'pi_1');
-    await post.send();
-    expect(post.box.mails).to.have.length(1);
-    expect(post.box.mails[0]?.mail.text).to.match(/Answer the dispute.*No unused credit .*top-up .* is disabled/s);
+    await sender.send();
+    expect(sender.box.mails).to.have.length(1);
+    expect(sender.box.mails[0]?.mail.text).to.match(/Answer the dispute.*No unused credit .*top-up .* is disabled/s);
   });
 
   it('wait for a server that is away or busy, and reach the others meanwhile, each once', async () => {
     await pay(await aMailedBuyer('ada@example.com', 'bob@example.com', 'gone@example.com'));
-    await post.send('smtp://127.0.0.1:1');
+    await sender.send('smtp://127.0.0.1:1');
     expect(await waiting()).to.equal(2);
-    post.box.refusals.set('bob@example.com', 452).set('gone@example.com', 550);
+    sender.box.refusals.set('bob@example.com', 452).set('gone@example.com', 550);
     store.advance(60_000);
-    await post.send();
-    expect(new Set(post.box.mails.map(({ to }) => to))).to.deep.equal(new Set(['ada@example.com']));
-    post.box.refusals.clear();
+    await sender.send();
+    expect(new Set(sender.box.mails.map(({ to }) => to))).to.deep.equal(new Set(['ada@example.com']));
+    sender.box.refusals.clear();
     store.advance(120_000);
-    await post.send();
-    await post.send();
-    expect(post.box.mails.map(({ to }) => to).sort()).to.deep.equal([
+    await sender.send();
+    await sender.send();
+    expect(sender.box.mails.map(({ to }) => to).sort()).to.deep.equal([
       ...['ada@example.com', 'ada@example.com', 'bob@example.com', 'bob@example.com'],
     ]);
-    expect(new Set(post.box.mails.map(({ mail }) => mail.messageId)).size).to.equal(4);
+    expect(new Set(sender.box.mails.map(({ mail }) => mail.messageId)).size).to.equal(4);
     expect(await waiting()).to.equal(0);
   });
 
   it('of an account without owners are dropped', async () => {
     await aMailedBuyer();
-    await post.send();
-    expect([post.box.mails.length, await waiting()]).to.deep.equal([0, 0]);
+    await sender.send();
+    expect([sender.box.mails.length, await waiting()]).to.deep.equal([0, 0]);
   });
 
   it('bring an invitation to the person alone, with a link that works, and keep its secret sealed until then', async () => {
     const { accountId } = await aMailedBuyer('ada@example.com');
-    await post.send();
-    post.box.mails.splice(0);
+    await sender.send();
+    sender.box.mails.splice(0);
     const [email, secret] = ['new@example.com', makePersonSecret(personIdOf('new@example.com'), randomBytes(32))];
-    const mailed = { sealed: post.seal.seal(mailedLinkPurpose, secret), by: 'ada@example.com' };
+    const mailed = { sealed: sender.seal.seal(mailedLinkPurpose, secret), by: 'ada@example.com' };
     await invitePerson(store, { accountId, email, role: 'member', secret, isBound: true, mailed });
     expect(JSON.stringify(await contentOf(store))).not.to.include(secret.split('.')[1]);
-    await post.send();
-    await post.send();
-    expect(post.box.mails.map(({ to }) => to)).to.deep.equal([email]);
-    const { mail } = post.box.mails[0]!;
+    await sender.send();
+    await sender.send();
+    expect(sender.box.mails.map(({ to }) => to)).to.deep.equal([email]);
+    const { mail } = sender.box.mails[0]!;
     expect(mail.subject).to.include('ada@example.com invites you');
     for (const text of [mail.text, mail.html])
-      expect(text).to.include(`${post.dashboardUrl}/sign-in#${secret}`).and.include('member');
+      expect(text).to.include(`${sender.dashboardUrl}/sign-in#${secret}`).and.include('member');
     expect(await waiting()).to.equal(0);
   });
 
   it('bring a link to a person who lost their password, at most one in 15 minutes, and none to anybody else', async () => {
     const { accountId } = await aMailedBuyer('ada@example.com');
-    await post.send();
-    post.box.mails.splice(0);
+    await sender.send();
+    sender.box.mails.splice(0);
     const ask = async (email: string) => {
       const secret = makePersonSecret(personIdOf(email), randomBytes(32));
-      await mailSignInLink(store, { email, accountId, secret, sealed: post.seal.seal(mailedLinkPurpose, secret) });
-      await post.send();
+      await mailSignInLink(store, { email, accountId, secret, sealed: sender.seal.seal(mailedLinkPurpose, secret) });
+      await sender.send();
       return secret;
     };
     await ask('stranger@example.com');
     const secret = await ask('ada@example.com');
     await ask('ada@example.com');
-    expect(post.box.mails.map(({ to }) => to)).to.deep.equal(['ada@example.com']);
-    expect(post.box.mails[0]!.mail.text).to.include(`/sign-in#${secret}`);
+    expect(sender.box.mails.map(({ to }) => to)).to.deep.equal(['ada@example.com']);
+    expect(sender.box.mails[0]!.mail.text).to.include(`/sign-in#${secret}`);
     const made = { session: aSecret('ada@example.com'), oldHash: '', ip: '', agent: '' };
     expect(await openSessionByLink(store, readPersonSecret(secret)!.secretHash, made)).to.equal(true);
     store.advance(16 * 60_000);
     const late = await ask('ada@example.com');
     store.advance(61 * 60_000);
     expect(await openSessionByLink(store, readPersonSecret(late)!.secretHash, made)).to.equal(false);
-    expect(post.box.mails).to.have.length(2);
+    expect(sender.box.mails).to.have.length(2);
   });
 
   /** Ends webhooks of a receiver one after the other; returns how many mails tell of failing ones. */
@@ -213,8 +221,8 @@ describe('mails', function () {
       const attempt = (await takeWebhook(store, due, 1_000)) ?? 0;
       await endWebhook(store, due, attempt, { verdict, status: verdict === 'refused' ? 410 : 200 }, 1);
     }
-    await post.send();
-    return post.box.mails.filter(({ mail }) => mail.subject?.includes('keep failing')).length;
+    await sender.send();
+    return sender.box.mails.filter(({ mail }) => mail.subject?.includes('keep failing')).length;
   };
 
   it('tell owners once of a receiver whose webhooks keep failing, and again only a day later', async () => {
@@ -225,7 +233,7 @@ describe('mails', function () {
     expect(await deliver('delivered')).to.equal(0);
     expect(await deliver('refused', 4)).to.equal(0);
     expect(await deliver('refused')).to.equal(1);
-    const { mail, to } = post.box.mails.find((one) => one.mail.subject?.includes('keep failing'))!;
+    const { mail, to } = sender.box.mails.find((one) => one.mail.subject?.includes('keep failing'))!;
     expect([to, mail.text]).to.satisfy(
       ([reader, text]: string[]) => reader === 'ada@example.com' && text!.includes('410'),
     );
@@ -285,8 +293,8 @@ describe('mails', function () {
     const told = async (days: number) => {
       store.advance(days * day);
       for (let n = 0; n < 2; n++) await sweepRecord(store, { job: 90 * day, line: 90 * day });
-      await post.send();
-      return post.box.mails
+      await sender.send();
+      return sender.box.mails
         .splice(0)
         .map(({ to, mail }) => `${to} ${mail.subject?.replace(/ of .* expires/, ' expires')}`);
     };

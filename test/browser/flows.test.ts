@@ -7,7 +7,7 @@ import { setOffer } from '../../src/store/money/offers.ts';
 import { setTopup } from '../../src/store/money/set-topup.ts';
 import { expectAccessible, expectFitting } from '../support/browser.ts';
 import { invited } from '../support/browser-session.ts';
-import { eachWithPost, type Post } from '../support/posted-mails.ts';
+import { eachWithMailSender, type MailSender } from '../support/mail-sender.ts';
 import { completed, holder, startNext } from '../support/record.ts';
 import { aLog } from '../support/redis.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
@@ -36,11 +36,11 @@ describe('what people do on the dashboard', function () {
   eachWithVisits((visited) => {
     on = visited;
   }, env);
-  let post: Post;
-  eachWithPost(
+  let sender: MailSender;
+  eachWithMailSender(
     () => on.api.store,
     (given) => {
-      post = given;
+      sender = given;
     },
   );
 
@@ -135,9 +135,9 @@ describe('what people do on the dashboard', function () {
     const card = page.locator('section').filter({ hasText: 'Automatic top-up' }).last();
     await card.getByText('Below 30 % it buys 10 credits for €9.90').waitFor();
     await spend(store, buyer, 5);
-    await buyDue({ store, seller, metrics: post.metrics, log: aLog().log }, stripe.url);
-    await post.send();
-    const declined = post.box.mails.filter(({ mail }) => mail.subject?.includes('was declined and is now disabled'));
+    await buyDue({ store, seller, metrics: sender.metrics, log: aLog().log }, stripe.url);
+    await sender.send();
+    const declined = sender.box.mails.filter(({ mail }) => mail.subject?.includes('was declined and is now disabled'));
     expect(declined.map(({ to }) => to)).to.deep.equal([`owner-${on.caller.slug}@example.com`]);
     await on.show(page, '/billing');
     await card.getByText('Nothing is bought by itself').waitFor();

@@ -7,8 +7,8 @@ import { type Mailbox, startMailbox } from './mailbox.ts';
 import type { TestStore } from './record.ts';
 import { aLog } from './redis.ts';
 
-/** What sends the mails of a record to a server that keeps them. */
-export interface Post {
+/** Sends the mails of a record to a mailbox of the test. */
+export interface MailSender {
   readonly box: Mailbox;
   readonly seal: Seal;
   readonly metrics: ReturnType<typeof makeMetrics>;
@@ -17,8 +17,8 @@ export interface Post {
   send(url?: string): Promise<void>;
 }
 
-/** Passes the post of a record to each test of a block. */
-export function eachWithPost(storeOf: () => TestStore, take: (post: Post) => void): void {
+/** Passes a mail sender of a record to each test of a block. */
+export function eachWithMailSender(storeOf: () => TestStore, take: (sender: MailSender) => void): void {
   const from = 'Trawl <billing@trawl.example>';
   const dashboardUrl = 'https://trawl.example';
   const seal = makeSeal({ secret: randomBytes(32) });
