@@ -76,7 +76,7 @@ function testUpgrade(this: Mocha.Suite): void {
     letGo();
     return changed;
   };
-  const expectBooks = () => expectEachChargedOnce(ground, 'trawl', { key, credits, ids });
+  const expectChargedOnce = () => expectEachChargedOnce(ground, 'trawl', { key, credits, ids });
 
   it('begins with this release, whose account has a key', async () => {
     await ground.succeed('install', 'trawl', chart, ...ground.values, ...more);
@@ -101,7 +101,7 @@ function testUpgrade(this: Mocha.Suite): void {
         await inNamespace('rollout', 'resume', `deployment/trawl-${heldBack}`);
         await settle(heldBack, to);
       });
-      await expectBooks();
+      await expectChargedOnce();
     });
   }
 
@@ -132,7 +132,7 @@ function testUpgrade(this: Mocha.Suite): void {
     ids.push(await ground.submit(key, '/films/clip.mp4'));
     expect(await listFailed(ground, key, ids)).to.deep.equal([]);
     await withJob(() => ground.succeed('rollback', 'trawl', '--wait', '--timeout', '240s'));
-    await expectBooks();
+    await expectChargedOnce();
     console.log(`        ${ids.length} jobs, each charged once`);
   });
 }

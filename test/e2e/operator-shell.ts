@@ -20,7 +20,7 @@ export interface OperatorShell {
 /** The volume claim that the lines name. */
 export const claim = 'trawl-backups';
 
-/** Runs those lines word for word but for the namespace and the number of pods, which are the operator's own. */
+/** Runs the lines of docs/operate.md word for word except the namespace and the number of replicas, which an operator chooses. */
 export async function openOperatorShell({ cluster }: ChartGround, folder: string): Promise<OperatorShell> {
   const [kubeconfig, exported] = [join(folder, 'kubeconfig'), join(folder, 'names')];
   // The lines change the namespace of the kubeconfig.

@@ -7,7 +7,7 @@ const table = Array.from({ length: 256 }, (_, index) => {
   return sum;
 });
 
-/** The same sum as one number: it is how a reader would write it. */
+/** Returns the CRC-64 of Redis by BigInt, the plain form of `crc64`. */
 export function plainCrc64(bytes: Uint8Array): HalvedNumber {
   let sum = 0n;
   for (const byte of bytes) sum = (sum >> 8n) ^ table[Number((sum ^ BigInt(byte)) & 0xffn)]!;

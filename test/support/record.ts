@@ -64,7 +64,7 @@ export function storeOf(connection: Connection): TestStore {
 }
 
 export interface AccountOptions extends AccountChange {
-  /** The record orders what is alike by it. */
+  /** Random unless given; a fixed id makes the order of equal accounts repeatable. */
   readonly accountId?: string;
   readonly quota?: number;
   readonly perSecond?: number;

@@ -60,7 +60,7 @@ export async function spawnRole(
   };
 }
 
-/** Ends of a role that found Redis late, as a cluster sees and repeats them. */
+/** Most restarts of a role that gave up because Redis answered late; Kubernetes would restart it, too. */
 const maxLateStarts = 5;
 
 /** Starts a role and waits until it is ready; on a busy machine Redis may answer its first start too late. */

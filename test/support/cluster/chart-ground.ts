@@ -51,7 +51,7 @@ export interface ChartGround {
   readonly ask: (key: string, path: string) => Promise<Json>;
   readonly submit: (key: string, path: string) => Promise<string>;
   readonly completes: (key: string, jobId: string) => Promise<unknown>;
-  /** A running pod of this component, best one that is ready. */
+  /** A running pod of this component, a ready one if there is any. */
   readonly podOf: (component: string, namespace?: string) => Promise<Json>;
   readonly close: () => Promise<void>;
 }

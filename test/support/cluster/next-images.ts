@@ -11,7 +11,7 @@ export interface NextImages {
   readonly archives: readonly string[];
 }
 
-/** Makes them in a folder: the images are those of this tree with the program of the next release as one more layer. */
+/** Makes chart and images in a folder: the images are those of this tree with the program of the next release as one more layer. */
 export function makeNextImages(folder: string): NextImages {
   const tree = makeNextRelease(join(folder, 'tree'));
   const program = join(folder, 'layer', 'opt', 'trawl');
