@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { film, keyedCalls, unknownId } from '../support/calls.ts';
 import { type RawAnswer, sendRaw } from '../support/raw-http.ts';
-import { seed } from '../support/seed.ts';
 
 const runs = process.env.ROUNDS === undefined ? 150 : 5000;
 const video = '/v1/video/download';
@@ -73,7 +72,7 @@ describe('random input', function () {
           expectNoFault(await sendRaw(api.url, bytes, { end: true }));
         },
       ),
-      { numRuns: runs, seed },
+      { numRuns: runs },
     );
   });
 
@@ -98,7 +97,7 @@ describe('random input', function () {
           if (answer.status >= 400) expect(Object.keys(answer.json)).to.deep.equal(['error']);
         },
       ),
-      { numRuns: runs, seed },
+      { numRuns: runs },
     );
   });
 });

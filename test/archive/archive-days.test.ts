@@ -20,13 +20,16 @@ import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { rollPeriod } from '../../src/store/money/roll-period.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
 import { allOf, anOldAccount, freeLines, type OldAccount, objectsIn } from '../support/old-account.ts';
+import { makeRandom } from '../support/random.ts';
 import { anAccount, aRunningJob, completed, holder, type TestStore } from '../support/record.ts';
 import { aFolder, aLog, type TestRedis } from '../support/redis.ts';
+import { seed } from '../support/seed.ts';
 import { until } from '../support/until.ts';
 
 const day = 86_400_000;
 const lifetimes = { job: 30 * day };
 const rounds = Number(process.env.ROUNDS ?? 3);
+const random = makeRandom(seed);
 const childProgram = join(import.meta.dirname, '../support/archive-child.ts');
 
 describe('ended days', () => {
@@ -161,7 +164,7 @@ describe('ended days', () => {
     const caller = await anOldAccount(store);
     const before = await all(caller);
     for (let n = 0; n < rounds; n++) {
-      await moveAndDie('', 1, 1 + Math.random() * 60);
+      await moveAndDie('', 1, 1 + random() * 60);
       expect((await verifyLedger(store, caller.accountId)).problems).to.deep.equal([]);
     }
     await move();

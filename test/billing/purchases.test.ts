@@ -8,14 +8,17 @@ import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { readPurchase } from '../../src/store/money/read-purchases.ts';
+import { makeRandom } from '../support/random.ts';
 import { aRunningJob, completed, holder, lead, storeOf, type TestStore } from '../support/record.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
+import { seed } from '../support/seed.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
 import { aBuyer } from '../support/topups.ts';
 import { until } from '../support/until.ts';
 
 const program = join(import.meta.dirname, '../support/purchase-child.ts');
 const rounds = Number(process.env.ROUNDS ?? 0) > 0 ? 40 : 1;
+const random = makeRandom(seed);
 
 describe('a purchase', function () {
   this.timeout(rounds * 300_000);
@@ -67,7 +70,7 @@ describe('a purchase', function () {
       for (let turn = 0; turn < 6 && !(await isDone()); turn++) {
         const isNext = async () => stripe.asked.length > asked + turn || (await isDone());
         await until(isNext, 20, 'the next request or the pack');
-        await pause(Math.random() * 20);
+        await pause(random() * 20);
         const survivor = controllers[(turn + 1) % 2]!;
         await kill(controllers[turn % 2]!);
         controllers = turn % 2 === 0 ? [await start(), survivor] : [survivor, await start()];

@@ -6,12 +6,15 @@ import { type Cluster, raisedLimits, startCluster } from '../support/cluster/clu
 import { startTestController, type TestController } from '../support/cluster/controller.ts';
 import { makeWorkersNamespace } from '../support/cluster/runner.ts';
 import { namespace, startTestbed, type Testbed } from '../support/cluster/testbed.ts';
+import { makeRandom } from '../support/random.ts';
 import { startTestCluster, startTestRedis, startTestSentinel, type TestRecord } from '../support/redis.ts';
+import { seed } from '../support/seed.ts';
 import { until } from '../support/until.ts';
 
 const isLong = process.env.ROUNDS !== undefined;
 const jobsEach = isLong ? 50 : 15;
 const leadersKilled = isLong ? 10 : 1;
+const random = makeRandom(seed);
 
 /** A record, and the process that has it. */
 interface Kept {
@@ -84,7 +87,7 @@ describe('jobs on a cluster whose Redis fails', function () {
           await killed.end('SIGKILL');
           controllers.splice(controllers.indexOf(killed), 1, await startOne());
           ids.push(...(await submit()));
-          await pause(Math.random() * 1_000);
+          await pause(random() * 1_000);
         }
         process.kill(kept.pid(), 'SIGKILL');
         const isBack = () =>

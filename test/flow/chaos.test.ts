@@ -7,12 +7,15 @@ import type { Job } from '../../src/model/job.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { readLedger } from '../../src/store/log/read-ledger.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
+import { makeRandom } from '../support/random.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { seed } from '../support/seed.ts';
 import { type Customer, commandOf, makeService, type Service, signal } from '../support/service.ts';
 import { type Source, startSource } from '../support/source-server.ts';
 import { until } from '../support/until.ts';
 
 const rounds = process.env.ROUNDS === undefined ? 5 : 30;
+const random = makeRandom(seed);
 const jobsOfRound = 20;
 /** One a round, and again. */
 const victims: readonly (readonly [string, RegExp])[] = [
@@ -69,7 +72,7 @@ describe(`one part or everything killed at a random moment (${rounds} rounds)`, 
     for (let round = 0; round < rounds; round++) {
       ids.push(...(await submit(customer)));
       const inFlight = askMetadata(caller);
-      await pause(Math.random() * 2_500);
+      await pause(random() * 2_500);
       await strike(round);
       calls.push(...(await inFlight));
     }

@@ -12,6 +12,7 @@ import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { connect } from '../../src/store/redis/connection.ts';
 import { startRedis } from '../../src/store/redis/embedded-server.ts';
 import { inLanes } from '../bench/rounds.ts';
+import { makeRandom } from '../support/random.ts';
 import {
   admitted,
   anAccount,
@@ -26,6 +27,7 @@ import {
   type TestStore,
 } from '../support/record.ts';
 import { startTestRedis } from '../support/redis.ts';
+import { seed } from '../support/seed.ts';
 import { until } from '../support/until.ts';
 
 type Settled = Awaited<ReturnType<typeof settleJob>>;
@@ -71,7 +73,7 @@ describe('a redis that crashes', () => {
     const jobs = await jobsThatRun(settles, caller);
     expect(jobs).to.have.length(settles);
     let acknowledged = 0;
-    const killAt = Math.floor(settles * (0.2 + Math.random() * 0.6));
+    const killAt = Math.floor(settles * (0.2 + makeRandom(seed)() * 0.6));
     const first = jobs.map(async (job) => {
       const answer = await settleJob(store, holder, job, completed).catch(() => null);
       if (answer?.done && ++acknowledged === killAt) process.kill(redis.pid(), 'SIGKILL');

@@ -6,11 +6,14 @@ import { noteProgress } from '../../src/store/jobs/note-progress.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys, shortId } from '../../src/store/keys.ts';
 import { jobScore } from '../../src/store/lua/job-index.ts';
+import { makeRandom } from '../support/random.ts';
 import { aDownload, anAccount, aRunningJob, completed, failed, holder, lead, storeOf } from '../support/record.ts';
 import { startTestRedis } from '../support/redis.ts';
+import { seed } from '../support/seed.ts';
 
 const maxBytes = 1_600;
 const maxWorstBytes = 20_000;
+const random = makeRandom(seed);
 
 /** About 1,000 characters, of which no two descriptions have many in common. */
 function aDescription(): string {
@@ -20,9 +23,9 @@ in the shed on the last evening, with a borrowed accordion. Subscribe and leave 
   const list = words.split(/\s+/);
   let text = '';
   while (text.length < 1_000) {
-    const isOwn = Math.random() < 0.1;
-    text += isOwn ? randomBytes(4).toString('base64url') : list[Math.floor(Math.random() * list.length)];
-    text += Math.random() < 0.1 ? '\n' : ' ';
+    const isOwn = random() < 0.1;
+    text += isOwn ? randomBytes(4).toString('base64url') : list[Math.floor(random() * list.length)];
+    text += random() < 0.1 ? '\n' : ' ';
   }
   return text.slice(0, 1_000);
 }
@@ -41,7 +44,7 @@ function usualMetadata(): Metadata {
 
 /** Random characters of every plane: no text is harder to deflate. */
 function noise(length: number): string {
-  const one = () => String.fromCodePoint(0x10000 + Math.floor(Math.random() * 0xf0000));
+  const one = () => String.fromCodePoint(0x10000 + Math.floor(random() * 0xf0000));
   return Array.from({ length: length / 2 }, one).join('');
 }
 

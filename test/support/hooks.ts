@@ -2,13 +2,17 @@ import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'no
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import fc from 'fast-check';
 import type { RunMessage } from '../lanes.ts';
+import { seed } from './seed.ts';
 
 // Every run has a temporary folder of its own: what a test forgets there is seen, whoever else runs tests on the machine.
 const folder = mkdtempSync(join(realpathSync(tmpdir()), 'trawl-test-'));
 process.env.TMPDIR = folder;
 process.once('SIGTERM', () => process.exit(143));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+
+fc.configureGlobal({ seed });
 
 /** A busy machine may take seconds until a process has ended. */
 const maxEndMs = 15_000;
@@ -39,10 +43,14 @@ export function mochaGlobalSetup(this: Mocha.Runner): void {
   });
 }
 
-/** After all tests of a run: tells how many passed, failed and were skipped, and how many a hook that failed kept from running. */
+/**
+ * After all tests of a run: tells how many passed, failed and were skipped, and how many a hook that failed kept from running.
+ * Prints the seed when one failed.
+ */
 export function mochaGlobalTeardown(this: Mocha.Runner): void {
   const { passes: passed = 0, failures: failed = 0, pending: skipped = 0, tests = 0 } = this.stats ?? {};
   tell({ passed, failed, skipped, unrun: this.total - tests });
+  if (failed > 0) console.error(`SEED=${seed} draws the same in another run.`);
 }
 
 /** File and title of a test or a hook. */
