@@ -59,9 +59,12 @@ export async function getFile(
   const none = { path: null, bytes: null, sha256: null };
   const noteStage = (stage: string) => note({ stage, fraction: 0, speedBytes: null, leftSeconds: null });
   const away = () => noteStage('service away');
+  const stop = async (jobId: string) => {
+    row.status = (await cancel(tools, jobId)) ?? row.status;
+  };
   try {
     row.job_id ??= await submit(tools, wanted.query);
-    await checkParameters(tools, row.job_id);
+    await checkParameters(tools, row.job_id, stop);
     const seen = (job: SeenJob) => {
       row.status = job.status;
       note(jobProgress(job));
@@ -81,10 +84,9 @@ export async function getFile(
   } catch (cause) {
     if (tools.interrupted.aborted && row.job_id !== null && row.status !== 'CompletedJob') {
       noteStage('cancel');
-      const status = await cancel(tools, row.job_id);
-      if (status === null) tools.noteUnfinished();
-      row.status = status ?? row.status;
-    } else if (row.job_id !== null && (tools.interrupted.aborted || isUnfinished(cause))) tools.noteUnfinished();
+      await stop(row.job_id);
+    }
+    if (row.job_id !== null && isUnfinished(row.status, cause)) tools.noteUnfinished();
     return { row: { ...row, ...none, ...describeFailure(cause, tools.interrupted) }, cause };
   }
 }
@@ -123,14 +125,14 @@ export async function sendOrder(
 }
 
 /** Cancels a job that would ignore a parameter, before it is charged. */
-async function checkParameters(tools: GetTools, jobId: string): Promise<void> {
+async function checkParameters(tools: GetTools, jobId: string, stop: (jobId: string) => Promise<void>): Promise<void> {
   const { order, client, interrupted } = tools;
   const young = youngParameters.filter((name) => name in order.parameters);
   if (young.length === 0) return;
   const job = readJob(await client.call(`${pathOf(jobId)}?fields=status,args`, { signal: interrupted }));
   const ignored = young.filter((name) => job?.args[name] === undefined);
   if (ignored.length === 0) return;
-  await cancel(tools, jobId);
+  await stop(jobId);
   throw new CallRefused(400, 'bad_request', `This service does not know ${ignored.join(' and ')}`);
 }
 
@@ -159,16 +161,18 @@ async function fetchResult(
   }
 }
 
-/** Cancels a job and returns its status; `null` when the service does not answer soon. */
+/** Cancels a job unless it has ended, and returns its status; `null` when the service does not answer soon. */
 async function cancel({ client }: GetTools, jobId: string): Promise<string | null> {
-  const call = client.call(`${pathOf(jobId)}?fields=status`, {
-    method: 'DELETE',
-    signal: AbortSignal.timeout(cancelMs),
-  });
-  return call.then(
-    (answer) => readJob(answer)?.status ?? null,
-    () => null,
-  );
+  const signal = AbortSignal.timeout(cancelMs);
+  const ask = async (method: 'GET' | 'DELETE') =>
+    readJob(await client.call(`${pathOf(jobId)}?fields=status`, { method, signal }))?.status ?? null;
+  try {
+    const status = await ask('GET');
+    // DELETE removes the file of a job that has completed and was charged.
+    return status !== null && hasEnded({ status }) ? status : await ask('DELETE');
+  } catch {
+    return null;
+  }
 }
 
 /** Returns a signal that is aborted some seconds after another one. */
@@ -180,9 +184,10 @@ function lateSignal(signal: AbortSignal): AbortSignal {
   return late.signal;
 }
 
-/** Returns true for a failure after which the file of a job may still be had. */
-function isUnfinished(cause: unknown): boolean {
-  return cause instanceof ServiceAway || (cause instanceof FetchFailed && cause.code !== 'not_found');
+/** Returns true when a job, by the status last seen, may still be charged or have a file to fetch. */
+function isUnfinished(status: string | null, cause: unknown): boolean {
+  if (cause instanceof FetchFailed && cause.code === 'not_found') return false;
+  return status === null || status === 'CompletedJob' || !hasEnded({ status });
 }
 
 function describeFailure(cause: unknown, interrupted: AbortSignal): Pick<FileRow, 'error' | 'error_code'> {

@@ -8,7 +8,7 @@ const cancelMs = 10_000;
 
 /** One page of a batch. */
 interface BatchPage {
-  readonly jobs?: readonly { readonly query?: unknown; readonly job_id?: unknown }[];
+  readonly jobs?: readonly { readonly query?: unknown; readonly job_id?: unknown; readonly status?: unknown }[];
   readonly next_cursor?: unknown;
 }
 
@@ -22,6 +22,7 @@ export async function expandPlaylist(
 ): Promise<{ row: FileRow; cause: unknown } | null> {
   const { order, client, patience, interrupted: signal } = tools;
   const open = new Set<Promise<void>>();
+  const takenIds = new Set<unknown>();
   let batch: string | null = null;
   try {
     // The first contact: reading the list takes longer than the service may be silent before.
@@ -34,6 +35,7 @@ export async function expandPlaylist(
     for (const wanted of await readJobs(tools, batch)) {
       while (open.size >= parallel) await Promise.race(open);
       if (signal.aborted) break;
+      takenIds.add(wanted.jobId);
       const taken: Promise<void> = take(wanted).finally(() => open.delete(taken));
       open.add(taken);
     }
@@ -43,9 +45,11 @@ export async function expandPlaylist(
   } catch (cause) {
     await Promise.all(open);
     if (signal.aborted) {
-      if (batch !== null) await cancelBatch(tools, batch);
+      if (batch !== null) await cancelBatch(tools, batch, takenIds);
       return null;
     }
+    // Its jobs go on.
+    if (batch !== null) tools.noteUnfinished();
     if (!(cause instanceof CallRefused || cause instanceof ServiceAway)) throw cause;
     const isUnknown =
       cause instanceof CallRefused && cause.status === 404 && batch === null && cause.message === 'Not Found';
@@ -68,10 +72,25 @@ async function readJobs({ client, interrupted: signal }: GetTools, batch: string
   }
 }
 
-async function cancelBatch({ client, noteUnfinished }: GetTools, batch: string): Promise<void> {
+/** Cancels the open jobs of a batch; notes it as unfinished unless every job without a row of its own is known to be cancelled. */
+async function cancelBatch(
+  { client, noteUnfinished }: GetTools,
+  batch: string,
+  takenIds: ReadonlySet<unknown>,
+): Promise<void> {
   const call = { method: 'DELETE', signal: AbortSignal.timeout(cancelMs) } as const;
-  // Without an answer some jobs may go on: they were cancelled one by one as far as possible.
-  await client.call(`/v1/batches/${encodeURIComponent(batch)}`, call).catch(noteUnfinished);
+  try {
+    const { jobs = [], next_cursor: next } = (await client.call(
+      `/v1/batches/${encodeURIComponent(batch)}`,
+      call,
+    )) as BatchPage;
+    // A job that completed before is charged and keeps its file; further pages are not read, they may have one.
+    const isLeft = jobs.some(({ status, job_id: id }) => status === 'CompletedJob' && !takenIds.has(id));
+    if (isLeft || typeof next === 'string') noteUnfinished();
+  } catch {
+    // Some jobs may go on: they were cancelled one by one as far as possible.
+    noteUnfinished();
+  }
 }
 
 function rowOf(query: string, error: string, code: string): FileRow {

@@ -3,11 +3,10 @@ import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { runGet } from '../../src/client/get.ts';
-import type { FileRow } from '../../src/client/get-file.ts';
 import { usualLimits } from '../../src/client/patience.ts';
 import { listJobs } from '../../src/store/jobs/list-jobs.ts';
 import { anotherKey } from '../support/api.ts';
-import { type CallerCommand, startCommand } from '../support/caller.ts';
+import { type CallerCommand, printedRows, startCommand } from '../support/caller.ts';
 import { type FaultyLink, startFaultyLink } from '../support/faulty-link.ts';
 import { freePort } from '../support/free-port.ts';
 import { look } from '../support/media.ts';
@@ -60,11 +59,6 @@ describe('trawl get', function () {
     started.push(command);
     return command;
   };
-  const rowsOf = ({ out }: CallerCommand) =>
-    out()
-      .split('\n')
-      .filter((line) => line !== '')
-      .map((line) => JSON.parse(line) as FileRow);
   const jobs = () =>
     service.withStore(
       async (store) => (await listJobs(store, customer.account, { status: undefined, limit: 100, after: null })).jobs,
@@ -101,7 +95,7 @@ describe('trawl get', function () {
     const list = `# films\n\n${films.url}/films/clip.mp4\n  ${films.url}/films/tail.mp4  \n${films.url}/status/404\n`;
     const got = run(['-', '--json', '--audio', '--parallel', '3', '--output', 'sound/'], {}, list);
     expect(await got.ended, got.err()).to.equal(1);
-    const rows = rowsOf(got).sort((one, other) => (one.query < other.query ? -1 : 1));
+    const rows = printedRows(got).sort((one, other) => (one.query < other.query ? -1 : 1));
     expect(rows.map(({ query, status, path }) => [query.slice(films.url.length), status, path])).to.deep.equal([
       ['/films/clip.mp4', 'CompletedJob', 'sound/clip.mp3'],
       ['/films/tail.mp4', 'CompletedJob', 'sound/tail.mp3'],
@@ -126,7 +120,7 @@ describe('trawl get', function () {
     link.loseAnswers(/^\/v1\/batches$/, 1);
     const got = run([feedOf(['clip.mp4', 'tail.mp4', 'silent.mp4']), '--playlist', '2', '--parallel', '2', '--json']);
     expect(await got.ended, got.err()).to.equal(0);
-    const rows = rowsOf(got);
+    const rows = printedRows(got);
     expect(rows.map(({ query, path }) => [query.slice(films.url.length), path]).sort()).to.deep.equal([
       ['/films/clip.mp4', 'clip.mp4'],
       ['/films/tail.mp4', 'tail.mp4'],
@@ -152,12 +146,12 @@ describe('trawl get', function () {
   it('tells of a playlist that cannot be read, or that costs more than is left', async () => {
     const lost = run([`${films.url}/status/404`, '--playlist', '2', '--json']);
     expect(await lost.ended).to.equal(1);
-    expect(rowsOf(lost)[0]).to.include({ job_id: null, error_code: 'not_found' });
+    expect(printedRows(lost)[0]).to.include({ job_id: null, error_code: 'not_found' });
     const poor = await otherCustomer({ credits: 1 });
     const tooMany = run([feedOf(['clip.mp4', 'tail.mp4']), '--playlist', '2', '--json'], poor);
     expect(await tooMany.ended).to.equal(1);
-    expect(rowsOf(tooMany)).to.have.length(1);
-    expect(rowsOf(tooMany)[0]).to.include({ job_id: null, error_code: 'payment_required' });
+    expect(printedRows(tooMany)).to.have.length(1);
+    expect(printedRows(tooMany)[0]).to.include({ job_id: null, error_code: 'payment_required' });
   });
 
   it('makes one job when the answer to its request is lost, and goes on where a broken link cut the file', async () => {
@@ -171,7 +165,7 @@ describe('trawl get', function () {
     });
     const got = run([`${films.url}/films/clip.mp4`, '--json']);
     expect(await got.ended, got.err()).to.equal(0);
-    const [row] = rowsOf(got);
+    const [row] = printedRows(got);
     expect([hashOf('clip.mp4'), readdirSync(folder).includes('clip.mp4.part')]).to.deep.equal([row!.sha256, false]);
     const ranges = link.calls.filter(({ path }) => path.startsWith('/files/')).map(({ headers }) => headers.range);
     expect(ranges[0]).to.equal(undefined);
@@ -197,7 +191,7 @@ describe('trawl get', function () {
     link.mend();
     const got = run([film, '--json', option, named]);
     expect(await got.ended, got.err()).to.equal(0);
-    expect((await jobs()).map(({ id }) => id)).to.deep.equal([rowsOf(got)[0]!.job_id]);
+    expect((await jobs()).map(({ id }) => id)).to.deep.equal([printedRows(got)[0]!.job_id]);
     await isCharged();
   });
 
@@ -205,7 +199,7 @@ describe('trawl get', function () {
     link.alterFiles();
     const got = run([`${films.url}/films/clip.mp4`, '--json']);
     expect(await got.ended).to.equal(1);
-    expect(rowsOf(got)[0]).to.include({ status: 'CompletedJob', path: null, error_code: 'checksum_mismatch' });
+    expect(printedRows(got)[0]).to.include({ status: 'CompletedJob', path: null, error_code: 'checksum_mismatch' });
     expect(link.calls.filter(({ path }) => path.startsWith('/files/'))).to.have.length(2);
     expect(readdirSync(folder).filter((name) => name.startsWith('clip'))).to.deep.equal([]);
   });
@@ -217,7 +211,7 @@ describe('trawl get', function () {
     got.process.kill('SIGINT');
     expect(await got.ended).to.equal(130);
     release();
-    const told = rowsOf(got).map(({ status, error_code }) => [status, error_code]);
+    const told = printedRows(got).map(({ status, error_code }) => [status, error_code]);
     expect(told).to.deep.equal([
       ['Error', 'cancelled'],
       ['Error', 'cancelled'],
@@ -266,7 +260,7 @@ describe('trawl get', function () {
     const told = async (args: readonly string[], env: Readonly<Record<string, string>> = {}) => {
       const got = run([...args, '--json'], env);
       const code = await got.ended;
-      return [code, ...rowsOf(got).map(({ error, error_code }) => `${error_code}: ${error}`)];
+      return [code, ...printedRows(got).map(({ error, error_code }) => `${error_code}: ${error}`)];
     };
     expect(await told([film, film], { TRAWL_API_KEY: 'wrong' })).to.deep.equal([
       3,

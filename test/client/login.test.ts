@@ -10,6 +10,7 @@ import { startApi, type TestApi } from '../support/api.ts';
 import { startCommand } from '../support/caller.ts';
 import { freePort } from '../support/free-port.ts';
 import { aFolder } from '../support/redis.ts';
+import { until } from '../support/until.ts';
 
 describe('trawl login', function () {
   this.timeout(300_000);
@@ -67,16 +68,25 @@ describe('trawl login', function () {
 describe('trawl get without its service', function () {
   this.timeout(300_000);
   const limits: PatienceLimits = { firstMs: 300, acceptedMs: 600, refusedMs: 500 };
+  const accepted = { status: 202, body: '{"job_id":"1"}' };
+  const suspended = { status: 403, headers: { 'x-error-code': 'forbidden' }, body: '{"error":"Forbidden"}' };
+  const jobOf = (status: string) => ({
+    status: 200,
+    body: JSON.stringify({ status, progress: 0, args: { query: 'https://a.example/1' } }),
+  });
   let server: Server;
   let url: string;
-  let answer: (path: string) => { status: number; headers?: Record<string, string>; body: string } | null;
+  let answer: (
+    path: string,
+    method: string,
+  ) => { status: number; headers?: Record<string, string>; body: string } | null;
   let paths: string[];
   let keys: (string | undefined)[];
   before(async () => {
     server = createServer((asking, reply) => {
       paths.push(asking.url ?? '');
       keys.push(asking.headers['idempotency-key'] as string | undefined);
-      const said = answer(asking.url ?? '');
+      const said = answer(asking.url ?? '', asking.method ?? '');
       if (said === null) reply.destroy();
       else reply.writeHead(said.status, said.headers).end(said.body);
     });
@@ -170,12 +180,52 @@ describe('trawl get without its service', function () {
   });
 
   it('cancels a job before it is charged when the service would ignore --start', async () => {
-    const job = '{"status":"QueuedJob","progress":0,"args":{"query":"https://a.example/1"}}';
-    answer = (path) =>
-      path.endsWith('/download') ? { status: 202, body: '{"job_id":"1"}' } : { status: 200, body: job };
+    answer = (path, method) => {
+      if (path.endsWith('/download')) return accepted;
+      return method === 'DELETE' ? jobOf('Error') : jobOf('QueuedJob');
+    };
     const { code, err } = await get(['https://a.example/1', '--start', '3']);
     expect([code, err]).to.deep.equal([1, 'https://a.example/1: This service does not know start\n']);
-    expect(paths).to.deep.equal(['/v1/video/download', '/v1/jobs/1?fields=status,args', '/v1/jobs/1?fields=status']);
+    const ofJob = ['/v1/jobs/1?fields=status,args', '/v1/jobs/1?fields=status', '/v1/jobs/1?fields=status'];
+    expect(paths).to.deep.equal(['/v1/video/download', ...ofJob]);
+    answer = (path, method) => {
+      if (path.endsWith('/download')) return accepted;
+      return method === 'DELETE' ? null : jobOf('QueuedJob');
+    };
+    const unsure = await get(['https://a.example/1', '--start', '3']);
+    expect([unsure.code, unsure.err.includes('--idempotency-key')], unsure.err).to.deep.equal([1, true]);
+  });
+
+  it('names the key when a call about an accepted job is refused', async () => {
+    answer = (path) => (path.endsWith('/download') ? accepted : suspended);
+    const { code, err } = await get(['https://a.example/1']);
+    expect([code, err.includes('--idempotency-key')], err).to.deep.equal([3, true]);
+    const limited = { status: 429, headers: { 'retry-after': '3600', 'x-error-code': 'rate_limited' }, body: '{}' };
+    answer = (path) => (path.endsWith('/download') ? accepted : limited);
+    const late = await get(['https://a.example/1', '--start', '3']);
+    expect([late.code, late.err.includes('--idempotency-key')], late.err).to.deep.equal([1, true]);
+  });
+
+  it('names the key when a job completes while Ctrl-C cancels it', async () => {
+    answer = (path, method) => {
+      if (path.endsWith('/download')) return accepted;
+      if (path.includes('/events')) return null;
+      return method === 'DELETE' ? jobOf('CompletedJob') : jobOf('Running');
+    };
+    const { folder, remove } = aFolder();
+    const command = startCommand(['get', 'https://a.example/1'], folder, { TRAWL_API_URL: url, TRAWL_API_KEY: 'k' });
+    try {
+      await until(() => command.err().includes('service away'), 20, 'it waits for its job');
+      command.process.kill('SIGINT');
+      expect([await command.ended, command.err().includes('--idempotency-key')], command.err()).to.deep.equal([
+        130,
+        true,
+      ]);
+    } finally {
+      command.process.kill('SIGKILL');
+      await command.ended;
+      remove();
+    }
   });
 
   it('takes each job of a playlist over all pages of its batch', async () => {

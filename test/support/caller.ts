@@ -1,5 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { join } from 'node:path';
+import type { FileRow } from '../../src/client/get-file.ts';
 import { root } from './tree.ts';
 import { inTerminal } from './up.ts';
 
@@ -32,4 +33,12 @@ export function startCommand(
     child.once('close', (code, signal) => resolve(code ?? signal ?? ''));
   });
   return { process: child, out: () => said.out, err: () => said.err, ended };
+}
+
+/** Returns the rows that `trawl get --json` has printed. */
+export function printedRows({ out }: CallerCommand): FileRow[] {
+  return out()
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
 }
