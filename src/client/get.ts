@@ -90,10 +90,15 @@ async function getAll(
     else if (row.path !== null) display.say(row.path, 'out');
     if (row.error !== null && !tools.interrupted.aborted) display.say(`${printable(row.query)}: ${row.error}`);
   };
+  /** Tells of a file or a playlist that is not asked for any more; returns false while no row is fatal. */
+  const skip = ({ query, jobId }: WantedFile): boolean => {
+    if (fatal === null) return false;
+    if (jobId !== null) tools.noteUnfinished();
+    tell({ ...fatal, query, job_id: jobId, status: null }, null);
+    return true;
+  };
   const take = async (wanted: WantedFile, n: number) => {
-    if (fatal !== null) {
-      tell({ ...fatal, query: wanted.query, job_id: wanted.jobId }, null);
-    } else {
+    if (!skip(wanted)) {
       const { row, cause } = await getFile(tools, wanted, (progress) => display.note(n, progress));
       tell(row, cause);
     }
@@ -109,6 +114,7 @@ async function getAll(
       );
     } else {
       for (const query of urls) {
+        if (skip({ query, jobId: null })) continue;
         const failure = await expandPlaylist(tools, query, order.playlist, order.parallel, async (wanted) => {
           const added = add(wanted);
           await take(added.wanted, added.n);
