@@ -57,7 +57,9 @@ describe('the lists of the tree', () => {
     const begun = [...texts].filter(
       ([path, text]) => path.startsWith('src/') && /^(?:\/\/|\/\*\*|#) Gain: /.test(text),
     );
-    const untold = begun.filter(([, text]) => !/^\/\/ Gain: .*\d.*`make bench BENCH=\w+`/.test(text)).map(([path]) => path);
+    const untold = begun
+      .filter(([, text]) => !/^\/\/ Gain: .*\d.*`make bench BENCH=\w+`/.test(text))
+      .map(([path]) => path);
     expect(untold, 'a figure and the bench that has it').to.deep.equal([]);
     const benches = [...texts].filter(([path]) => path.startsWith('test/bench/')).map(([, text]) => text);
     const measured = benches.flatMap((text) =>
