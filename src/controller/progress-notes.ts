@@ -21,8 +21,8 @@ interface Reported {
 }
 
 const betweenWritesMs = 1_000;
-/** Speed and remaining seconds alone are written less often: a job of an hour has 99 percents, not 3,600. */
-const betweenLikeWritesMs = 5_000;
+/** Minimum between two writes while percent and stage stay: a job of an hour then writes fewer than 850 reports instead of 3,600. */
+const unchangedWriteMs = 5_000;
 /** A worker without a change reports every 5 s; so what is dropped here is told again, and a poll sees it within about 10 s. */
 const silentMs = 15_000;
 
@@ -54,9 +54,9 @@ export class ProgressNotes {
       one.stage = progress.stage;
       noteTraced(this.#store, job, progress.stage);
     }
-    const isLike = one.written?.progress === progress.progress && one.written.stage === progress.stage;
+    const isUnchanged = one.written?.progress === progress.progress && one.written.stage === progress.stage;
     const passed = performance.now() - one.writtenAt;
-    if (isLike && one.waiting === null && passed < betweenLikeWritesMs) return true;
+    if (isUnchanged && one.waiting === null && passed < unchangedWriteMs) return true;
     one.waiting = progress;
     if (passed >= betweenWritesMs) return this.#write(name, one);
     this.#wait(name, one, betweenWritesMs - passed);

@@ -25,7 +25,7 @@ failure = 'Did not get any data blocks'
  * as the trusted side begins to remove the folder.
  */
 const swap = `
-import os, time
+import os, signal, time
 target, wanted = os.path.split(given['victim'])
 if first:
     os.mkdir('part0')
@@ -37,19 +37,19 @@ if first:
     while time.monotonic() < end and len(os.listdir('part0')) > 3000: pass
     os.rename('part0', 'moved')
     os.symlink(target, 'part0')
-    time.sleep(20)
+    signal.pause()
 `;
 
 /** Leaves a link to the victim in place of the file that it was told to fetch. */
 const replace = `
-import os, sys, time
+import os, signal, sys
 formats = [{'format_id': 'x', 'url': source + '/film.mp4', 'ext': 'mp4', 'vcodec': 'h264', 'acodec': 'aac', 'height': 360, 'width': 640}]
 os.write(1, json_of({'info': {'id': 'x', 'title': 'x', 'direct': True, 'formats': formats}}))
 wanted = sys.stdin.readline()
 os.symlink(given['victim'], 'part0')
 report('laid')
 os.write(1, json_of({'done': {}}))
-time.sleep(20)
+signal.pause()
 `;
 const json = `
 import json

@@ -7,9 +7,8 @@ import { keys } from '../../src/store/keys.ts';
 import { dueCards } from '../../src/store/money/card-expiry.ts';
 import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
 import { invited } from '../support/browser-session.ts';
-import { eachWithEmptyRecord } from '../support/empty-record.ts';
-import { eachWithMailSender, type MailSender } from '../support/mail-sender.ts';
-import { anAccount, holder, lead, type TestStore } from '../support/record.ts';
+import { eachWithMailedRecord, type MailSender } from '../support/mail-sender.ts';
+import { anAccount, type TestStore } from '../support/record.ts';
 import { aLog } from '../support/redis.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
 import { seller } from '../support/topups.ts';
@@ -21,20 +20,13 @@ describe('stored cards', function () {
   let store: TestStore;
   let stripe: StripeStandIn;
   let sender: MailSender;
-  eachWithEmptyRecord((made) => {
-    store = made;
+  eachWithMailedRecord((made, given) => {
+    [store, sender] = [made, given];
   });
   beforeEach(async () => {
-    await lead(store, holder);
     stripe = await startStripe();
   });
   afterEach(() => stripe.stop());
-  eachWithMailSender(
-    () => store,
-    (given) => {
-      sender = given;
-    },
-  );
 
   /** Lets two controllers look up what is due and send what is to be said; returns the subjects. */
   const told = async (days = 0): Promise<(string | undefined)[]> => {

@@ -4,24 +4,16 @@ import { keys } from '../../src/store/keys.ts';
 import { endWebhook } from '../../src/store/webhooks/end-webhook.ts';
 import { takeWebhook } from '../../src/store/webhooks/take-webhook.ts';
 import { invited } from '../support/browser-session.ts';
-import { eachWithEmptyRecord } from '../support/empty-record.ts';
-import { eachWithMailSender, type MailSender } from '../support/mail-sender.ts';
-import { aDownload, anAccount, aRunningJob, completed, holder, lead, type TestStore } from '../support/record.ts';
+import { eachWithMailedRecord, type MailSender } from '../support/mail-sender.ts';
+import { aDownload, anAccount, aRunningJob, completed, holder, type TestStore } from '../support/record.ts';
 
 describe('mails about failing receivers', function () {
   this.timeout(300_000);
   let store: TestStore;
   let sender: MailSender;
-  eachWithEmptyRecord((made) => {
-    store = made;
+  eachWithMailedRecord((made, given) => {
+    [store, sender] = [made, given];
   });
-  beforeEach(() => lead(store, holder));
-  eachWithMailSender(
-    () => store,
-    (given) => {
-      sender = given;
-    },
-  );
 
   /** Ends webhooks of a receiver one after the other; returns how many mails tell of failing ones. */
   const deliverTo = async (

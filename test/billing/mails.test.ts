@@ -16,10 +16,9 @@ import { mailSignInLink } from '../../src/store/people/mail-sign-in-link.ts';
 import { openSessionByLink } from '../../src/store/people/open-session.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
 import { invited } from '../support/browser-session.ts';
-import { eachWithEmptyRecord } from '../support/empty-record.ts';
-import { eachWithMailSender, type MailSender } from '../support/mail-sender.ts';
+import { eachWithMailedRecord, type MailSender } from '../support/mail-sender.ts';
 import { aSecret } from '../support/people-scenarios.ts';
-import { anAccount, holder, lead, type TestStore } from '../support/record.ts';
+import { anAccount, type TestStore } from '../support/record.ts';
 import { contentOf } from '../support/script-faults.ts';
 import { aBuyer, seller, spend, takenPurchase } from '../support/topups.ts';
 
@@ -27,16 +26,9 @@ describe('mails', function () {
   this.timeout(300_000);
   let store: TestStore;
   let sender: MailSender;
-  eachWithEmptyRecord((made) => {
-    store = made;
+  eachWithMailedRecord((made, given) => {
+    [store, sender] = [made, given];
   });
-  beforeEach(() => lead(store, holder));
-  eachWithMailSender(
-    () => store,
-    (given) => {
-      sender = given;
-    },
-  );
 
   const waiting = async () => ((await store.connection.send(['HKEYS', keys.outbox])) as string[]).length;
   const aMailedBuyer = async (...owners: string[]) => {

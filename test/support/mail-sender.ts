@@ -3,8 +3,9 @@ import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal, type Seal } from '../../src/base/seal.ts';
 import { openSmtp } from '../../src/billing/mailer.ts';
 import { startMails } from '../../src/billing/send-mails.ts';
+import { eachWithEmptyRecord } from './empty-record.ts';
 import { type Mailbox, startMailbox } from './mailbox.ts';
-import type { TestStore } from './record.ts';
+import { holder, lead, type TestStore } from './record.ts';
 import { aLog } from './redis.ts';
 
 /** Sends the mails of a record to a mailbox of the test. */
@@ -37,4 +38,17 @@ export function eachWithMailSender(storeOf: () => TestStore, take: (sender: Mail
     take({ box, seal, metrics, dashboardUrl, send });
   });
   afterEach(() => box.stop());
+}
+
+/** Passes an empty record that the tests lead, and its mail sender, to each test of a block. */
+export function eachWithMailedRecord(take: (store: TestStore, sender: MailSender) => void): void {
+  let store: TestStore;
+  eachWithEmptyRecord((made) => {
+    store = made;
+  });
+  beforeEach(() => lead(store, holder));
+  eachWithMailSender(
+    () => store,
+    (sender) => take(store, sender),
+  );
 }
