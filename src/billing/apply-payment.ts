@@ -6,7 +6,7 @@ import { findPurchase } from '../store/money/read-purchases.ts';
 import { reversePurchase } from '../store/money/reverse-purchase.ts';
 import { setTopup } from '../store/money/set-topup.ts';
 import type { RecordStore } from '../store/script.ts';
-import type { PaymentEvent } from './payment-provider.ts';
+import type { PaymentNews } from './payment-provider.ts';
 
 export interface PaymentBooks {
   readonly store: RecordStore;
@@ -15,20 +15,23 @@ export interface PaymentBooks {
   readonly log: Log;
 }
 
-/** Writes an answer or event of the provider into the record; repetitions and any order of them change nothing more. */
-export async function applyPayment(books: PaymentBooks, event: PaymentEvent): Promise<void> {
+/**
+ * Writes an answer or event of the provider into the record; repetitions and any order of them change nothing more. An event is noted by
+ * its id, '' for an answer, in the script that carries it out, the last one where there are two.
+ */
+export async function applyPayment(books: PaymentBooks, news: PaymentNews, id = ''): Promise<void> {
   const { store, seller, metrics, log } = books;
-  if (event.kind === 'stored') return setTopup(store, event.account, methodOf(event), { at: event.at, is: 'stored' });
-  if (event.kind === 'refunded' || event.kind === 'disputed') return reverse(books, event);
-  const { purchase, payment } = event;
+  if (news.kind === 'stored') return setTopup(store, news.account, methodOf(news), { id, at: news.at, is: 'stored' });
+  if (news.kind === 'refunded' || news.kind === 'disputed') return reverse(books, news, id);
+  const { purchase, payment } = news;
   const outcome =
-    event.kind === 'paid'
-      ? await endPurchase(store, purchase, { verdict: 'paid', payment, seller })
-      : await endPurchase(store, purchase, { verdict: 'declined', payment, reason: event.reason });
-  // The first card that pays for a pack is the one that a top-up may charge; another one is stored on purpose. An event that comes
-  // again finds the purchase ended and the card perhaps not stored.
-  if (event.kind === 'paid' && purchase.kind === 'offer')
-    await setTopup(store, purchase.account, methodOf(purchase), { at: event.at, is: 'paying' });
+    news.kind === 'paid'
+      ? await endPurchase(store, purchase, { verdict: 'paid', payment, seller }, id)
+      : await endPurchase(store, purchase, { verdict: 'declined', payment, reason: news.reason }, id);
+  // The first card that pays for a pack is the one that a top-up may charge; another one is stored on purpose. An event whose first
+  // half was carried out finds the purchase ended and the card perhaps not stored.
+  if (news.kind === 'paid' && purchase.kind === 'offer')
+    await setTopup(store, purchase.account, methodOf(purchase), { id, at: news.at, is: 'paying' });
   if (outcome === 'stale') return;
   metrics.purchases_total.inc({ outcome });
   log.info('a purchase has ended', { account: purchase.account, purchase: purchase.id, outcome });
@@ -40,22 +43,23 @@ function methodOf({ customer, payment_method }: Pick<Purchase, 'customer' | 'pay
 
 async function reverse(
   { store, metrics, log }: PaymentBooks,
-  event: Extract<PaymentEvent, { kind: 'refunded' | 'disputed' }>,
+  news: Extract<PaymentNews, { kind: 'refunded' | 'disputed' }>,
+  eventId: string,
 ): Promise<void> {
-  const purchase = event.kind === 'refunded' ? event.purchase : await findPurchase(store, event.payment);
+  const purchase = news.kind === 'refunded' ? news.purchase : await findPurchase(store, news.payment);
   if (purchase === null) {
-    log.warn('a payment that is unknown here is disputed', { payment: event.payment });
+    log.warn('a payment that is unknown here is disputed', { payment: news.payment });
     return;
   }
-  const lapsed = await reversePurchase(store, purchase, event.kind, event.payment);
+  const lapsed = await reversePurchase(store, purchase, news.kind, news.payment, eventId);
   if (lapsed === null) return;
-  metrics.purchases_total.inc({ outcome: event.kind });
+  metrics.purchases_total.inc({ outcome: news.kind });
   metrics.lapses_total.inc({ balance: 'packs' }, lapsed);
   const { account, id } = purchase;
   log.warn('a payment was taken back: the unused rest of its pack lapsed', {
     account,
     purchase: id,
     lapsed,
-    ...{ state: event.kind },
+    ...{ state: news.kind },
   });
 }

@@ -7,8 +7,8 @@ export type Payment =
   | { readonly state: 'paid' | 'pending'; readonly payment: string }
   | { readonly state: 'declined'; readonly payment: string; readonly reason: string };
 
-/** Event of the provider about a payment of ours. `dispute` names the payment alone. `at`: when it happened, in milliseconds. */
-export type PaymentEvent =
+/** Answer or event of the provider about a payment of ours. `disputed` names the payment alone. `at`: when it happened, in milliseconds. */
+export type PaymentNews =
   | { readonly kind: 'paid'; readonly purchase: Purchase; readonly payment: string; readonly at: number }
   | { readonly kind: 'declined'; readonly purchase: Purchase; readonly payment: string; readonly reason: string }
   | { readonly kind: 'refunded'; readonly purchase: Purchase; readonly payment: string }
@@ -20,6 +20,12 @@ export type PaymentEvent =
       readonly payment_method: string;
       readonly at: number;
     };
+
+/** Event of the provider; its repetitions have the same id. */
+export interface PaymentEvent {
+  readonly id: string;
+  readonly news: PaymentNews;
+}
 
 /** Visit of an owner to the provider's own page. */
 export interface CheckoutOrder {

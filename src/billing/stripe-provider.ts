@@ -3,7 +3,7 @@ import { refuse } from '../base/errors.ts';
 import type { Purchase } from '../model/purchase.ts';
 import type { StoredCard } from '../store/money/card-expiry.ts';
 import type { TakenPurchase } from '../store/money/take-purchase.ts';
-import type { Payment, PaymentEvent, PaymentEvents, PaymentProvider } from './payment-provider.ts';
+import type { Payment, PaymentEvents, PaymentNews, PaymentProvider } from './payment-provider.ts';
 import { metadataOf, startCheckout } from './stripe-checkout.ts';
 
 interface StripeOptions {
@@ -61,7 +61,8 @@ export function readStripeEvents({ key, secret }: EventOptions): PaymentEvents {
   return {
     read(body, signature) {
       const event = verify(() => stripe.webhooks.constructEvent(body, signature, secret()));
-      return event.livemode === isLive(key()) ? eventOf(event) : null;
+      const news = event.livemode === isLive(key()) ? newsOf(event) : null;
+      return news && { id: event.id, news };
     },
   };
 }
@@ -151,7 +152,7 @@ async function declinedBy(error: unknown, find: () => Promise<Stripe.PaymentInte
   throw error;
 }
 
-function eventOf(event: Stripe.Event): PaymentEvent | null {
+function newsOf(event: Stripe.Event): PaymentNews | null {
   const at = event.created * 1000;
   if (event.type === 'charge.dispute.created') {
     return { kind: 'disputed', payment: idOf(event.data.object.payment_intent) };

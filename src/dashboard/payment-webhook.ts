@@ -11,7 +11,7 @@ export function servePaymentWebhook(app: Express, events: PaymentEvents, books: 
     try {
       const body = Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0);
       const event = events.read(body, req.get('stripe-signature') ?? '');
-      if (event !== null) await applyPayment(books, event);
+      if (event !== null) await applyPayment(books, event.news, event.id);
       sendReply(res, { status: 200, body: { received: true } });
     } catch (error) {
       const refused = errorReply(error);

@@ -75,6 +75,8 @@ export const keys = {
   expiringCards: one('expiring_cards'),
   /** Sorted set: account id → when its purchase is to be tried. */
   purchases: one('purchases'),
+  /** Sorted set: id of an event of the payment provider → when it was carried out, for 30 days. */
+  paymentEvents: one('payment_events'),
   /** Hash: purchase id → JSON of a purchase that ended (`money/read-purchases.ts`). */
   bought: of('accountId', 'bought'),
   /** List: `account/purchase` of every purchase that was paid; the number of an invoice is its place here, so none is left out. Empty: left out by a restore. */

@@ -37,13 +37,15 @@ describe('payments', function () {
   const invoices = async () => Number(await store.connection.send(['LLEN', keys.invoices]));
   const buyAll = () => buyDue(books, stripe.url);
   let created = 1_800_000_000;
+  let events = 0;
   const signed = (
     type: string,
     object: object,
     { at = ++created, signature }: { at?: number; signature?: string } = {},
   ) => {
     const event = {
-      ...{ id: 'evt_1', object: 'event', api_version: Stripe.API_VERSION, created: at, livemode: false },
+      // Each is one of its own: what protects here is the state of the record, not the id.
+      ...{ id: `evt_${++events}`, object: 'event', api_version: Stripe.API_VERSION, created: at, livemode: false },
       ...{ type, data: { object } },
     };
     const payload = JSON.stringify(event);
@@ -52,8 +54,8 @@ describe('payments', function () {
   };
   const hear = async (type: string, object: object, at?: number) => {
     const event = signed(type, object, at === undefined ? {} : { at });
-    if (event !== null) await applyPayment(books, event);
-    return event?.kind ?? null;
+    if (event !== null) await applyPayment(books, event.news, event.id);
+    return event?.news.kind ?? null;
   };
 
   it('topup-buy: charge the stored method while its owner is away, add the pack and number the invoice', async () => {

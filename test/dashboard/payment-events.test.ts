@@ -25,6 +25,25 @@ describe('events of the payment provider', () => {
     expect(await packs(account)).to.equal(1);
   });
 
+  it('are known by their ids to another process, whatever they say', async () => {
+    const { account } = await api.addCaller();
+    const other = await startApi({ TRAWL_STRIPE_KEY: key, TRAWL_STRIPE_WEBHOOK_SECRET: secret }, (parts) => {
+      return { ...parts, store: api.store };
+    });
+    try {
+      const later = { ...paidEvent(account, 'second'), id: 'evt_first' };
+      for (const [url, event] of [
+        [api.dashboardUrl, paidEvent(account, 'first')],
+        [other.dashboardUrl, later],
+      ] as const) {
+        expect((await sendEvent(url, secret, event)).status).to.equal(200);
+      }
+      expect(await packs(account)).to.equal(1);
+    } finally {
+      await other.stop();
+    }
+  });
+
   it('give the account an invoice as PDF, and another account none', async () => {
     const { account } = await api.addCaller();
     await send(paidEvent(account, 'invoiced'));

@@ -59,6 +59,7 @@ const topup = {
 };
 const anOffer = { name: 'big', title: 'Big', credits: 9, price_cents: 900, currency: 'eur' } as const;
 const wasPaid = { verdict: 'paid', payment: 'pi_1', seller: { name: '', address: '', tax: '' } } as const;
+const storedCard = { id: 'evt_1', at: 1, is: 'stored' } as const;
 const wasDeclined = { verdict: 'declined', payment: '', reason: 'no' } as const;
 const purchaseOf = async (store: TestStore, account: string) => {
   const purchase = await takePurchase(store, account, 60_000);
@@ -172,10 +173,10 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     const purchase = await purchaseOf(store, account);
     return (s) => endPurchase(s, purchase, wasDeclined);
   }),
-  'end-purchase that is paid after its decline': purchasing(async (store, account) => {
+  'end-purchase that is paid after its decline, by an event': purchasing(async (store, account) => {
     const purchase = await purchaseOf(store, account);
     await endPurchase(store, purchase, wasDeclined);
-    return (s) => endPurchase(s, purchase, wasPaid);
+    return (s) => endPurchase(s, purchase, wasPaid, 'evt_1');
   }),
   'reverse-purchase of a pack': purchasing(async (store, account) => {
     const purchase = await purchaseOf(store, account);
@@ -190,7 +191,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   }),
   'reverse-purchase under way': purchasing(async (store, account) => {
     const purchase = await purchaseOf(store, account);
-    return (s) => reversePurchase(s, purchase, 'refunded', 'pi_1');
+    return (s) => reversePurchase(s, purchase, 'refunded', 'pi_1', 'evt_1');
   }),
   'take-purchase past the cap': purchasing(async (store, account) => {
     await setTopup(store, account, { monthly_cap_cents: '1' });
@@ -215,7 +216,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     return (s) => addPack(s, caller.accountId, pack);
   }),
   roll: account({ quota: 2 }, (caller) => (s) => rollPeriod(s, caller.accountId), 40 * 86_400_000),
-  'set-topup': account({}, (caller) => (s) => setTopup(s, caller.accountId, topup)),
+  'set-topup': account({}, (caller) => (s) => setTopup(s, caller.accountId, topup, storedCard)),
   'note-card': async (store) => {
     const { accountId } = await anAccount(store);
     await setTopup(store, accountId, { payment_method: 'pm_1' });

@@ -2,29 +2,36 @@ import { monthOf } from '../../model/billing-period.ts';
 import type { Purchase, PurchaseEnd } from '../../model/purchase.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { type RecordStore, run, script } from '../script.ts';
+import { paymentEventOnce } from './payment-events.ts';
 import { withRolledPeriod } from './roll-period.ts';
 
 /**
  * Ends a purchase, once: paid adds the pack, gives the next number to its invoice and starts the 72 hours of a top-up;
  * declined disables the top-up (D49). Each leaves a mail. Money that arrives after a decline is still worth its pack; a
- * refund is final. Answers {'paid'}, {'declined'}, {'stale'}, {'not_found'} or {'roll'}.
+ * refund is final. An event that was carried out before is stale. Answers {'paid'}, {'declined'}, {'stale'}, {'not_found'} or {'roll'}.
  */
 const endPurchaseScript = script(
   'end-purchase',
   'always',
-  [...balanceKeyNames, 'bought', 'invoices', 'payments'] as const,
-  ['accountId', 'id', 'verdict', 'record', 'json', 'month'] as const,
-  /* lua */ `${balances}
+  [...balanceKeyNames, 'bought', 'invoices', 'payments', 'paymentEvents'] as const,
+  ['accountId', 'id', 'verdict', 'record', 'json', 'month', 'eventId'] as const,
+  /* lua */ `${balances}${paymentEventOnce}
+if is_repeated_event() then return { 'stale' } end
+local r = cjson.decode(record)
+-- The card that paid for a pack is stored after this, by a script that then notes the event.
+local function done(word)
+  return verdict == 'paid' and r.kind == 'offer' and { word } or with_event({ word })
+end
+
 local seen = redis.call('HGET', bought, id)
 local state = seen and cjson.decode(seen).state
 local fields = { 'purchase', 'spent_month', 'spent_cents', 'last_purchase_at', 'enabled' }
 local setting = redis.call('HMGET', topup, unpack(fields))
 local is_current = setting[1] == id
-if state and not (state == 'declined' and verdict == 'paid') then return { 'stale' } end
-if verdict == 'declined' and not is_current then return { 'stale' } end
+if state and not (state == 'declined' and verdict == 'paid') then return done('stale') end
+if verdict == 'declined' and not is_current then return done('stale') end
 local refused = read_balances()
 if refused then return refused end
-local r = cjson.decode(record)
 local due = redis.call('ZSCORE', purchases, accountId)
 r.state, r.ended_at = verdict, now
 
@@ -73,14 +80,16 @@ else
   keep_record()
   put_mail('decline-' .. id, { kind = 'decline', account = accountId, purchase = id })
 end
-return { verdict }
+return done(verdict)
 `,
 );
 
+/** `eventId`: of the provider's event that tells the end; absent for its answer. */
 export async function endPurchase(
   store: RecordStore,
   purchase: Purchase,
   end: PurchaseEnd,
+  eventId = '',
 ): Promise<'paid' | 'declined' | 'stale'> {
   const now = store.clock.now();
   const { id, account, kind, pack_title, pack_total, price_cents, currency, customer, payment_method } = purchase;
@@ -94,6 +103,7 @@ export async function endPurchase(
       record: JSON.stringify({ ...terms, ...ending }),
       json: JSON.stringify({ title: pack_title, purchased_at: now, total: pack_total }),
       month: monthOf(now).start,
+      eventId,
     }),
   );
   return word === 'paid' || word === 'declined' ? word : 'stale';

@@ -1,22 +1,25 @@
 import type { Purchase } from '../../model/purchase.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { type RecordStore, run, script } from '../script.ts';
+import { paymentEventOnce } from './payment-events.ts';
 import { withRolledPeriod } from './roll-period.ts';
 
 /**
  * Takes back the unused rest of a pack whose payment was refunded or disputed, once; a dispute also disables the top-up, and
  * counts after a refund, too, because operators must answer it by a deadline. A purchase that is still under way ends, and a
- * payment that is reported later adds nothing: events may come in any order. Leaves a mail to the operators. Answers {'reversed', credits that lapsed}, {'stale'}, {'not_found'} or {'roll'}.
+ * payment that is reported later adds nothing: events may come in any order. An event that was carried out before is stale.
+ * Leaves a mail to the operators. Answers {'reversed', credits that lapsed}, {'stale'}, {'not_found'} or {'roll'}.
  */
 const reversePurchaseScript = script(
   'reverse-purchase',
   'always',
-  [...balanceKeyNames, 'bought'] as const,
-  ['accountId', 'id', 'state', 'record'] as const,
-  /* lua */ `${balances}
+  [...balanceKeyNames, 'bought', 'paymentEvents'] as const,
+  ['accountId', 'id', 'state', 'record', 'eventId'] as const,
+  /* lua */ `${balances}${paymentEventOnce}
+if is_repeated_event() then return { 'stale' } end
 local seen = redis.call('HGET', bought, id)
 local r = cjson.decode(seen or record)
-if r.state == 'disputed' or r.state == 'refunded' and state == 'refunded' then return { 'stale' } end
+if r.state == 'disputed' or r.state == 'refunded' and state == 'refunded' then return with_event({ 'stale' }) end
 local refused = read_balances()
 if refused then return refused end
 local pack = redis.call('HMGET', packs, id, 'used:' .. id)
@@ -56,7 +59,7 @@ end
 if state == 'disputed' and setting[2] then redis.call('HSET', topup, 'enabled', '0') end
 redis.call('HSET', bought, id, cjson.encode(r))
 put_mail('reversed-' .. id, { kind = 'reversed', account = accountId, purchase = id, lapsed = lapsed })
-return { 'reversed', lapsed }
+return with_event({ 'reversed', lapsed })
 `,
 );
 
@@ -66,11 +69,12 @@ export async function reversePurchase(
   purchase: Purchase,
   state: 'refunded' | 'disputed',
   payment: string,
+  eventId = '',
 ): Promise<number | null> {
   const { account, id } = purchase;
   const record = JSON.stringify({ ...purchase, payment });
   const [word, lapsed] = await withRolledPeriod(store, account, () =>
-    run(store, reversePurchaseScript, { accountId: account, id, state, record }),
+    run(store, reversePurchaseScript, { accountId: account, id, state, record, eventId }),
   );
   return word === 'reversed' ? Number(lapsed) : null;
 }

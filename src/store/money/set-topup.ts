@@ -2,41 +2,52 @@ import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '..
 import { keys } from '../keys.ts';
 import { pairs, type RecordStore, run, script } from '../script.ts';
 import { watchCard } from './card-expiry.ts';
+import { paymentEventOnce } from './payment-events.ts';
 
 /**
  * Changes the top-up setting. An event of the provider (`eventAt`) is ignored as stale unless it is newer than the last one that stored a
  * card: events repeat and come in any order, and of two within one second the first counts, so that no repetition changes the card back.
  * A card that paid for a pack (`cardIs`) counts only where none is stored, and does not make stale the event of one that the owner
- * stored on purpose before. Answers {'set'}, {'stale'}, {'audit_full'} or {'not_found'}.
+ * stored on purpose before. An event that was carried out before is stale. Answers {'set'}, {'stale'}, {'audit_full'} or {'not_found'}.
  */
 const setTopupScript = script(
   'set-topup',
   'needs memory',
-  ['account', 'topup', 'expiringCards', ...noteKeyNames] as const,
-  ['accountId', 'fields', 'eventAt', 'cardIs', ...noteArgNames] as const,
-  /* lua */ `${noteChange}${watchCard}
+  ['account', 'topup', 'expiringCards', 'paymentEvents', ...noteKeyNames] as const,
+  ['accountId', 'fields', 'eventAt', 'cardIs', 'eventId', ...noteArgNames] as const,
+  /* lua */ `${noteChange}${watchCard}${paymentEventOnce}
 if redis.call('EXISTS', account) == 0 then return { 'not_found' } end
+if is_repeated_event() then return { 'stale' } end
 if eventAt ~= '' then
   local stored_at, paid_at, present = unpack(redis.call('HMGET', topup, 'card_event_at', 'card_paid_at', 'payment_method'))
   local newest = tonumber(stored_at or 0)
   if cardIs == 'paying' then
-    if (present or '') ~= '' then return { 'stale' } end
+    if (present or '') ~= '' then return with_event({ 'stale' }) end
     newest = math.max(newest, tonumber(paid_at or 0))
   end
-  if newest >= tonumber(eventAt) then return { 'stale' } end
+  if newest >= tonumber(eventAt) then return with_event({ 'stale' }) end
 end
 if note_change() then return { 'audit_full' } end
 local chosen = cjson.decode(fields)
 if chosen.payment_method then watch_card(chosen.payment_method) end
 for name, value in pairs(chosen) do redis.call('HSET', topup, name, value) end
 redis.call('HSET', account, 'topup', redis.call('HGET', topup, 'enabled') == '1' and '1' or '')
-if eventAt ~= '' then redis.call('HSET', topup, cardIs == 'paying' and 'card_paid_at' or 'card_event_at', eventAt) end
-return { 'set' }
+if eventAt ~= '' then
+  local mark = cardIs == 'paying' and 'card_paid_at' or 'card_event_at'
+  local newest = redis.call('HGET', topup, mark)
+  undos[#undos + 1] = function()
+    if newest then redis.pcall('HSET', topup, mark, newest) else redis.pcall('HDEL', topup, mark) end
+  end
+  redis.call('HSET', topup, mark, eventAt)
+end
+return with_event({ 'set' })
 `,
 );
 
 /** Card that the fields name, as the provider told of it. */
 interface CardEvent {
+  /** Id of the event; '' for an answer. */
+  readonly id: string;
   readonly at: number;
   /** `stored`: by the owner, on purpose; `paying`: kept because it paid for a pack. */
   readonly is: 'stored' | 'paying';
@@ -50,7 +61,7 @@ export async function setTopup(
   event?: CardEvent,
 ): Promise<void> {
   const noted = noteOf(store, accountId, { action: 'topup.change', target: '', change: fields });
-  const card = { eventAt: event?.at ?? '', cardIs: event?.is ?? '' };
+  const card = { eventAt: event?.at ?? '', cardIs: event?.is ?? '', eventId: event?.id ?? '' };
   requireNoted(await run(store, setTopupScript, { accountId, fields: JSON.stringify(fields), ...card, ...noted }));
 }
 
