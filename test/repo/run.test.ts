@@ -36,7 +36,7 @@ const cases = [
   [
     'child',
     'fails when a process is left',
-    `import { spawn } from 'node:child_process'; it('a', () => spawn('sleep', ['60'], { stdio: 'ignore', detached: true }).unref());`,
+    `import { spawn } from 'node:child_process'; it('a', () => spawn('sleep', ['900'], { stdio: 'ignore', detached: true }).unref());`,
     1,
     '1 passed, 1 failed',
   ],
@@ -187,7 +187,7 @@ describe('test/run.ts', function () {
   });
 
   it('names what a test left behind', () => {
-    expect(outcomes.get('child')!.lines.join()).to.match(/The tests left behind: process \d+ \(sleep 60\)/);
+    expect(outcomes.get('child')!.lines.join()).to.match(/The tests left behind: process \d+ \(sleep 900\)/);
     expect(outcomes.get('file')!.lines.join()).to.match(/The tests left behind: file trawl-test-/);
   });
 });
