@@ -12,8 +12,7 @@ import { trawl } from '../support/operator.ts';
 import { storeOf, type TestStore } from '../support/record.ts';
 import { aFolder, startTestServer, type TestRecord } from '../support/redis.ts';
 
-describe('trawl bootstrap', function () {
-  this.timeout(300_000);
+describe('trawl bootstrap', () => {
   const { folder, remove } = aFolder();
   const file = join(folder, 'key');
   let redis: TestRecord;

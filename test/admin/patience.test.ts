@@ -3,8 +3,7 @@ import { freezeProcess } from '../support/freeze-process.ts';
 import { type Operator, startOperator } from '../support/operator.ts';
 import { until } from '../support/until.ts';
 
-describe('an admin command whose Redis is busy', function () {
-  this.timeout(300_000);
+describe('an admin command whose Redis is busy', () => {
   let operator: Operator;
   before(async () => {
     operator = await startOperator();

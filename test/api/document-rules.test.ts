@@ -12,10 +12,7 @@ import { read } from '../support/tree.ts';
 const text = writeOpenapi();
 const oas = rulesets.oas as unknown as RulesetDefinition;
 
-describe('the document of the API', function () {
-  // Both linters load for seconds on a busy machine.
-  this.timeout(300_000);
-
+describe('the document of the API', () => {
   it('docs/openapi.json is as it is generated', () => {
     expect(read('docs/openapi.json')).to.equal(text);
   });

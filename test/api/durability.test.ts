@@ -9,8 +9,7 @@ import { until } from '../support/until.ts';
 
 const setting = 'no-appendfsync-on-rewrite';
 
-describe('an API whose Redis begins to lose changes', function () {
-  this.timeout(300_000);
+describe('an API whose Redis begins to lose changes', () => {
   let api: TestApi;
   let caller: ApiCaller;
   afterEach(() => api.stop());

@@ -4,9 +4,7 @@ import { aFolder } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { startUp } from '../support/up.ts';
 
-describe('metrics of the API', function () {
-  this.timeout(300_000);
-
+describe('metrics of the API', () => {
   it('D38: trawl_auth_failures_total on /metrics counts requests with a missing or unknown key, and no others', async () => {
     const { folder, remove } = aFolder();
     const probe = await freePort();

@@ -9,8 +9,7 @@ import { until } from '../support/until.ts';
 /** Slots of the inspector. */
 const slots = 4 * availableParallelism();
 
-describe('tarpits that one account names for synchronous metadata', function () {
-  this.timeout(300_000);
+describe('tarpits that one account names for synchronous metadata', () => {
   let service: Service;
   let source: Source;
   before(async function () {

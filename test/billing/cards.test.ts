@@ -15,8 +15,7 @@ import { seller } from '../support/topups.ts';
 
 const day = 86_400_000;
 
-describe('stored cards', function () {
-  this.timeout(300_000);
+describe('stored cards', () => {
   let store: TestStore;
   let stripe: StripeStandIn;
   let sender: MailSender;

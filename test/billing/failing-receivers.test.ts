@@ -7,8 +7,7 @@ import { invited } from '../support/browser-session.ts';
 import { eachWithMailedRecord, type MailSender } from '../support/mail-sender.ts';
 import { aDownload, anAccount, aRunningJob, completed, holder, type TestStore } from '../support/record.ts';
 
-describe('mails about failing receivers', function () {
-  this.timeout(300_000);
+describe('mails about failing receivers', () => {
   let store: TestStore;
   let sender: MailSender;
   eachWithMailedRecord((made, given) => {

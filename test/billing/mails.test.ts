@@ -22,8 +22,7 @@ import { anAccount, type TestStore } from '../support/record.ts';
 import { contentOf } from '../support/script-faults.ts';
 import { aBuyer, seller, spend, takenPurchase } from '../support/topups.ts';
 
-describe('mails', function () {
-  this.timeout(300_000);
+describe('mails', () => {
   let store: TestStore;
   let sender: MailSender;
   eachWithMailedRecord((made, given) => {

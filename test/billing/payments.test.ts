@@ -17,8 +17,7 @@ import { aBuyer, buyDue, seller, spend, takenPurchase } from '../support/topups.
 const secret = 'whsec_test';
 const signing = new Stripe('sk_test_1');
 
-describe('payments', function () {
-  this.timeout(300_000);
+describe('payments', () => {
   let store: TestStore;
   let stripe: StripeStandIn;
   let books: PaymentBooks;

@@ -34,8 +34,7 @@ helm() {
 kubectl() { case " $* " in *' logs '*|*' exec '*) ;; *) command kubectl "$@" ;; esac; }
 `;
 
-describe('the chart on a real API server', function () {
-  this.timeout(300_000);
+describe('the chart on a real API server', () => {
   let cluster: Cluster;
   const { folder, remove } = aFolder();
 

@@ -10,8 +10,7 @@ import { read } from '../support/tree.ts';
 
 const oldest = ['--kube-version', '1.31.0'];
 
-describe('the chart before judges of others', function () {
-  this.timeout(300_000);
+describe('the chart before judges of others', () => {
   const { folder, remove } = aFolder();
   after(remove);
 

@@ -5,9 +5,7 @@ import { rulesFile } from '../support/alerts.ts';
 import { find, render } from '../support/chart.ts';
 import { read } from '../support/tree.ts';
 
-describe('the monitoring of the chart', function () {
-  this.timeout(300_000);
-
+describe('the monitoring of the chart', () => {
   it('is the file of alerts and those of dashboards, and nothing of them is a template', () => {
     const objects = render({ scenario: 'ci/everything-values.yaml' });
     const { metadata, spec } = find(objects, 'PrometheusRule', 'trawl');

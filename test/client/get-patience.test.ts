@@ -8,8 +8,7 @@ import { freePort } from '../support/free-port.ts';
 import { aFolder } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
-describe('trawl get without its service', function () {
-  this.timeout(300_000);
+describe('trawl get without its service', () => {
   const limits: PatienceLimits = { firstMs: 300, acceptedMs: 600, refusedMs: 500 };
   /** For a server that answers: a busy machine may need seconds for it. */
   const patient: PatienceLimits = { firstMs: 60_000, acceptedMs: 60_000, refusedMs: 500 };

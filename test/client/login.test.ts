@@ -6,8 +6,7 @@ import { startApi, type TestApi } from '../support/api.ts';
 import { startCommand } from '../support/caller.ts';
 import { aFolder } from '../support/redis.ts';
 
-describe('trawl login', function () {
-  this.timeout(300_000);
+describe('trawl login', () => {
   let api: TestApi;
   let folder: string;
   let remove: () => void;

@@ -11,8 +11,7 @@ import { completed } from '../support/record.ts';
 import { aFolder } from '../support/redis.ts';
 import { root } from '../support/tree.ts';
 
-describe('trawl mcp', function () {
-  this.timeout(300_000);
+describe('trawl mcp', () => {
   let api: TestApi;
   let folder: string;
   let remove: () => void;

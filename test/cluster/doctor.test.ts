@@ -21,8 +21,7 @@ const settings = {
 };
 const configOf = (more: object = {}) => readConfig({ ...settings, ...more }, () => '');
 
-describe('the doctor beside a real API server', function () {
-  this.timeout(300_000);
+describe('the doctor beside a real API server', () => {
   const { folder, remove } = aFolder();
   let cluster: Cluster;
   let env: Record<string, string>;

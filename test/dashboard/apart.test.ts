@@ -11,8 +11,7 @@ import { type RoleProcess, spawnRole, startRole } from '../support/role-process.
 
 const film = 'https://films.example/film.mp4';
 
-describe('the dashboard as a role of its own', function () {
-  this.timeout(300_000);
+describe('the dashboard as a role of its own', () => {
   let redis: TestRecord;
   let store: TestStore;
   let shared: Record<string, string>;

@@ -8,8 +8,7 @@ import { removeNamespace } from '../support/cluster/worker-namespace.ts';
 /** Run by `make e2e`: the cluster's administrator, and the address of this machine that its pods reach. */
 const { KUBECONFIG: kubeconfig = '', ADDRESS: address = '' } = process.env;
 
-describe('a job in the cluster of KUBECONFIG', function () {
-  this.timeout(300_000);
+describe('a job in the cluster of KUBECONFIG', () => {
   const namespace = `trawl-e2e-${randomBytes(4).toString('hex')}`;
   let trawl: Installation;
 

@@ -30,8 +30,7 @@ const ours = [
 ];
 const version = (JSON.parse(read('package.json')) as { version: string }).version;
 
-describe('The content of the images', function () {
-  this.timeout(300_000);
+describe('The content of the images', () => {
   let images: Images;
   before(function () {
     this.timeout(buildMilliseconds);

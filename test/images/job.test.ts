@@ -27,8 +27,7 @@ const jobs = {
   },
 };
 
-describe('The worker image under a read-only root', function () {
-  this.timeout(300_000);
+describe('The worker image under a read-only root', () => {
   let images: Images;
   let source: Source;
   let proxy: TestProxy;

@@ -13,8 +13,7 @@ subprocess.run(['yt-dlp', '--version'], stdout=subprocess.DEVNULL, check=True)
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(used.ru_utime + used.ru_stime)`;
 
-describe('The images under a read-only root', function () {
-  this.timeout(300_000);
+describe('The images under a read-only root', () => {
   let images: Images;
   before(function () {
     this.timeout(buildMilliseconds);

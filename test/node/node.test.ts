@@ -20,8 +20,7 @@ function leaveBehind(name: string): void {
   for (const hierarchy of listHierarchies()) mkdirSync(join(hierarchy, name, 'kubepods'), { recursive: true });
 }
 
-describe('a real node', function () {
-  this.timeout(300_000);
+describe('a real node', () => {
   let folder: string;
   let network: Network;
   let cluster: Cluster;

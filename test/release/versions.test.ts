@@ -13,8 +13,7 @@ const pending = `- Callers see **more** of the
 - \`trawl get\` says: "done".
 `;
 
-describe('make release', function () {
-  this.timeout(300_000);
+describe('make release', () => {
   let folder: string;
   let tree: string;
 

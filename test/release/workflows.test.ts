@@ -16,9 +16,7 @@ const writes: Record<string, readonly string[]> = {
   'release.yml publish': ['contents', 'id-token', 'packages'],
 };
 
-describe('the workflows', function () {
-  this.timeout(300_000);
-
+describe('the workflows', () => {
   it('are accepted by actionlint, which refuses a mistake', () => {
     const { status, stdout, stderr } = spawnSync(join(root, '.ci/lint-workflows'), { encoding: 'utf8' });
     expect({ status, said: stdout + stderr }).to.deep.equal({ status: 0, said: '' });

@@ -69,8 +69,7 @@ describe('the record of jobs that have ended', () => {
     return sizes.reduce<number>((sum, size) => sum + Number(size), 0);
   };
 
-  it('takes at most 1.6 KB for a usual job an hour after its end, with ledger, lines and indexes', async function () {
-    this.timeout(300_000);
+  it('takes at most 1.6 KB for a usual job an hour after its end, with ledger, lines and indexes', async () => {
     const store = await aStore();
     const caller = await anAccount(store, { credits: 1_000 });
     const endSome = async (count: number) => {

@@ -29,8 +29,7 @@ const others = [
   ...['take-test', 'end-test'],
 ];
 
-describe('a script that fails in its middle', function () {
-  this.timeout(300_000);
+describe('a script that fails in its middle', () => {
   let store: TestStore;
   before(async () => {
     for (const file of globSync('src/store/**/*.ts')) await import(`../../${file}`);

@@ -13,8 +13,7 @@ import { admitted, anAccount, ask, storeOf, type TestStore } from '../support/re
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
-describe('a script whose answer is lost', function () {
-  this.timeout(300_000);
+describe('a script whose answer is lost', () => {
   let redis: TestRedis;
   let proxy: CutRedis;
   let connection: Connection;

@@ -15,8 +15,7 @@ const order = {
 };
 const offer = { name: 'small', title: 'Small', credits: 50, price_cents: 500, currency: 'eur' };
 
-describe('requests to Stripe', function () {
-  this.timeout(300_000);
+describe('requests to Stripe', () => {
   let stripe: StripeStandIn;
   let judge: StripeJudge;
   before(async () => {

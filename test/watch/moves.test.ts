@@ -27,9 +27,7 @@ async function readMetric(metrics: Metrics, series: string): Promise<number | un
   return line === undefined ? undefined : Number(line.split(' ').at(-1));
 }
 
-describe('metrics of the record', function () {
-  this.timeout(300_000);
-
+describe('metrics of the record', () => {
   it('redis_seconds, redis_replicas, redis_replica_seconds, redis_unreplicated_total and redis_ready follow Redis', async () => {
     const [pair, stop, metrics, { folder, remove }] = [await startTestPair(), makeShutdown(), makeMetrics(), aFolder()];
     try {

@@ -14,8 +14,7 @@ const rules = join(root, rulesFile);
 /** Six and a half hours: the longest window of an alert, and its `for`. */
 const at = '390m';
 
-describe('the alerts before promtool', function () {
-  this.timeout(300_000);
+describe('the alerts before promtool', () => {
   const { folder, remove } = aFolder();
   after(remove);
 
