@@ -1,85 +1,43 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { runGet } from '../../src/client/get.ts';
 import { type PatienceLimits, usualLimits } from '../../src/client/patience.ts';
-import { listJobs } from '../../src/store/jobs/list-jobs.ts';
-import { type CallerCommand, printedRows, startCommand } from '../support/caller.ts';
-import { type FaultyLink, startFaultyLink } from '../support/faulty-link.ts';
-import { freePort } from '../support/free-port.ts';
-import { type Customer, makeService, type Service } from '../support/service.ts';
-import { type Source, startSource } from '../support/source-server.ts';
+import { printedRows } from '../support/caller.ts';
+import { setUpCaller } from '../support/caller-scene.ts';
 import { until } from '../support/until.ts';
 
 describe('trawl get that leaves jobs unfinished', function () {
   this.timeout(240_000);
-  const service: Service = makeService({ TRAWL_WORKERS: '2' });
-  let films: Source;
-  let link: FaultyLink;
-  let customer: Customer;
-  let folder: string;
-  let env: Readonly<Record<string, string>>;
-  const started: CallerCommand[] = [];
-  before(async () => {
-    [films, link] = await Promise.all([startSource(), startFaultyLink()]);
-    const port = await freePort();
-    // Links to files lead through the faulty link too.
-    await service.start({ TRAWL_PUBLIC_URL: link.url, TRAWL_PORT: String(port) });
-    link.lead(`http://127.0.0.1:${port}`);
-  });
-  after(async () => {
-    await service.close();
-    await link.stop();
-    await films.stop();
-  });
-  beforeEach(async () => {
-    customer = await service.aCustomer();
-    folder = mkdtempSync(join(service.folder, 'caller-'));
-    env = { TRAWL_API_URL: link.url, TRAWL_API_KEY: customer.key };
-  });
-  afterEach(async () => {
-    link.mend();
-    for (const { process, ended } of started.splice(0)) {
-      process.kill('SIGKILL');
-      await ended;
-    }
-  });
+  const scene = setUpCaller();
+  const run = (args: readonly string[]) => scene.run([...args, '--json']);
 
-  const run = (args: readonly string[]) => {
-    const command = startCommand(['get', ...args, '--json'], folder, env);
-    started.push(command);
-    return command;
-  };
   const feedOf = (...paths: readonly string[]) => {
-    const items = paths.map((path) => `<item><link>${films.url}/${path}</link></item>`);
+    const items = paths.map((path) => `<item><link>${scene.films.url}/${path}</link></item>`);
     const feed = `<?xml version="1.0"?><rss><channel><title>x</title>${items.join('')}</channel></rss>`;
-    return `${films.url}/raw?type=text/xml&text=${encodeURIComponent(feed)}`;
+    return `${scene.films.url}/raw?type=text/xml&text=${encodeURIComponent(feed)}`;
   };
-  const jobs = () =>
-    service.withStore(
-      async (store) => (await listJobs(store, customer.account, { status: undefined, limit: 100, after: null })).jobs,
-    );
   /** Repeats a command with the key that it named, and sees the same jobs, their files and one charge for each. */
   const repeat = async (args: readonly string[], said: string) => {
     const [option = '', named = ''] = /(--idempotency-key) (\S+)/.exec(said)?.slice(1) ?? [];
     expect(named, said).not.to.equal('');
-    link.mend();
+    scene.link.mend();
     const again = run([...args, option, named]);
     expect(await again.ended, again.err()).to.equal(0);
     const rows = printedRows(again);
-    expect((await jobs()).map(({ id }) => id).sort()).to.deep.equal(rows.map(({ job_id }) => job_id).sort());
+    expect((await scene.jobs()).map(({ id }) => id).sort()).to.deep.equal(rows.map(({ job_id }) => job_id).sort());
     for (const { path, sha256 } of rows) {
-      const bytes = readFileSync(join(folder, path!));
+      const bytes = readFileSync(join(scene.folder, path!));
       expect(createHash('sha256').update(bytes).digest('hex')).to.equal(sha256);
     }
-    await service.checkLedger(customer.account, await jobs());
+    await scene.checkCharges();
   };
 
   it('names the key of a playlist whose jobs it could not read any more', async () => {
     const args = [feedOf('films/clip.mp4', 'films/tail.mp4'), '--playlist', '2'];
-    link.refuse(/^\/v1\/batches\/./, Number.POSITIVE_INFINITY);
-    const isRefused = () => link.calls.some(({ path }) => path.startsWith('/v1/batches/'));
+    scene.link.refuse(/^\/v1\/batches\/./, Number.POSITIVE_INFINITY);
+    const isRefused = () => scene.link.calls.some(({ path }) => path.startsWith('/v1/batches/'));
     const limits: PatienceLimits = {
       ...usualLimits,
       get acceptedMs() {
@@ -90,22 +48,26 @@ describe('trawl get that leaves jobs unfinished', function () {
     const err = (text: string) => {
       said += text;
     };
-    expect(await runGet(args, { out: () => {}, err, isWatched: false, env }, limits), said).to.equal(3);
-    expect(await jobs()).to.have.length(2);
+    expect(await runGet(args, { out: () => {}, err, isWatched: false, env: scene.env }, limits), said).to.equal(3);
+    expect(await scene.jobs()).to.have.length(2);
     await repeat(args, said);
   });
 
   it('keeps the file of a job that completed before Ctrl-C, and names its key', async () => {
-    const release = films.hold();
-    link.cutStreams(Number.POSITIVE_INFINITY);
-    const args = [`${films.url}/held/clip.mp4`];
+    const release = scene.films.hold();
+    scene.link.cutStreams(Number.POSITIVE_INFINITY);
+    const args = [`${scene.films.url}/held/clip.mp4`];
     const got = run(args);
     await until(() => got.err().includes(': inspect'), 30, 'the job has begun');
     // From now on the command hears nothing of its job.
-    link.refuse(/^\/v1\/jobs\/[^/]+\/events/, Number.POSITIVE_INFINITY);
+    scene.link.refuse(/^\/v1\/jobs\/[^/]+\/events/, Number.POSITIVE_INFINITY);
     await until(() => /service away, \d+%\n$/.test(got.err()), 20, 'its stream of events is refused');
     release();
-    await until(async () => (await jobs()).every(({ status }) => status === 'CompletedJob'), 60, 'the job completes');
+    await until(
+      async () => (await scene.jobs()).every(({ status }) => status === 'CompletedJob'),
+      60,
+      'the job completes',
+    );
     got.process.kill('SIGINT');
     expect(await got.ended, got.err()).to.equal(130);
     expect(printedRows(got)[0]).to.include({ status: 'CompletedJob', path: null, error_code: 'cancelled' });
@@ -113,9 +75,9 @@ describe('trawl get that leaves jobs unfinished', function () {
   });
 
   it('names the key on Ctrl-C when a job of a playlist completed before its turn came', async () => {
-    const release = films.hold();
+    const release = scene.films.hold();
     const got = run([feedOf('held/clip.mp4', 'films/tail.mp4'), '--playlist', '2', '--parallel', '1']);
-    const isDone = async () => (await jobs()).some(({ status }) => status === 'CompletedJob');
+    const isDone = async () => (await scene.jobs()).some(({ status }) => status === 'CompletedJob');
     await until(isDone, 60, 'the second job completes');
     await until(() => got.err().includes('clip.mp4: inspect'), 30, 'the first job has begun');
     got.process.kill('SIGINT');
