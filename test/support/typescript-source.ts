@@ -10,8 +10,17 @@ const tokens = {
 /** A slash after one of these begins a regular expression; elsewhere it divides. */
 const beforeOperand = /(?:^|[([{,;:=!&|?+\-*%<>~^]|\b(?:return|typeof|case|in|of|void|throw|await|yield))$/;
 
+/** Several rules look at the same sources. */
+const blanked = new Map<string, string>();
+
 /** TypeScript with every comment, string and regular expression blanked out; all positions are kept. */
 export function blank(source: string): string {
+  const known = blanked.get(source) ?? blankAll(source);
+  blanked.set(source, known);
+  return known;
+}
+
+function blankAll(source: string): string {
   let out = '';
   /** For every open brace, whether a template goes on after it. */
   const braces: boolean[] = [];
