@@ -44,8 +44,8 @@ export interface AdvanceOptions {
   /** False while the controller starts no attempts. */
   readonly mayStart: () => boolean;
   readonly metrics: Metrics;
-  /** Absent where no traces are sent. */
-  readonly traces?: Traces | null;
+  /** `null` where no traces are sent. */
+  readonly traces: Traces | null;
   readonly log: Log;
 }
 

@@ -6,9 +6,9 @@ import { readTraceparent } from '../model/trace-context.ts';
 import { readStored } from '../store/jobs/read-job.ts';
 import type { RecordStore } from '../store/script.ts';
 
-/** Parts that record the spans of a job; `traces` is absent where none are sent. */
+/** Parts that record the spans of a job; `traces` is `null` where none are sent. */
 interface TraceParts {
-  readonly traces?: Traces | null;
+  readonly traces: Traces | null;
   readonly store: RecordStore;
 }
 
@@ -23,7 +23,7 @@ export function traceJob(
   log: Log,
 ): void {
   const context = readTraceparent(job.trace?.parent);
-  if (!traces || context === null) return;
+  if (traces === null || context === null) return;
   const record = async () => {
     const ended = await readStored(store, job.id);
     if (ended === null || ended.job.ended_at === null) return;

@@ -26,8 +26,8 @@ export interface DeliveryOptions extends PayloadOptions {
   /** Closing cuts attempts that still run after this time. */
   readonly drainSeconds: number;
   readonly metrics: Pick<Metrics, 'webhook_deliveries_total' | 'webhook_delay_seconds'>;
-  /** Absent where no traces are sent. */
-  readonly traces?: Traces | null;
+  /** `null` where no traces are sent. */
+  readonly traces: Traces | null;
   readonly log: Log;
 }
 

@@ -210,6 +210,7 @@ export class SimulatedService {
       shares: sharesOf(slots, 0, 30),
       times,
       metrics,
+      traces: null,
       log: aLog().log,
     });
     this.#controllers.push({ owner, controller });

@@ -42,6 +42,7 @@ describe('a worker that cannot start in a cluster', function () {
     const controller = await startController({
       ...{ store, limits, objects, log, shares: sharesOf(10, 0, 30), runners: [runner], runnerOf: () => runner },
       metrics: makeMetrics(),
+      traces: null,
       times: { renewMs: 100 },
     });
     try {

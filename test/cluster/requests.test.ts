@@ -53,6 +53,7 @@ describe('what an attempt costs the API server', function () {
         runnerOf: () => runner,
       },
       metrics: makeMetrics(),
+      traces: null,
     });
   });
   after(async () => {

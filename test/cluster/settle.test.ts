@@ -179,6 +179,7 @@ describe('jobs on a cluster', function () {
       ...{ limits: jobLimits, objects, log, shares: sharesOf(60, 0, 30), runners: [runner], runnerOf: () => runner },
       store: { ...store, connection: deaf },
       metrics: makeMetrics(),
+      traces: null,
       times: { fullPassMs: 1_000 },
     });
     await allEnd(await submit(10), 60);

@@ -62,6 +62,7 @@ describe('the controller', function () {
           store,
           limits: jobLimits,
           metrics,
+          traces: null,
           log: aLog().log,
           shares: sharesOf(slots, 0, 30),
           times,

@@ -32,7 +32,13 @@ describe('the upkeep of a controller', () => {
     const metrics = makeMetrics();
     const { log, lines } = aLog();
     const controller = await startController({
-      ...{ store: { ...store, connection: { ...store.connection, read } }, limits: jobLimits, metrics, log },
+      ...{
+        store: { ...store, connection: { ...store.connection, read } },
+        limits: jobLimits,
+        metrics,
+        traces: null,
+        log,
+      },
       ...{ shares: sharesOf(1, 0, 30), runners: [], runnerOf: () => expect.fail('there is no job') },
       objects: { finish: async () => {}, see: async () => null, remove: async () => {} },
     });

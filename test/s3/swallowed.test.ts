@@ -54,7 +54,7 @@ if (process.env.ROUNDS !== undefined)
       objects = openS3({ settings: s3.settings, partBytes: 100, throughEgress: async () => false });
       const runner = aRunnerOf(workers);
       controller = await startController({
-        ...{ store, objects, limits: jobLimits, metrics: makeMetrics(), log: aLog().log },
+        ...{ store, objects, limits: jobLimits, metrics: makeMetrics(), traces: null, log: aLog().log },
         ...{ shares: sharesOf(films + 50, 0, 30), runners: [runner], runnerOf: () => runner },
       });
       caller = await anAccount(store, { credits: 10_000, max_open: 1_000 });

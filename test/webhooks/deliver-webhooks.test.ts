@@ -44,8 +44,9 @@ describe('the delivery of webhooks', () => {
   const start = (options: Partial<DeliveryOptions> = {}) => {
     const proxy = forwarder.address;
     const linkOf = ({ id }: { id: string }) => `https://trawl.test/files/${id}`;
+    const parts = { store, seal, proxy, linkOf, metrics, traces: null, log: told.log };
     const seconds = { limitSeconds: 60, gapSeconds: 0.05, drainSeconds: 0 };
-    deliveries = deliverWebhooks({ store, seal, proxy, linkOf, metrics, log: told.log, ...seconds, ...options });
+    deliveries = deliverWebhooks({ ...parts, ...seconds, ...options });
     return deliveries;
   };
   type Account = Awaited<ReturnType<typeof anAccount>>;
