@@ -1,8 +1,8 @@
 import type { AuditEntry } from '../model/audit.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { findLedgerAccount, readAccount } from '../store/accounts/read-accounts.ts';
-import { wholeService } from '../store/audit/note-change.ts';
 import { readAudit } from '../store/log/read-audit.ts';
+import { wholeService } from '../store/lua/note-change.ts';
 import type { RecordStore } from '../store/script.ts';
 import { command } from './command.ts';
 import { slug, wholeNumber } from './command-values.ts';

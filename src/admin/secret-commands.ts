@@ -1,6 +1,6 @@
 import { listAccounts } from '../store/accounts/read-accounts.ts';
 import { resealWebhookSecret } from '../store/accounts/reseal-webhook-secret.ts';
-import { noteOperation } from '../store/audit/note-operation.ts';
+import { noteOperation } from '../store/note-operation.ts';
 import { command } from './command.ts';
 
 export const secretCommands = [

@@ -1,8 +1,8 @@
 import { refuse } from '../base/errors.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { findAccount } from '../store/accounts/read-accounts.ts';
-import { noteOperation } from '../store/audit/note-operation.ts';
 import { readBatch } from '../store/batches/read-batch.ts';
+import { noteOperation } from '../store/note-operation.ts';
 import {
   type ListedDelivery,
   listDeliveries,

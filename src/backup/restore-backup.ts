@@ -2,7 +2,7 @@ import { refuse } from '../base/errors.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { type RevocationObjects, readRevocations, revocationLifeMs } from '../objects/revocations.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
-import { noteOperation } from '../store/audit/note-operation.ts';
+import { noteOperation } from '../store/note-operation.ts';
 import {
   disableTopups,
   emptyRecord,

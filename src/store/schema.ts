@@ -9,8 +9,8 @@ import {
   type SeenRelease,
   unseenMs,
 } from '../model/record-layout.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf } from './audit/note-change.ts';
 import { keys } from './keys.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf } from './lua/note-change.ts';
 import type { Connection } from './redis/connection.ts';
 import { pairs, type RecordStore, run, script, text } from './script.ts';
 

@@ -3,10 +3,10 @@ import { appendFileSync, readdirSync, readFileSync, rmSync, utimesSync, writeFil
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { wholeService } from '../../src/store/audit/note-change.ts';
 import { keys } from '../../src/store/keys.ts';
 import { readAudit } from '../../src/store/log/read-audit.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
+import { wholeService } from '../../src/store/lua/note-change.ts';
 import { dumpRecord, keysOfRestore } from '../support/backups.ts';
 import { endJobs, makeAccounts } from '../support/populate.ts';
 import { anAccount, aRunningJob } from '../support/record.ts';

@@ -1,6 +1,6 @@
 import { runAdmin } from '../../src/admin/admin.ts';
-import { wholeService } from '../../src/store/audit/note-change.ts';
 import { keys } from '../../src/store/keys.ts';
+import { wholeService } from '../../src/store/lua/note-change.ts';
 import { openRedisClient } from '../../src/store/redis/redis-client.ts';
 import type { Json } from './json.ts';
 import type { CommandResult } from './operator.ts';

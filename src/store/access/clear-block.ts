@@ -1,4 +1,4 @@
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
 import { type RecordStore, run, script } from '../script.ts';
 
 /** Ends the block of an address and forgets its failures. Answers {'cleared'} or {'not_found'}. */

@@ -1,6 +1,6 @@
-import { noteArgNames, noteChange, noteKeyNames, noteOf } from '../audit/note-change.ts';
 import { readActiveJobs, readOpenings } from '../jobs/open-work.ts';
 import { keys } from '../keys.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf } from '../lua/note-change.ts';
 import { type RecordStore, run, script } from '../script.ts';
 
 /**

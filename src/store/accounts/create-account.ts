@@ -1,8 +1,8 @@
 import { refuse } from '../../base/errors.ts';
 import type { Account } from '../../model/account.ts';
 import { periodAt } from '../../model/billing-period.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
 import { hashTexts, type RecordStore, run, script } from '../script.ts';
 import { readAccount } from './read-accounts.ts';
 import { type AccountChange, accountFields } from './set-account.ts';

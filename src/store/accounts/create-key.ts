@@ -1,7 +1,7 @@
 import { refuse } from '../../base/errors.ts';
 import { quotaWindows } from '../../model/account.ts';
 import { recordLimits } from '../../model/record-limits.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { expiryMember, watchExpiry } from './key-expiry.ts';
 import { type KeyChange, keyFields } from './set-key.ts';

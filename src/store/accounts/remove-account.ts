@@ -1,7 +1,7 @@
 import { refuse } from '../../base/errors.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { keys } from '../keys.ts';
 import { countOpenJobs } from '../lua/job-index.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
 import { removePeople } from '../people/remove-person.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { deleteKey } from './delete-key.ts';

@@ -1,5 +1,5 @@
 import { refuse } from '../../base/errors.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
 import { type RecordStore, run, script } from '../script.ts';
 
 /** Removes a plan that no account has. Answers {'removed'}, {'not_found'} or {'in_use'}. */

@@ -1,6 +1,6 @@
 import { refuse } from '../../base/errors.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { keys } from '../keys.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
 import { expiryMember, watchExpiry } from './key-expiry.ts';
 import { findKeyHash } from './read-keys.ts';

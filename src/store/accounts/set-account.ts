@@ -1,9 +1,9 @@
 import { refuse } from '../../base/errors.ts';
 import type { Account } from '../../model/account.ts';
 import { periodAt } from '../../model/billing-period.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { hashTexts, type RecordStore, run, script } from '../script.ts';
 import { readAccount } from './read-accounts.ts';

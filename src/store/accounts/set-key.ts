@@ -1,6 +1,6 @@
 import { refuse } from '../../base/errors.ts';
 import type { Key, Quotas } from '../../model/account.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
 import { hashTexts, type RecordStore, run, script } from '../script.ts';
 import { expiryMember, watchExpiry } from './key-expiry.ts';
 import { findKeyHash, readKeyByHash } from './read-keys.ts';

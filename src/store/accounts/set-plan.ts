@@ -1,7 +1,7 @@
 import { refuse } from '../../base/errors.ts';
 import type { Plan } from '../../model/account.ts';
 import { recordLimits } from '../../model/record-limits.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
 import { type RecordStore, run, script } from '../script.ts';
 
 /** Creates or changes a plan, for every account that has it from the next request on. Answers {'set'} or {'too_many'}. */

@@ -1,7 +1,7 @@
 import { outboxLua } from './outbox.ts';
 
 /** Webhooks of one receiver in a row that were given up before its owners are told. */
-export const toldAfter = 5;
+const toldAfter = 5;
 const maxReceivers = 100;
 const keptMs = 30 * 86_400_000;
 const dayMs = 86_400_000;

@@ -1,8 +1,8 @@
 import { refuse } from '../../base/errors.ts';
 import { recordLimits } from '../../model/record-limits.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { keys } from '../keys.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { withRolledPeriod } from './roll-period.ts';
 

@@ -1,8 +1,8 @@
 import { refuse } from '../../base/errors.ts';
 import type { Offer } from '../../model/purchase.ts';
 import { recordLimits } from '../../model/record-limits.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { keys } from '../keys.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
 import { pairs, type RecordStore, run, script } from '../script.ts';
 
 /** Writes what owners may buy. Answers {'set'} or {'too_many'}. */

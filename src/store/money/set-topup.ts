@@ -1,5 +1,5 @@
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { keys } from '../keys.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
 import { pairs, type RecordStore, run, script } from '../script.ts';
 import { watchCard } from './card-expiry.ts';
 import { paymentEventOnce } from './payment-events.ts';

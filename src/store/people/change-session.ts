@@ -1,4 +1,4 @@
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
 import { type RecordStore, run, script } from '../script.ts';
 
 /** Moves a session to another account of its person. Answers {'moved'} or {'refused'}. */

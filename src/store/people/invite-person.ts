@@ -1,8 +1,8 @@
 import { refuse } from '../../base/errors.ts';
 import { type PersonRole, personIdOf, readPersonSecret } from '../../model/person.ts';
 import { recordLimits } from '../../model/record-limits.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { keys } from '../keys.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
 import { outboxKeyNames, outboxLua } from '../lua/outbox.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { keepNewest } from './keep-newest.ts';

@@ -1,8 +1,8 @@
 import { refuse } from '../../base/errors.ts';
 import type { Passkey } from '../../model/passkey.ts';
 import { recordLimits } from '../../model/record-limits.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { keys } from '../keys.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
 import { pairs, type RecordStore, run, script, text } from '../script.ts';
 
 /**

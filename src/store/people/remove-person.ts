@@ -1,7 +1,7 @@
 import { refuse } from '../../base/errors.ts';
 import { personIdOf } from '../../model/person.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../audit/note-change.ts';
 import { keys } from '../keys.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
 import { pairs, type RecordStore, run, script } from '../script.ts';
 import { lastOwner, losesOwner, otherPeople } from './other-owner.ts';
 

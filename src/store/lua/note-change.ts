@@ -1,8 +1,7 @@
 import { refuse } from '../../base/errors.ts';
-import { additions, type NotedChange, writeNote } from '../../model/audit.ts';
+import { type Actor, additions, type NotedChange, writeNote } from '../../model/audit.ts';
 import { recordLimits } from '../../model/record-limits.ts';
 import { keys } from '../keys.ts';
-import type { RecordStore, ScriptReply } from '../script.ts';
 
 /** Id under which the audit log of the whole service is kept. */
 export const wholeService = 'all';
@@ -31,7 +30,7 @@ end
 `;
 
 /** Returns the values of `noteKeyNames` and `noteArgNames`; `accountId` is '' for a change of the service. */
-export function noteOf({ actor }: RecordStore, accountId: string, change: NotedChange) {
+export function noteOf({ actor }: { readonly actor?: Actor }, accountId: string, change: NotedChange) {
   return {
     auditOfAll: keys.audit(wholeService),
     auditOfOne: keys.audit(accountId === '' ? wholeService : accountId),
@@ -45,7 +44,7 @@ export function noteOf({ actor }: RecordStore, accountId: string, change: NotedC
 }
 
 /** Throws `too_many` when a script answered that the audit log is full. */
-export function requireNoted([word]: ScriptReply): void {
+export function requireNoted([word]: readonly unknown[]): void {
   if (word !== 'audit_full') return;
   const most = `An account whose people made ${recordLimits.auditEntriesOfAccount} changes in two days`;
   throw refuse('too_many', `${most} gets no new key, person or passkey: try again tomorrow`);

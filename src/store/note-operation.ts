@@ -1,6 +1,6 @@
-import type { NotedChange } from '../../model/audit.ts';
-import { type RecordStore, run, script } from '../script.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf } from './note-change.ts';
+import type { NotedChange } from '../model/audit.ts';
+import { noteArgNames, noteChange, noteKeyNames, noteOf } from './lua/note-change.ts';
+import { type RecordStore, run, script } from './script.ts';
 
 /** Notes an operation in the audit log. Answers {'noted'}. */
 const noteOperationScript = script(
