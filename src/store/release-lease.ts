@@ -13,7 +13,7 @@ export async function holdRelease(
   store: RecordStore,
   log: Log,
 ): Promise<ReleaseLease & { readonly close: () => Promise<void> }> {
-  let noted = performance.now();
+  const opened = performance.now();
   let layout = (await prepareSchema(store)).layout;
   let refusal: string | null = null;
   const note = shareRun(async () => {
@@ -21,12 +21,12 @@ export async function holdRelease(
     const state = await prepareSchema(store).catch((error: Error) => {
       // A plain error is the sentence for which the record is refused; Redis that is away says nothing of the layout.
       if (error.constructor === Error && refusal !== error.message) log.error(error.message);
-      if (error.constructor === Error) refusal = error.message;
+      if (error.constructor === Error) [refusal, lease.endsAt] = [error.message, 0];
       throw error;
     });
     if (refusal !== null) log.info('the record can be read again');
     refusal = null;
-    noted = began;
+    lease.endsAt = began + leaseMs;
     layout = state.layout;
     if (!store.connection.clock.isSteady()) return;
     const { step } = await moveLayout(store, state, false);
@@ -39,17 +39,16 @@ export async function holdRelease(
     noteEveryMs,
   );
   timer.unref();
-  return {
+  const lease = {
+    endsAt: opened + leaseMs,
     layout: () => layout,
     refusal: () => refusal,
-    renew() {
-      if (refusal !== null) return Promise.reject(refuse('unavailable', refusal));
-      return performance.now() - noted < leaseMs ? null : note.run();
-    },
+    renew: () => (refusal === null ? note.run() : Promise.reject(refuse('unavailable', refusal))),
     close: async () => {
       clearInterval(timer);
       // The note under way has told of its error.
       await note.settled().catch(() => {});
     },
   };
+  return lease;
 }

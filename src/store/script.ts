@@ -5,7 +5,7 @@ import { channels, keys } from './keys.ts';
 import type { Connection } from './redis/connection.ts';
 
 /** A Lua script, which Redis runs as one atomic step; its keys and arguments have names. */
-export interface Script<K extends string, A extends string> {
+interface Script<K extends string, A extends string> {
   readonly name: string;
   /** Return its keys and its arguments, in their order. */
   readonly readKeys: readonly ReadValue<K>[];
@@ -22,8 +22,10 @@ export interface ReleaseLease {
   layout(): number;
   /** Sentence for which the record is refused to this release; `null` while it is not. */
   refusal(): string | null;
-  /** Returns `null` while the lease lasts; else renews it, and throws when it cannot be. */
-  renew(): Promise<void> | null;
+  /** End of the lease by `performance.now`, in the past while the record is refused. */
+  readonly endsAt: number;
+  /** Renews the lease; throws when it cannot be. */
+  renew(): Promise<void>;
 }
 
 export interface RecordStore {
@@ -178,8 +180,8 @@ export async function run<K extends string, A extends string>(
   asBytes = false,
   moreKeys: readonly string[] = [],
 ): Promise<ScriptReply> {
-  const renewal = store.release?.renew();
-  if (renewal) await renewal;
+  const { release } = store;
+  if (release !== undefined && performance.now() >= release.endsAt) await release.renew();
   const began = performance.now();
   try {
     const reply = await store.connection.eval(

@@ -67,6 +67,7 @@ describe('releases of two layouts', () => {
     const offer = { name: 'o', title: 'P', credits: 1, price_cents: 1, currency: 'eur' } as const;
     let looks = 0;
     const release = {
+      endsAt: 0,
       layout: () => 3,
       refusal: () => null,
       renew: () => {
