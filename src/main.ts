@@ -94,7 +94,7 @@ trawl COMMAND --help tells more.
 `;
 
 /** Runs a command and returns the exit code. Options may precede the name of the command. */
-export async function main(args: readonly string[], terminal: Terminal): Promise<number> {
+async function main(args: readonly string[], terminal: Terminal): Promise<number> {
   const index = args.findIndex((arg) => !arg.startsWith('-'));
   const role = roles.find(({ name }) => name === args[index]);
   if (role) return run(role, args.toSpliced(index, 1), terminal);

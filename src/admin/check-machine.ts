@@ -20,7 +20,7 @@ const latest = Date.UTC(2100, 0);
 const limits = { timeout: 60_000 };
 const run = promisify(execFile);
 
-export type MachineSettings = Pick<Config, 'redisUrl' | 'runner' | 'sandbox'>;
+type MachineSettings = Pick<Config, 'redisUrl' | 'runner' | 'sandbox'>;
 
 export async function checkMachine(config: MachineSettings & Pick<Config, 'data'>): Promise<Finding[]> {
   const [programs, { type, bavail, bsize }, folder] = await Promise.all([

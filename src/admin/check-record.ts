@@ -61,7 +61,7 @@ export function checkStrayProxy(address: string | null, trusted: Config['trusted
 }
 
 /** Checks that this release reads the layout of the record (`null` for an empty one), and that it is the own one. */
-export function checkLayout(state: RecordLayout | null, mine: ReleaseLayouts = layouts): Finding {
+function checkLayout(state: RecordLayout | null, mine: ReleaseLayouts = layouts): Finding {
   const about = 'layout';
   if (state === null) return { level: 'ok', about, text: 'The record is empty: it gets the layout of this release.' };
   const refused = refuseRecord(state, mine);
@@ -73,7 +73,7 @@ export function checkLayout(state: RecordLayout | null, mine: ReleaseLayouts = l
 }
 
 /** Checks that no drain lasts, which began then (`null` for none). */
-export function checkDrain(since: number | null): Finding {
+function checkDrain(since: number | null): Finding {
   const about = 'drain';
   if (since === null) return { level: 'ok', about, text: 'New jobs and calls are admitted: no drain lasts.' };
   const text = `Since ${writeTime(since)} a drain lasts: new jobs and calls get 503 until \`trawl admin drain off\`.`;

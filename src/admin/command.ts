@@ -15,7 +15,7 @@ export interface Operand {
 }
 
 /** A named option with a value, or a flag. */
-export interface Option {
+interface Option {
   /** Name of the value in the usage line; a flag has none. */
   readonly value?: string;
   readonly read: ParseValue<unknown>;

@@ -11,7 +11,7 @@ export interface ConformAnswer {
 }
 
 /** Content of a call; the header carries the key of this run unless another, or none, is given. */
-export interface CallOptions {
+interface CallOptions {
   readonly key?: string | null;
   readonly query?: Readonly<Record<string, string>> | string;
   readonly headers?: Readonly<Record<string, string>>;

@@ -16,7 +16,7 @@ import { beginTrace, type RequestTrace, recordRequest } from './request-trace.ts
 import { allowedMethods, keyedRoutes, openRoutes, pathTemplate, type Route } from './routes.ts';
 
 /** The parts of the API that every request passes, whatever its route. */
-export interface ApiServer {
+interface ApiServer {
   readonly findCaller: FindCaller;
   readonly blocked: BlockedAddresses;
   /** Of the routes that need no key. */
@@ -43,7 +43,7 @@ interface ServedRoute extends Route {
 }
 
 /** One request on its way through the checks. */
-export interface ApiCall {
+interface ApiCall {
   readonly req: Request;
   readonly res: Response;
   /** `null` for a path that no route has. */

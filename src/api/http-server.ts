@@ -7,7 +7,7 @@ import { listenAt } from '../base/server-address.ts';
 import { hasBody, originTarget } from './request-syntax.ts';
 
 /** A listening HTTP server. */
-export interface HttpServer {
+interface HttpServer {
   readonly port: number;
   /** Accepts nothing more, lets open requests end, and closes what is left after some seconds. */
   drain(seconds: number): Promise<void>;

@@ -6,7 +6,7 @@ import type { RecordStore } from '../store/script.ts';
 /** Returns a job as a caller sees it, its link signed now. */
 export type ViewJob = (job: Job, position: QueuePosition | null) => Record<string, unknown>;
 
-export interface JobViewOptions {
+interface JobViewOptions {
   readonly now: () => number;
   readonly fileHours: number;
   /** Returns a signed link to a job's file, good until then; `null` when it has none. */

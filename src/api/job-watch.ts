@@ -9,7 +9,7 @@ import type { RecordStore } from '../store/script.ts';
 import { rateSentence } from './reply.ts';
 
 /** A job as its watchers see it; `position` while it is queued. */
-export interface WatchedJob {
+interface WatchedJob {
   readonly job: Job;
   readonly position: QueuePosition | null;
 }
@@ -26,7 +26,7 @@ export interface JobWatch {
 /** Watches a job that was just read: what the watch reads is never older. */
 export type WatchJob = (job: Pick<Job, 'id' | 'account' | 'revision'>) => Promise<JobWatch>;
 
-export interface WatchOptions {
+interface WatchOptions {
   /** A watched job counts as changed after this time, in case a hint was lost. */
   readonly rereadMs: number;
   /** Aborted when the process stops: then all watches wake up. */

@@ -11,7 +11,7 @@ import type { JobRoutes } from './job-routes.ts';
 import { readOwnJob } from './job-view.ts';
 
 /** Dependencies of the route of the Model Context Protocol: the handlers of what its tools do. */
-export interface McpRoutes extends Pick<JobRoutes, 'store' | 'viewJob' | 'watchJob' | 'draining' | 'log'> {
+interface McpRoutes extends Pick<JobRoutes, 'store' | 'viewJob' | 'watchJob' | 'draining' | 'log'> {
   readonly handlers: Readonly<Record<McpCall['operation'], KeyedHandler>>;
   readonly version: string;
 }

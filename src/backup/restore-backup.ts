@@ -2,7 +2,6 @@ import { refuse } from '../base/errors.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { type RevocationObjects, readRevocations, revocationLifeMs } from '../objects/revocations.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
-import { noteOperation } from '../store/note-operation.ts';
 import {
   disableTopups,
   emptyRecord,
@@ -14,12 +13,13 @@ import {
 } from '../store/backup/restore-entries.ts';
 import { listUnknownJobs } from '../store/jobs/stray-objects.ts';
 import { keys } from '../store/keys.ts';
+import { noteOperation } from '../store/note-operation.ts';
 import { isReadableLayout } from '../store/schema.ts';
 import type { RecordStore } from '../store/script.ts';
 import { type AppliedRevocation, applyRevocations } from './apply-revocations.ts';
 import { type Backup, isWanted, readEntries } from './backup-manifest.ts';
 
-export interface RestoreOptions {
+interface RestoreOptions {
   readonly store: RecordStore;
   readonly backup: Backup;
   /** `null` leaves out what needs the object store. */

@@ -13,7 +13,7 @@ import { readTopology } from '../store/redis/discovery.ts';
 import type { RecordStore } from '../store/script.ts';
 import { type BackupManifest, isWanted, listBackups, manifestFile, snapshotFile } from './backup-manifest.ts';
 
-export interface BackupOptions {
+interface BackupOptions {
   readonly store: RecordStore;
   /** URL of the record. */
   readonly url: string;

@@ -8,7 +8,7 @@ export interface BackoffLimits {
   readonly hasJitter?: boolean;
 }
 
-export interface RetryOptions extends BackoffLimits {
+interface RetryOptions extends BackoffLimits {
   /** Ends the retries; the last error of the action is thrown, even in the middle of a delay. */
   readonly signal?: AbortSignal;
   /** Returns the delay before the next try, usually the given one, or `null` to throw the error. Without it every error is retried. */

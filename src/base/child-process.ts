@@ -5,7 +5,7 @@ import { type BackoffLimits, backoffMs } from './backoff.ts';
 
 const maxEndMs = 5_000;
 
-export interface KeepRunningOptions<End> extends BackoffLimits {
+interface KeepRunningOptions<End> extends BackoffLimits {
   readonly start: () => RunningChild<End>;
   /** The child that runs already; without it, `start` is called at once. */
   readonly first?: RunningChild<End>;

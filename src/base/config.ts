@@ -155,7 +155,7 @@ export function readSettings<const N extends SettingName>(
   return values as Pick<SettingValues, FieldName<N>>;
 }
 
-export function urlOf(host: string, port: number): string {
+function urlOf(host: string, port: number): string {
   return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
 

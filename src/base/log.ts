@@ -24,7 +24,7 @@ export const logFormats = ['auto', 'text', 'json'] as const;
 type LogFormat = (typeof logFormats)[number];
 
 /** Writes one entry as a line. */
-export type WriteEntry = (entry: LogEntry) => string;
+type WriteEntry = (entry: LogEntry) => string;
 
 /** Returns how entries are written: for people on a terminal, as one JSON object elsewhere, unless a format is named. */
 export function entryWriter(format: LogFormat, screen: { readonly isTTY?: boolean }, hasColours: boolean): WriteEntry {

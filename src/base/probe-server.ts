@@ -3,7 +3,7 @@ import { closeServer } from './close-server.ts';
 import { type Metrics, renderMetrics } from './metrics.ts';
 import { listenAt } from './server-address.ts';
 
-export interface ProbeOptions {
+interface ProbeOptions {
   /** 0 for any free one. */
   readonly port: number;
   readonly host: string;

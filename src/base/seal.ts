@@ -5,7 +5,7 @@ const keyBytes = 32;
 const nonceBytes = 12;
 const tagBytes = 16;
 
-export interface SealOptions {
+interface SealOptions {
   /** 32 bytes. */
   readonly secret: Uint8Array;
   /** The secret before or the one to come: what it signed and sealed is accepted, too. The present one may be among them. */

@@ -1,4 +1,4 @@
-export type ReleaseResource = () => unknown;
+type ReleaseResource = () => unknown;
 
 export interface Shutdown {
   /** Remembers how to release something; with a limit, it is not waited for longer than that. */

@@ -13,7 +13,7 @@ import { listOffers } from '../store/money/offers.ts';
 import { readTopup, setTopup } from '../store/money/set-topup.ts';
 import { hashTexts, type RecordStore } from '../store/script.ts';
 
-export interface TopupChange {
+interface TopupChange {
   /** An owner chooses among the offers and cannot name the payment method of somebody else. */
   readonly by: 'operator' | 'owner';
   readonly hasProvider: boolean;

@@ -13,7 +13,7 @@ export class FetchFailed extends Error {
   }
 }
 
-export interface FetchOptions {
+interface FetchOptions {
   readonly file: ResultFile;
   readonly partPath: string;
   /** Asks the service for a newly signed link; `null` when the file is gone. */

@@ -2,7 +2,7 @@ import { link, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, parse } from 'node:path';
 
 /** Partial file of a download, and the way to its final name. */
-export interface PlacedFile {
+interface PlacedFile {
   readonly partPath: string;
   /** Gives the whole file its name, or the next free one, and returns its path. */
   readonly finish: () => Promise<string>;

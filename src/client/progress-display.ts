@@ -11,7 +11,7 @@ export interface FileProgress {
   readonly leftSeconds: number | null;
 }
 
-export interface ProgressDisplay {
+interface ProgressDisplay {
   /** Adds a file and returns its number. */
   readonly add: (name: string) => number;
   /** Notes the progress of the nth file. */

@@ -14,7 +14,7 @@ import type { RecordStore } from '../store/script.ts';
 import { sweepPages } from '../store/sweep-record.ts';
 import type { StorageProbe } from './storage-probe.ts';
 
-export interface FileCleanerOptions {
+interface FileCleanerOptions {
   readonly store: RecordStore;
   readonly objects: Pick<ObjectStore, 'remove' | 'listNames'>;
   readonly probe: Pick<StorageProbe, 'check'>;

@@ -10,7 +10,7 @@ import type { RecordStore } from '../store/script.ts';
 const defaultTickMs = 2_000;
 const everyMs = 3_600_000;
 
-export interface LedgerCheckOptions {
+interface LedgerCheckOptions {
   readonly store: RecordStore;
   readonly metrics: Metrics;
   readonly isLeading: () => boolean;

@@ -5,7 +5,7 @@ import { findUnserved, readActiveJobs } from '../store/jobs/open-work.ts';
 import { preemptJob } from '../store/jobs/preempt-job.ts';
 import type { RecordStore } from '../store/script.ts';
 
-export interface PreempterOptions {
+interface PreempterOptions {
   readonly store: RecordStore;
   readonly shares: WorkerShares;
   readonly log: Log;

@@ -15,7 +15,7 @@ import { recordVerdict } from '../store/jobs/record-verdict.ts';
 import type { RecordStore } from '../store/script.ts';
 import { noteTraced, ProgressNotes } from './progress-notes.ts';
 
-export interface WorkerGatewayOptions {
+interface WorkerGatewayOptions {
   readonly store: RecordStore;
   /** Returns `null` for an unknown token or an attempt that is over. */
   readonly attemptOf: (token: string) => Promise<AttemptId | null>;

@@ -42,7 +42,7 @@ export interface DashboardCall extends OpenCall {
 /** Adds handlers to the dashboard. */
 export type DashboardPart = (app: Express) => void;
 
-export interface DashboardParts {
+interface DashboardParts {
   readonly routes: readonly DashboardRoute[];
   readonly openRoutes: readonly OpenRoute[];
   /** Handlers of other bodies and answers: what a payment provider posts, files of the pages. */

@@ -15,7 +15,7 @@ import type { CallByHand } from './call-by-hand.ts';
 import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
 import { streamJobs } from './job-stream.ts';
 
-export interface JobHistoryParts {
+interface JobHistoryParts {
   readonly store: RecordStore;
   readonly viewJob: ViewJob;
   /** Called with each job that was cancelled here. */

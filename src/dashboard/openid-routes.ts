@@ -12,7 +12,7 @@ import type { RecordStore } from '../store/script.ts';
 import type { OpenCall, OpenRoute } from './dashboard-app.ts';
 import { readCookie, type SessionCookies } from './session-cookies.ts';
 
-export interface OpenidOptions {
+interface OpenidOptions {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string | null;

@@ -31,7 +31,7 @@ import { type PasskeyParts, readPasskeySignIn, scopeOf } from './passkey-routes.
 import { hashPassword, isPassword } from './password-hash.ts';
 import type { SessionCookies } from './session-cookies.ts';
 
-export interface SignInParts extends PasskeyParts {
+interface SignInParts extends PasskeyParts {
   /** A mail server brings sign-in links. */
   readonly hasMailer: boolean;
   readonly cookies: SessionCookies;

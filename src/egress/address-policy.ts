@@ -17,7 +17,7 @@ export type Judgement = Extract<
 >;
 
 /** Judgement of a host and port before DNS: a refusal, addresses to connect to, or a name to resolve and judge. */
-export type HostJudgement =
+type HostJudgement =
   | { readonly verdict: Exclude<Judgement, 'open'> }
   | { readonly verdict: 'open'; readonly addresses: readonly string[] }
   | { readonly verdict: 'resolve' };

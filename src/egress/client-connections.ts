@@ -17,7 +17,7 @@ export interface ClientConnection {
 /** A client may open so many connections above its limit and read the refusal on them; further ones are closed at once. */
 const spareConnections = 16;
 
-export interface ClientConnections {
+interface ClientConnections {
   /** Counts a connection until it closes; false when it is over the limits. One that is `isShared` stands for many clients. */
   readonly add: (socket: Socket, client: string, isShared: boolean) => boolean;
   readonly get: (socket: Socket) => ClientConnection | undefined;

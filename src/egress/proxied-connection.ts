@@ -14,7 +14,7 @@ export interface ProxiedConnection {
   readonly end: (verdict: EgressVerdict) => void;
 }
 
-export interface ProxiedConnectionOptions {
+interface ProxiedConnectionOptions {
   readonly client: ClientConnection;
   readonly socket: Socket;
   readonly connect: Connect;

@@ -20,7 +20,7 @@ export interface ProxyLimits extends ConnectionLimits, ClientLimits {
   readonly headerSeconds: number;
 }
 
-export interface ProxyOptions {
+interface ProxyOptions {
   readonly connect: Connect;
   readonly limits: ProxyLimits;
   readonly log: Log;

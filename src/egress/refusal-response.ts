@@ -4,7 +4,7 @@ import { type EgressRefusal, proxyVerdictHeader } from '../base/egress-verdict.t
 /** A refused client may send for so long before it is cut off: a reset at once could lose the answer. */
 const lingerMs = 1000;
 
-export interface RefusalResponse {
+interface RefusalResponse {
   readonly status: number;
   /** The verdict: some clients show nothing else of a refused CONNECT. */
   readonly reason: string;

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import type { HostPort } from '../base/settings/kinds.ts';
 import { isLocalName } from '../model/public-address.ts';
 
-export interface ResolveOptions {
+interface ResolveOptions {
   /** Resolvers to ask; none for those of the system. */
   readonly servers: readonly HostPort[];
   readonly limitSeconds: number;

@@ -26,9 +26,9 @@ export interface McpService {
   ) => Promise<McpAnswer>;
 }
 
-export type McpJob = Readonly<Record<string, unknown>>;
+type McpJob = Readonly<Record<string, unknown>>;
 
-export interface McpTool {
+interface McpTool {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: Schema & { readonly type: 'object' };
@@ -40,7 +40,7 @@ export interface McpTool {
   ) => Promise<McpAnswer>;
 }
 
-export interface McpContext {
+interface McpContext {
   /** Tells the progress of a job, from 0 to 100. */
   readonly report: (progress: number, words: string) => void;
   /** Aborted when the caller is gone. */

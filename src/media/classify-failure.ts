@@ -1,7 +1,7 @@
 import type { FailureCode } from '../base/errors.ts';
 import { asRecord, asText } from './source-page.ts';
 
-export interface YtDlpFailure {
+interface YtDlpFailure {
   /** Names of the exception's class and of those that caused it, outermost first. */
   readonly classes: readonly string[];
   readonly message: string;

@@ -3,7 +3,7 @@ import { type FileProbe, readProbe } from './probe-file.ts';
 import type { SourceFormat, SourcePage } from './source-page.ts';
 
 /** Facts of a delivered file, which replace those of its page (D66). */
-export interface DeliveredFacts {
+interface DeliveredFacts {
   readonly ext: string;
   readonly probe: FileProbe;
 }

@@ -9,7 +9,7 @@ export const damage =
   /partial file|ended prematurely|Truncating packet|truncated|moov atom not found|Error reading header|corrupt input packet/i;
 const oneSecond = 1;
 
-export interface ProofTerms {
+interface ProofTerms {
   readonly plan: ConversionPlan;
   /** Length in seconds as the source states it; `null` when it does not. */
   readonly promised: number | null;

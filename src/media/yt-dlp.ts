@@ -5,7 +5,7 @@ import { mediaEnv } from './ffmpeg-arguments.ts';
 import { asRecord, positive, readPage, type SourcePage } from './source-page.ts';
 import { Failed, type MediaOrder, type MediaTools } from './tools.ts';
 
-export interface FetchProgress {
+interface FetchProgress {
   readonly part: number;
   readonly bytes: number;
   readonly total: number | null;

@@ -44,7 +44,7 @@ interface Playlist {
   readonly maxCredits: number | null;
 }
 
-export interface BatchRequest {
+interface BatchRequest {
   readonly endpoint: Endpoint;
   /** With a playlist the one item that stands for each of its entries. */
   readonly items: readonly CreditRequest[];

@@ -1,5 +1,5 @@
 /** From `start` to just before `end`, in milliseconds. */
-export interface Period {
+interface Period {
   readonly start: number;
   readonly end: number;
 }

@@ -3,7 +3,7 @@ export interface ByteRange {
   readonly last: number;
 }
 
-export interface PartialHeaders {
+interface PartialHeaders {
   readonly range?: string | undefined;
   readonly 'if-range'?: string | undefined;
   readonly 'if-none-match'?: string | undefined;

@@ -3,7 +3,7 @@ import { extensions, isContentType } from './content-types.ts';
 import type { Job } from './job.ts';
 
 /** Result of checking a link: the job and file name, or the reason for which it opens nothing (D85). */
-export type LinkCheck =
+type LinkCheck =
   | { readonly is: 'good'; readonly job: string; readonly name: string }
   | { readonly is: 'altered' }
   | { readonly is: 'expired' };

@@ -9,7 +9,7 @@ export interface InspectionFailure {
 }
 
 /** Answer of the inspector about a playlist: the URLs of its first entries. */
-export type ListingResult = { readonly entries: readonly string[] } | InspectionFailure;
+type ListingResult = { readonly entries: readonly string[] } | InspectionFailure;
 
 export interface Inspector {
   /** `account` asks: the inspector shares its slots among accounts. */

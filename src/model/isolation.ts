@@ -3,7 +3,7 @@
  * namespace, a user id of its own and Landlock where the kernel has it, Landlock alone on one machine, or Landlock inside a
  * worker's pod; `none` where the kernel has no Landlock either.
  */
-export type Isolation = 'bwrap-user' | 'bwrap-namespace' | 'landlock-user' | 'landlock' | 'pod' | 'none';
+type Isolation = 'bwrap-user' | 'bwrap-namespace' | 'landlock-user' | 'landlock' | 'pod' | 'none';
 
 /** Landlock by version: the first Linux that has it, and the accesses that it bars besides those of earlier versions. No version bars UDP, or UNIX sockets that have a path. */
 export const landlockSteps: readonly LandlockStep[] = [

@@ -24,7 +24,7 @@ export interface Opening {
   readonly packs: ReadonlyMap<string, { readonly total: number; readonly used: number }>;
 }
 
-export interface Balances extends Opening {
+interface Balances extends Opening {
   readonly granted: number;
   readonly charged: number;
   readonly lapsed: number;

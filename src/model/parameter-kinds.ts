@@ -6,7 +6,7 @@ import { fieldsAllowed, maxFieldsBytes, type Path, parseFields } from './select-
 import { readTime } from './timestamp.ts';
 
 /** A JSON Schema, as it stands in the OpenAPI document too. */
-export type ParameterSchema = Readonly<Record<string, unknown>>;
+type ParameterSchema = Readonly<Record<string, unknown>>;
 
 export interface Refused {
   readonly ok: false;

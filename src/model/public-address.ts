@@ -3,9 +3,7 @@ import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { AddressException, Network } from '../base/settings/kinds.ts';
 
-export type JudgedUrl =
-  | { readonly ok: true; readonly href: string }
-  | { readonly ok: false; readonly sentence: string };
+type JudgedUrl = { readonly ok: true; readonly href: string } | { readonly ok: false; readonly sentence: string };
 
 /** A parsed address; one with an IPv4 address inside (::ffff:a.b.c.d) is parsed as that. */
 export type IpAddress = ipaddr.IPv4 | ipaddr.IPv6;

@@ -62,7 +62,7 @@ export function writePrice(cents: number, currency: string): string {
 }
 
 /** Money that an account paid since a moment, by currency. */
-export interface Spending {
+interface Spending {
   readonly currency: string;
   /** In all, and by the automatic top-up. */
   readonly cents: number;

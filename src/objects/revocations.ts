@@ -4,7 +4,7 @@ import { writeTime } from '../model/timestamp.ts';
 import type { ObjectStore } from './object-store.ts';
 
 /** One right that was taken away, as a restored record must know it. */
-export type Revocation =
+type Revocation =
   /** `ends`: milliseconds; the key must not work from then on. */
   | { readonly kind: 'key'; readonly account: string; readonly key: string; readonly ends: number }
   /** `account` is '' for an operator. */

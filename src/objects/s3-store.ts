@@ -29,7 +29,7 @@ import {
 } from './s3-bucket.ts';
 import { abortUploads, finishUpload, type PermittedMetadata, permitParts, signUrl } from './s3-multipart.ts';
 
-export interface S3Options {
+interface S3Options {
   readonly settings: BucketSettings;
   /** Bytes of every part but the last. */
   readonly partBytes: number;

@@ -27,7 +27,7 @@ export type OpenWorkers = () => Promise<{
   readonly attemptOf: (token: string) => Promise<AttemptId | null>;
 }>;
 
-export interface ControllerParts extends SharedParts {
+interface ControllerParts extends SharedParts {
   readonly publicUrl: () => string;
   readonly openWorkers: OpenWorkers;
   readonly gatewayAddress: ServerAddress;

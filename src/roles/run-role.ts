@@ -34,7 +34,7 @@ interface RoleTexts<N extends SettingName> {
 }
 
 /** `start`: the role runs until SIGTERM. `run`: the role ends by itself with an exit code. Both refuse with a sentence. */
-export type Role<N extends SettingName> = RoleTexts<N> &
+type Role<N extends SettingName> = RoleTexts<N> &
   (
     | { readonly start: (running: RunningRole<N>) => Promise<void> }
     | { readonly run: (tools: RoleTools<N>) => Promise<number> }

@@ -4,7 +4,7 @@ import type { Log } from '../base/log.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { type AttemptToRun, jobIdOf, makeChangeListeners, outcomeOfExitCode, type Runner } from './runner.ts';
 
-export interface ProcessRunnerOptions {
+interface ProcessRunnerOptions {
   /** Program and arguments of a worker. */
   readonly command: readonly [string, ...string[]];
   readonly env: Readonly<Record<string, string>>;

@@ -6,7 +6,7 @@ import type { RecordStore } from './script.ts';
 import { readDelivery, type StoredDelivery } from './webhooks/read-deliveries.ts';
 
 /** An event in the life of a job, and the part of the record that knows of it. */
-export interface TimelineEvent {
+interface TimelineEvent {
   readonly at: number;
   readonly source: 'job' | 'attempt' | 'ledger' | 'webhook';
   readonly text: string;

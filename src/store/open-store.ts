@@ -11,7 +11,7 @@ import { makeClock } from './redis/redis-clock.ts';
 import { holdRelease } from './release-lease.ts';
 import type { RecordStore } from './script.ts';
 
-export interface OpenStore {
+interface OpenStore {
   readonly store: RecordStore;
   readonly close: () => Promise<void>;
 }

@@ -7,7 +7,7 @@ import { accountOfTest, endTest, type TakenTest, takeTest } from '../store/webho
 import { makeTestRequest, type PayloadOptions } from './payload.ts';
 import { sendWebhook } from './send-webhook.ts';
 
-export interface TestOptions extends Pick<PayloadOptions, 'seal'> {
+interface TestOptions extends Pick<PayloadOptions, 'seal'> {
   readonly store: RecordStore;
   readonly proxy: ServerAddress;
   /** Of an attempt to deliver a webhook. */

@@ -7,7 +7,7 @@ interface IdRange {
 }
 
 /** User ids of children: of an attempt one, of the inspector one for each request. */
-export interface ChildUsers {
+interface ChildUsers {
   readonly attempts: IdRange;
   readonly inspections: IdRange;
 }

@@ -1,7 +1,7 @@
 import { connect, createServer, type Socket } from 'node:net';
 import { listenAt, type ServerAddress, trustOf, usesTls } from '../base/server-address.ts';
 
-export interface EgressForwarder {
+interface EgressForwarder {
   /** The port, 0 for a socket. */
   readonly port: number;
   /** Ends every connection; may be repeated. */

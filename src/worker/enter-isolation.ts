@@ -6,7 +6,7 @@ import { findOpenNetwork, isolationOf } from '../model/isolation.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
 import type { Sandbox } from './sandbox-command.ts';
 
-export interface IsolationOptions {
+interface IsolationOptions {
   readonly config: Pick<Config, 'sandbox' | 'workerNetwork'>;
   /** Folder of the children. */
   readonly root: string;

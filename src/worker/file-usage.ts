@@ -2,7 +2,7 @@ import { type Dirent, lstatSync, readdirSync, readFileSync, readlinkSync, type S
 import { join } from 'node:path';
 
 /** Usage of files that processes hold without a name in any folder. */
-export interface NamelessFiles {
+interface NamelessFiles {
   /** Of memory files. */
   readonly memoryBytes: number;
   /** Of deleted files. */

@@ -6,7 +6,7 @@ export class InspectorBusy extends Error {}
 /** The account uses its share of the inspector, so that others find a free slot. */
 export class ShareUsedUp extends Error {}
 
-export interface InspectionSlots {
+interface InspectionSlots {
   /**
    * Runs an inspection as soon as its account may take a slot. Rejects with `ShareUsedUp` or `InspectorBusy` when it may not
    * wait, has waited too long, or had to give its slot to an account that used none.

@@ -5,7 +5,7 @@ import type { ChildEnding } from '../media/spawn-child.ts';
 import type { ChildEnd, RunningChildProcess, RunOptions } from '../media/tools.ts';
 
 /** Confinement of each request's child, as `inspector-parent.py` reads it. */
-export interface Confinement {
+interface Confinement {
   /** The only port that the child can reach, and the paths that it may read. */
   readonly port: number;
   readonly paths: readonly string[];

@@ -11,7 +11,7 @@ export interface ProcessRow {
   readonly thread: number;
 }
 
-export interface ProcessUsage {
+interface ProcessUsage {
   /** Ids of the processes, each of a thread that shows memory and files. */
   readonly ids: readonly number[];
   readonly memoryBytes: number;

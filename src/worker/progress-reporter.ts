@@ -2,7 +2,7 @@ import { shareRun } from '../base/single-flight.ts';
 import type { AttemptProgress } from '../model/attempt-protocol.ts';
 import { AttemptOver, type GatewayClient } from './gateway-client.ts';
 
-export interface ProgressReporter {
+interface ProgressReporter {
   readonly note: (progress: AttemptProgress) => void;
   readonly stop: () => void;
 }

@@ -24,7 +24,7 @@ export interface MediaActions {
   readonly inspectUrl: (order: MediaOrder, tools: MediaTools, signal: AbortSignal) => Promise<Metadata>;
 }
 
-export interface AttemptOptions {
+interface AttemptOptions {
   readonly gateway: GatewayClient;
   readonly media: MediaActions;
   readonly programs: ProgramPaths;

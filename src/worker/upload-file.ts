@@ -12,7 +12,7 @@ import { AttemptOver, type GatewayClient, GatewayRefusal, repeat, send } from '.
 const pieceBytes = 2 ** 18;
 const partsAtOnce = 4;
 
-export interface UploadOptions {
+interface UploadOptions {
   readonly gateway: GatewayClient;
   /** Egress proxy, for an object store with a public address. */
   readonly egress: ServerAddress;

@@ -4,7 +4,7 @@ import { folderBytes, namelessFiles } from './file-usage.ts';
 import { type ProcessRow, readProcessTable, usageOf } from './process-usage.ts';
 
 /** Children that share one set of limits. */
-export interface WatchedChildren {
+interface WatchedChildren {
   readonly limits: ChildLimits;
   readonly folder: string;
   /** Process groups that run; more may join. */

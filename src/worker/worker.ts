@@ -19,7 +19,7 @@ import { type MediaActions, runAttempt } from './run-attempt.ts';
 /** Exit codes: a permanent failure is `failed`, one that a new attempt may avoid is `retryable`. */
 const exitCodes = { done: 0, failed: 64, retryable: 75, interrupted: 143 } as const;
 
-export interface WorkerOptions {
+interface WorkerOptions {
   readonly config: Pick<Config, 'cgroup' | 'data' | 'sandbox' | 'workerNetwork' | 'ytdlpPlugins'>;
   /** True in a container of a cluster. */
   readonly isPod: boolean;

@@ -85,7 +85,7 @@ export async function openWorkspace(options: WorkspaceOptions): Promise<Workspac
   return { folder, wrappers, proxy: `http://127.0.0.1:${route.port}`, cookies, run, close };
 }
 
-export interface HomeOptions {
+interface HomeOptions {
   /** Of the path of the home. */
   readonly beginning: string;
   /** Of the folder of children in it. */

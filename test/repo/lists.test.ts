@@ -7,9 +7,10 @@ import { views } from '../../src/dashboard/page-files.ts';
 import { read, texts } from '../support/tree.ts';
 import { blank, listImports } from '../support/typescript-source.ts';
 
-const sources = [...texts].filter(([path]) => /^(?:src|docker)\/.*\.ts$/.test(path));
+const everything = [...texts].filter(([path]) => path.endsWith('.ts'));
+const sources = everything.filter(([path]) => /^(?:src|docker)\//.test(path));
 const importsOf = new Map(
-  sources.map(([path, text]) => {
+  everything.map(([path, text]) => {
     const local = listImports(text).filter(({ from }) => from.startsWith('.'));
     return [path, new Set(local.map(({ from }) => posix.join(posix.dirname(path), from)))];
   }),
@@ -51,6 +52,16 @@ describe('the lists of the tree', () => {
   it('use every export of src in code that runs', () => {
     const unused = sources.flatMap(([path, text]) => listUnused(path, text));
     expect(unused).to.deep.equal([]);
+  });
+
+  it('export nothing that no other file imports', () => {
+    const exported = /^export (?:async )?(?:function\*?|const|class|interface|type) (\w+)/gm;
+    const kept = sources.flatMap(([path, text]) => {
+      const names = [...text.matchAll(exported)].map(([, name]) => name!);
+      const users = everything.filter(([other]) => importsOf.get(other)?.has(path)).map(([, code]) => code);
+      return names.filter((name) => !isNamed(name, users)).map((name) => `${path}: ${name}`);
+    });
+    expect(kept).to.deep.equal([]);
   });
 
   it('measure every optimisation with and without it, and begin its file with its gain', () => {

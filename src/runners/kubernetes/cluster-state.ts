@@ -7,7 +7,7 @@ import { apiPathsOf, type KubeClient } from './kube-client.ts';
 import { workerSelector } from './labels.ts';
 import { type JobSnapshot, type KubeJson, type PodSnapshot, readJobSnapshot, readPodSnapshot } from './snapshot.ts';
 
-export interface ClusterStateOptions {
+interface ClusterStateOptions {
   readonly client: KubeClient;
   readonly namespace: string;
   /** Called with the name of an attempt when its Job or a pod of it has changed. */

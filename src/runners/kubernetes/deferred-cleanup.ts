@@ -5,7 +5,7 @@ import { type AttemptCleanup, type Leftovers, objectsOf } from './cleanup.ts';
 import type { ClusterState } from './cluster-state.ts';
 import { isTerminal } from './judge-attempt.ts';
 
-export interface DeferredCleanupOptions {
+interface DeferredCleanupOptions {
   /** Removes leftovers at once. */
   readonly immediate: AttemptCleanup;
   readonly state: Pick<ClusterState, 'hide'>;

@@ -6,7 +6,7 @@ import { explainMissingPod, explainPendingPod } from './pending-reason.ts';
 import type { JobSnapshot, PodSnapshot } from './snapshot.ts';
 
 /** Job and pods of one attempt. */
-export interface AttemptObjects {
+interface AttemptObjects {
   readonly job: JobSnapshot | null;
   readonly pods: readonly PodSnapshot[];
   /** Messages of the cluster about a pod that it could not create, oldest first. */

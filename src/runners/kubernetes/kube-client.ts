@@ -27,7 +27,7 @@ interface StatusBody {
 type KubeQuery = Readonly<Record<string, string | number | boolean | undefined>>;
 type KubeMethod = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
-export interface KubeQuestion {
+interface KubeQuestion {
   readonly query?: KubeQuery;
   readonly body?: object;
   /** Content type of the answer, when it is not plain JSON. */
@@ -50,12 +50,12 @@ export interface KubeClient {
 }
 
 /** Reads a streamed answer; what it throws ends the stream. */
-export interface StreamReader {
+interface StreamReader {
   started(): void;
   line(text: string): void;
 }
 
-export interface KubeClientOptions {
+interface KubeClientOptions {
   readonly access: ClusterAccess;
   readonly rateLimit: ApiRateLimit;
   readonly answerMs?: number;

@@ -13,7 +13,7 @@ export interface KubeAnswer {
   readonly text: string;
 }
 
-export interface AnswerOptions {
+interface AnswerOptions {
   /** Time limit of the whole answer; of a streamed one only until its headers. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;

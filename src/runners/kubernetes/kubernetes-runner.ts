@@ -13,7 +13,7 @@ import { jobNameLabel } from './labels.ts';
 import { type RunnerMetrics, setRunnerGauges } from './runner-gauges.ts';
 import { type JobSnapshot, type KubeJson, type PodSnapshot, readJobSnapshot, readPodSnapshot } from './snapshot.ts';
 
-export interface KubernetesRunnerOptions {
+interface KubernetesRunnerOptions {
   /** Closed with the runner. */
   readonly client: KubeClient;
   readonly shape: WorkerShape;

@@ -3,7 +3,7 @@ import type { WorkerShape } from './job-manifest.ts';
 import type { PodSnapshot } from './snapshot.ts';
 
 /** Reason why a pod does not run yet; with an outcome it never will, and the operator is told. */
-export interface PendingReason {
+interface PendingReason {
   /** A sentence for the caller; `null` for an ordinary start. */
   readonly reason: string | null;
   readonly outcome: Outcome | null;

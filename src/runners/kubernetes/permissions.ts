@@ -9,7 +9,7 @@ const permissions = [
 ] as const satisfies readonly Readonly<V1PolicyRule>[];
 
 /** One verb on one kind of object. */
-export interface Permission {
+interface Permission {
   readonly group: string;
   readonly resource: string;
   readonly verb: string;

@@ -8,7 +8,7 @@ import { apiPathsOf, type KubeClient, KubeError } from './kube-client.ts';
 import { workerLabels } from './labels.ts';
 import { type KubeJson, type PodSnapshot, readPodSnapshot } from './snapshot.ts';
 
-export interface PodIdentityOptions {
+interface PodIdentityOptions {
   readonly client: KubeClient;
   readonly state: Pick<ClusterState, 'pod'>;
   readonly shape: Pick<WorkerShape, 'namespace' | 'serviceAccount'>;

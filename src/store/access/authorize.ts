@@ -9,7 +9,7 @@ export interface Caller {
 }
 
 /** One of the plan's rate windows after this call. */
-export interface Rate {
+interface Rate {
   readonly limit: number;
   readonly left: number;
 }

@@ -42,7 +42,7 @@ return { 'refused' }
 );
 
 /** A held call whose hold lasts `holdMs`, and the key that it counts for. */
-export interface RefusedHold extends HeldCall {
+interface RefusedHold extends HeldCall {
   readonly hash: string;
   readonly holdMs: number;
 }

@@ -11,7 +11,7 @@ export interface SnapshotEntry {
   readonly expiresAt: number | null;
 }
 
-export interface SnapshotReader {
+interface SnapshotReader {
   /** Returns the keys that are complete with these bytes. */
   readonly push: (chunk: Buffer) => SnapshotEntry[];
   /** Returns the last keys, and the number of the format of all values; throws when the snapshot is not whole. */

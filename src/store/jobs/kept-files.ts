@@ -32,7 +32,7 @@ return { 'dropped' }
 `,
 );
 
-export interface KeptFile {
+interface KeptFile {
   readonly job: string;
 }
 

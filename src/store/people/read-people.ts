@@ -17,7 +17,7 @@ export interface StoredSession {
 }
 
 /** Person as the list of an account shows them. */
-export interface ListedPerson {
+interface ListedPerson {
   readonly email: string;
   readonly role: PersonRole | 'operator';
   readonly created_at: number;

@@ -12,7 +12,7 @@ export interface RedisProcess {
 }
 
 /** Answer of a Redis to PING: `loading` while it reads its file, `silent` when it listens but does not answer. */
-export type PingAnswer = 'ready' | 'loading' | 'silent' | 'absent';
+type PingAnswer = 'ready' | 'loading' | 'silent' | 'absent';
 
 const minimumMajor = 7;
 const stopMs = 5_000;

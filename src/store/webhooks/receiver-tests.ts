@@ -3,7 +3,7 @@ import { channels, keys } from '../keys.ts';
 import { number, type RecordStore, run, script, text } from '../script.ts';
 
 /** A test that a person asked for; `authorization` is sealed, '' without one. */
-export interface AskedTest {
+interface AskedTest {
   readonly id: string;
   readonly account: string;
   readonly url: string;
