@@ -22,7 +22,7 @@ export type PaymentNews =
     };
 
 /** Event of the provider; its repetitions have the same id. */
-export interface PaymentEvent {
+interface PaymentEvent {
   readonly id: string;
   readonly news: PaymentNews;
 }
@@ -53,7 +53,7 @@ export interface PaymentProvider {
 }
 
 /** Reads the provider's events. */
-export interface PaymentEvents {
+interface PaymentEvents {
   /** Returns `null` for an event that is none of ours; throws a Refusal for one that the provider did not sign. */
   read(body: Buffer, signature: string): PaymentEvent | null;
 }
