@@ -53,7 +53,7 @@ export interface PaymentProvider {
 }
 
 /** Reads the provider's events. */
-interface PaymentEvents {
+export interface PaymentEvents {
   /** Returns `null` for an event that is none of ours; throws a Refusal for one that the provider did not sign. */
   read(body: Buffer, signature: string): PaymentEvent | null;
 }
