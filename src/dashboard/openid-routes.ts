@@ -15,7 +15,8 @@ import { readCookie, type SessionCookies } from './session-cookies.ts';
 interface OpenidOptions {
   readonly issuer: string;
   readonly clientId: string;
-  readonly clientSecret: string | null;
+  /** Reads the client secret of now; `null` for a public client. */
+  readonly clientSecret: () => string | null;
 }
 
 export interface OpenidParts {
@@ -62,20 +63,17 @@ export function openidRoutes(parts: OpenidParts, options: OpenidOptions): OpenRo
 /** Reads the provider's document at the first sign-in, and again after a failure. */
 function cacheProvider({ issuer, clientId, clientSecret }: OpenidOptions): () => Promise<oidc.Configuration> {
   let found: Promise<oidc.Configuration> | null = null;
+  // The secret may change while the provider's document stays.
+  const authenticate: oidc.ClientAuth = (...call) => {
+    const secret = clientSecret();
+    const chosen = secret === null ? oidc.None() : oidc.ClientSecretPost(secret);
+    chosen(...call);
+  };
   // A setting allows http for a provider on this machine alone.
   const execute = issuer.startsWith('http:') ? [oidc.allowInsecureRequests] : [];
   return () => {
     found ??= oidc
-      .discovery(
-        new URL(issuer),
-        clientId,
-        clientSecret ?? undefined,
-        clientSecret === null ? oidc.None() : undefined,
-        {
-          execute,
-          timeout: timeoutSeconds,
-        },
-      )
+      .discovery(new URL(issuer), clientId, undefined, authenticate, { execute, timeout: timeoutSeconds })
       .catch((error) => {
         found = null;
         throw error;
@@ -162,8 +160,9 @@ async function orExplain(
     if (isBlocked) throw refuse('ip_blocked');
     return await work();
   } catch (error) {
-    // A provider that is away blames nobody.
-    const isBlamed = error instanceof Refusal || error instanceof oidc.ResponseBodyError;
+    // A provider that is away blames nobody, nor does a client secret that it does not know: the operator may be changing it.
+    const isForged = error instanceof oidc.ResponseBodyError && error.error === 'invalid_grant';
+    const isBlamed = error instanceof Refusal || isForged;
     if (isBlamed && !isBlocked && blame !== null) await parts.blocked.countFailure(blame);
     const isOurs = error instanceof Refusal;
     parts.log[isOurs ? 'debug' : 'warn']('a sign-in with OpenID Connect failed', { error });

@@ -110,8 +110,8 @@ async function paymentWebhookOf({ config, store, metrics }: DashboardNeeds, log:
 
 /** Returns the routes of OpenID Connect where the operator has configured a provider; its library is loaded only then. */
 async function openidRoutesOf(parts: OpenidParts, config: Config): Promise<OpenRoute[]> {
-  const { oidcIssuer: issuer, oidcClientId: clientId, oidcClientSecret: clientSecret } = config;
+  const { oidcIssuer: issuer, oidcClientId: clientId } = config;
   if (issuer === null || clientId === null) return [];
   const { openidRoutes } = await import('../dashboard/openid-routes.ts');
-  return openidRoutes(parts, { issuer, clientId, clientSecret });
+  return openidRoutes(parts, { issuer, clientId, clientSecret: () => config.oidcClientSecret });
 }

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { invited } from '../support/browser-session.ts';
 import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
+import { followRedirects } from '../support/openid-sign-ins.ts';
 
 const people = {
   ada: { email: 'ada@example.com', email_verified: true },
@@ -9,6 +10,8 @@ const people = {
   unverified: { email: 'bob@example.com', email_verified: false },
   stranger: { email: 'eve@example.com', email_verified: true },
 };
+
+const maxFailures = 10;
 
 describe('the sign-in with OpenID Connect', () => {
   let provider: IdentityProvider;
@@ -19,7 +22,8 @@ describe('the sign-in with OpenID Connect', () => {
     api = await startApi({
       TRAWL_OIDC_ISSUER: provider.issuer,
       TRAWL_OIDC_CLIENT_ID: provider.clientId,
-      TRAWL_OIDC_CLIENT_SECRET: provider.secret,
+      TRAWL_OIDC_CLIENT_SECRET: [...provider.secrets][0]!,
+      TRAWL_AUTH_FAILURES: String(maxFailures),
     });
     provider.open(`${api.dashboardUrl}/api/sign-in/openid/back`, people);
   });
@@ -31,31 +35,10 @@ describe('the sign-in with OpenID Connect', () => {
     caller = await api.addCaller();
   });
 
-  /** Follows redirects as a browser does, each server with cookies of its own, until none follows. */
-  const walk = async (start: string, change: (url: string) => string = (url) => url) => {
-    const jar = new Map<string, Map<string, string>>();
-    let url = start;
-    for (;;) {
-      url = change(url);
-      const { origin } = new URL(url);
-      const own = jar.get(origin) ?? new Map<string, string>();
-      jar.set(origin, own);
-      const cookie = [...own].map((pair) => pair.join('=')).join('; ');
-      const answer = await fetch(url, { redirect: 'manual', headers: { cookie } });
-      await answer.arrayBuffer();
-      for (const line of answer.headers.getSetCookie()) {
-        const [name = '', value = ''] = line.split(';')[0]!.split(/=(.*)/s);
-        own.set(name, value);
-      }
-      const next = answer.headers.get('location');
-      if (next === null) return { url, cookies: jar.get(api.dashboardUrl) };
-      url = new URL(next, url).href;
-    }
-  };
   const signIn = async (sub: keyof typeof people, change?: (url: string) => string) => {
     provider.become(sub);
-    const { url, cookies } = await walk(`${api.dashboardUrl}/api/sign-in/openid`, change);
-    const headers = { cookie: `trawl=${cookies?.get('trawl') ?? ''}` };
+    const { url, cookiesOf } = await followRedirects(`${api.dashboardUrl}/api/sign-in/openid`, change);
+    const headers = { cookie: `trawl=${cookiesOf(api.dashboardUrl).get('trawl') ?? ''}` };
     const session = await fetch(`${api.dashboardUrl}/api/session`, { headers });
     return { path: url.slice(api.dashboardUrl.length), status: session.status, text: await session.text() };
   };
@@ -90,8 +73,17 @@ describe('the sign-in with OpenID Connect', () => {
     });
     const otherCode = (url: string) => (url.includes(back) ? url.replace(/code=[^&]*/, `code=${code}`) : url);
     expect(await signIn('ada', otherCode)).to.deep.include(refused);
-    const { url } = await walk(`${api.dashboardUrl}${back}?code=x&state=y`);
+    const { url } = await followRedirects(`${api.dashboardUrl}${back}?code=x&state=y`);
     expect(url).to.equal(`${api.dashboardUrl}/sign-in?failed=openid`);
+  });
+
+  it('blocks nobody when the provider does not know the client secret, and goes on when it does', async () => {
+    await invited(api.store, caller.account, 'owner', 'ada@example.com');
+    const known = [...provider.secrets];
+    provider.secrets.clear();
+    for (let n = 0; n < maxFailures; n++) expect(await signIn('ada')).to.deep.include(refused);
+    for (const secret of known) provider.secrets.add(secret);
+    expect(await signIn('ada')).to.deep.include({ path: '/', status: 200 });
   });
 
   it('is offered by the page only where a provider is configured', async () => {

@@ -8,9 +8,11 @@ import { makeLink } from '../../src/model/file-link.ts';
 import { readJob } from '../../src/store/jobs/read-job.ts';
 import { openRedisClient } from '../../src/store/redis/redis-client.ts';
 import { anotherKey } from '../support/api.ts';
+import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
 import { type Mailbox, startMailbox } from '../support/mailbox.ts';
+import { type OpenidSignIns, startOpenidSignIns } from '../support/openid-sign-ins.ts';
 import { type OperatorServer, startOperatorServer } from '../support/operator-server.ts';
-import { runProcedure } from '../support/procedures.ts';
+import { readPreparation, runProcedure } from '../support/procedures.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { anAccount, storeOf, type TestStore } from '../support/record.ts';
 import { startTestServer, type TestRecord } from '../support/redis.ts';
@@ -32,7 +34,8 @@ const files = {
   TRAWL_REDIS_URL: 'redis',
   TRAWL_STRIPE_KEY: 'stripe',
   TRAWL_STRIPE_WEBHOOK_SECRET: 'events',
-  TRAWL_SMTP_URL: 'mail',
+  TRAWL_SMTP_URL: 'smtp-url',
+  TRAWL_OIDC_CLIENT_SECRET: 'openid',
   TRAWL_SECRET: 'secret',
   TRAWL_SECRET_OLD: 'secret-old',
 } as const;
@@ -41,7 +44,7 @@ type FileName = (typeof files)[keyof typeof files] | 's3' | 'clock';
 describe('docs/operate.md: a secret that changes while jobs run', function () {
   this.timeout(600_000);
   const service: Service = makeService({ TRAWL_WORKERS: '1', TRAWL_DURABILITY: 'relaxed' });
-  const fileOf = (name: FileName) => join(service.folder, `secret.${name}`);
+  const fileOf = (name: FileName | '') => join(service.folder, `secret.${name}`);
   const write = (name: FileName, text: string) => writeFileSync(fileOf(name), text);
   const [oldSecret, newSecret] = [secret(), secret()];
   let redis: TestRecord;
@@ -50,6 +53,8 @@ describe('docs/operate.md: a secret that changes while jobs run', function () {
   let mailbox: Mailbox;
   let receiver: Receiver;
   let films: Source;
+  let people: IdentityProvider;
+  let signIns: OpenidSignIns;
   let server: OperatorServer;
   let store: TestStore;
   let customer: Awaited<ReturnType<typeof anAccount>>;
@@ -59,6 +64,7 @@ describe('docs/operate.md: a secret that changes while jobs run', function () {
   before(async () => {
     [redis, s3, stripe] = await Promise.all([startTestServer(), startS3(), startStripe()]);
     [mailbox, receiver, films] = await Promise.all([startMailbox(), startReceiver(), startSource()]);
+    people = await startIdentityProvider();
     // What is tested outlives no power failure: a busy disk would only delay it.
     await redis.connection.send(['CONFIG', 'SET', 'appendfsync', 'no']);
     write('redis', await makeRedisUser(redis, { password: 'first' }));
@@ -67,22 +73,28 @@ describe('docs/operate.md: a secret that changes while jobs run', function () {
     write('stripe', 'sk_test_first');
     write('events', 'whsec_first');
     mailbox.users.set('first', 'word');
-    write('mail', mailUrl('first'));
+    write('smtp-url', mailUrl('first'));
+    write('openid', [...people.secrets][0]!);
     for (const name of ['secret', 'secret-old'] as const) write(name, oldSecret);
     write('clock', '0');
     await service.start(settings());
     store = storeOf(redis.connection);
     customer = await anAccount(store, { credits: 1_000 });
     key = await anotherKey(store, customer.accountId);
-    load = beginLoad();
+    const back = `${dashboardUrl()}/api/sign-in/openid/back`;
+    people.open(back, { ada: { email: 'ada@example.com', email_verified: true } });
+    people.become('ada');
+    await invite(store, customer.accountId, 'ada@example.com');
+    [load, signIns] = [beginLoad(), startOpenidSignIns(dashboardUrl())];
     server = await startOperatorServer(works);
-    await load.another();
+    await another();
   });
   after(async () => {
     // A test that failed says why; the callers only have to end.
     await load?.stop().catch(() => undefined);
+    await signIns?.stop();
     await service.close();
-    for (const one of [server, films, receiver, mailbox, stripe, s3, redis]) await one?.stop();
+    for (const one of [server, films, people, receiver, mailbox, stripe, s3, redis]) await one?.stop();
   });
 
   const beginLoad = () => startLoad({ service, key, receiver, film: `${films.url}/films/clip.mp4` });
@@ -92,7 +104,9 @@ describe('docs/operate.md: a secret that changes while jobs run', function () {
     ...{ TRAWL_OBJECTS: 's3', TRAWL_S3_BUCKET: s3.settings.s3Bucket, TRAWL_S3_ENDPOINT: s3.settings.s3Endpoint },
     ...{ TRAWL_S3_PATH_STYLE: 'true', AWS_SHARED_CREDENTIALS_FILE: fileOf('s3'), TRAWL_CLOCK_FILE: fileOf('clock') },
     ...{ TRAWL_STRIPE_URL: stripe.url, TRAWL_MAIL_FROM: 'trawl@example.com' },
+    ...{ TRAWL_OIDC_ISSUER: people.issuer, TRAWL_OIDC_CLIENT_ID: people.clientId },
   });
+  const dashboardUrl = () => /^Its dashboard is at (\S+)$/m.exec(service.up().output())![1]!;
   const seen = (setting: string) =>
     service
       .up()
@@ -116,24 +130,30 @@ describe('docs/operate.md: a secret that changes while jobs run', function () {
     END_STRIPE: async () => stripe.keys.delete('sk_test_first'),
     MAKE_MAIL: async () => mailbox.users.set('second', 'word'),
     END_MAIL: async () => mailbox.users.delete('first'),
+    MAKE_OPENID: async () => people.secrets.add('second'),
+    END_OPENID: async () => {
+      // No sign-in that began with the old secret is under way then.
+      await signIns.another();
+      people.secrets.delete([...people.secrets][0]!);
+    },
   };
   /** A command that writes the value of this variable, and waits until the service has it. */
   const use = (setting: keyof typeof files, variable: string = setting) =>
     `printf %s "$${variable}" > '${fileOf(files[setting])}'; ${server.commands[`SEE_${setting}`]}`;
-  const run = async (title: string, names: Record<string, string>): Promise<string> => {
-    const { code, out, err } = await runProcedure(title, {
-      ...settings(),
-      TRAWL_DATA: service.data,
-      TRAWL_DURABILITY: 'relaxed',
-      ...names,
-    });
+  /** Waits until a job and a sign-in that begin from now on have ended, and checks that nothing was refused. */
+  const another = async () => {
+    await Promise.all([load.another(), signIns.another()]);
+    expect([load.complaints, signIns.complaints]).to.deep.equal([[], []]);
+  };
+  const run = async (title: string, names: Record<string, string>, lines = ''): Promise<string> => {
+    const own = { ...settings(), TRAWL_DATA: service.data, TRAWL_DURABILITY: 'relaxed', ...names };
+    const { code, out, err } = await runProcedure(title, own, (script) => lines + script);
     expect(code, `${out}${err}`).to.equal(0);
-    await load.another();
-    expect(load.complaints).to.deep.equal([]);
+    await another();
     return out;
   };
-  const change = (names: Record<string, string>) =>
-    run('change another password or key', { WAIT_SECONDS: '0', ...names });
+  const change = (names: Record<string, string>, lines?: string) =>
+    run('change another password or key', { WAIT_SECONDS: '0', ...names }, lines);
   /** Lets an account use its last credit, so that a pack is bought and its invoice mailed. */
   const buyAndMail = async () => {
     const email = `owner-${stripe.charges.length}@example.com`;
@@ -161,7 +181,7 @@ describe('docs/operate.md: a secret that changes while jobs run', function () {
     });
     const signed = secrets.map((one) => signing.webhooks.generateTestHeaderString({ payload, secret: one }));
     const header = [signed[0], ...signed.slice(1).map((one) => one.slice(one.indexOf('v1=')))].join(',');
-    const url = /^Its dashboard is at (\S+)$/m.exec(service.up().output())![1];
+    const url = dashboardUrl();
     const options = { method: 'POST', body: payload, headers: { 'stripe-signature': header } };
     return (await fetch(`${url}/stripe/webhook`, options)).status;
   };
@@ -204,10 +224,22 @@ describe('docs/operate.md: a secret that changes while jobs run', function () {
   });
 
   it('changes the password of mail', async () => {
-    const USE_NEW = `NEW='${mailUrl('second')}'; ${use('TRAWL_SMTP_URL', 'NEW')}`;
-    await change({ MAKE_NEW: server.commands.MAKE_MAIL!, USE_NEW, END_OLD: server.commands.END_MAIL! });
+    const lines = readPreparation('Secrets', 'install').replaceAll('/etc/trawl/', fileOf(''));
+    const names = {
+      ...{ MAKE_NEW: server.commands.MAKE_MAIL!, END_OLD: server.commands.END_MAIL! },
+      USE_NEW: `TRAWL_SMTP_URL='${mailUrl('second')}'; eval "$USE_TRAWL_SMTP_URL"`,
+      // Seconds may be too few on a busy machine.
+      'BASH_FUNC_sleep%%': `() { [ "$1" = 0 ] || ${server.commands.SEE_TRAWL_SMTP_URL}; }`,
+    };
+    await change(names, lines);
     await buyAndMail();
     expect(mailbox.refusedLogins).to.deep.equal([]);
+  });
+
+  it('changes the client secret of OpenID Connect while people sign in', async () => {
+    const USE_NEW = `NEW=second; ${use('TRAWL_OIDC_CLIENT_SECRET', 'NEW')}`;
+    await change({ MAKE_NEW: server.commands.MAKE_OPENID!, USE_NEW, END_OLD: server.commands.END_OPENID! });
+    expect(people.refusedSecrets).to.deep.equal([]);
   });
 
   it('changes TRAWL_SECRET in steps between which every link lives, and ends the old value with the last one', async () => {
@@ -215,13 +247,13 @@ describe('docs/operate.md: a secret that changes while jobs run', function () {
     const names = { OLD_SECRET: oldSecret, NEW_SECRET: newSecret, USE_TRAWL_SECRET_OLD: use('TRAWL_SECRET_OLD') };
     await run('change TRAWL_SECRET', { ...names, USE_TRAWL_SECRET: use('TRAWL_SECRET') });
     for (const link of links) expect((await fetch(link, { redirect: 'manual' })).status, link).to.equal(307);
-    await load.stop();
-    expect(load.complaints).to.deep.equal([]);
+    await Promise.all([load.stop(), signIns.stop()]);
+    expect([load.complaints, signIns.complaints]).to.deep.equal([[], []]);
     ids.push(...load.jobs);
     write('clock', String(25 * 3_600));
     await until(async () => (await fetch(links[0]!)).status === 410, 20, 'a day later the files are gone');
-    load = beginLoad();
-    await load.another();
+    [load, signIns] = [beginLoad(), startOpenidSignIns(dashboardUrl())];
+    await another();
     const job = (await readJob(store, /[/]files[/]([^/]+)/.exec(load.links[0]!)![1]!))!;
     const { sign } = makeSeal({ secret: Buffer.from(oldSecret, 'base64') });
     const ofOld = makeLink(job, store.clock.now() + 26 * 3_600_000, service.up().url, sign)!;
@@ -231,6 +263,7 @@ describe('docs/operate.md: a secret that changes while jobs run', function () {
   });
 
   it('loses nothing: each job is charged once and told once, no right is missing, and new connections open', async () => {
+    await signIns.stop();
     const clients = (await redis.connection.send(['CLIENT', 'KILL', 'USER', 'trawl'])) as number;
     expect(clients).to.be.at.least(2);
     const again = () =>

@@ -13,7 +13,10 @@ export interface Claims {
 export interface IdentityProvider {
   readonly issuer: string;
   readonly clientId: string;
-  readonly secret: string;
+  /** Secrets of the client that are valid now, at first one. */
+  readonly secrets: Set<string>;
+  /** Secrets that the provider has refused. */
+  readonly refusedSecrets: readonly string[];
   /** Allows this address to be returned to. */
   open(redirectUri: string, people: Readonly<Record<string, Claims>>): void;
   /** Chooses who signs in next. */
@@ -25,12 +28,14 @@ export async function startIdentityProvider(): Promise<IdentityProvider> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const [clientId, secret] = ['trawl', 'secret-of-the-tests'];
+  const [clientId, first] = ['trawl', 'secret-of-the-tests'];
+  const [secrets, refusedSecrets]: [Set<string>, string[]] = [new Set([first]), []];
   let who = '';
   return {
     issuer,
     clientId,
-    secret,
+    secrets,
+    refusedSecrets,
     become: (sub) => {
       who = sub;
     },
@@ -39,7 +44,7 @@ export async function startIdentityProvider(): Promise<IdentityProvider> {
       const provider = new Provider(issuer, {
         clients: [
           {
-            ...{ client_id: clientId, client_secret: secret, redirect_uris: [redirectUri], response_types: ['code'] },
+            ...{ client_id: clientId, client_secret: first, redirect_uris: [redirectUri], response_types: ['code'] },
             ...{ grant_types: ['authorization_code'], id_token_signed_response_alg: 'ES256' },
           },
         ],
@@ -52,6 +57,11 @@ export async function startIdentityProvider(): Promise<IdentityProvider> {
         interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
         ttl: { Interaction: 600, Session: 600, Grant: 600, AccessToken: 600, IdToken: 600 },
       });
+      // By itself this provider lets a client have one secret, and others two for a while.
+      provider.Client.prototype.compareClientSecret = (given) => {
+        if (!secrets.has(given)) refusedSecrets.push(given);
+        return secrets.has(given);
+      };
       const answer = provider.callback();
       server.on('request', async (req, res) => {
         if (!req.url?.startsWith('/interaction/')) return answer(req, res);

@@ -1,4 +1,4 @@
-import { listBlocks } from './doc-page.ts';
+import { type Block, listBlocks } from './doc-page.ts';
 import { type CommandResult, runProgram } from './operator.ts';
 import { read, root } from './tree.ts';
 
@@ -18,20 +18,30 @@ export function listProcedures(): ReadonlyMap<string, string> {
   );
 }
 
-/** Returns the lines with which an operator of a cluster makes `trawl` and the other words of the procedures. */
-export function readClusterWords(): string {
-  const blocks = listBlocks(read('docs/operate.md'));
-  return blocks.find(({ heading, language }) => heading === 'In a cluster' && language === 'bash')!.text;
+/** Returns the blocks of docs/operate.md for bash that are no procedure: they make the words with which procedures begin. */
+export function listPreparations(): Block[] {
+  return listBlocks(read('docs/operate.md')).filter(({ language }) => language === 'bash');
+}
+
+/** Returns such a block under a heading, the one with a word where there are several. */
+export function readPreparation(heading: string, word = ''): string {
+  const found = listPreparations().filter((block) => block.heading === heading && block.text.includes(word));
+  if (found.length !== 1) throw new Error(`docs/operate.md has ${found.length} blocks "${heading}" with "${word}"`);
+  return found[0]!.text;
 }
 
 /**
  * Runs a procedure word for word, as an operator does whose shell has these names and the program of this tree as `trawl`, unless
- * the names have a function of that name. A command that fails ends it, with its exit code.
+ * the names have a function of that name. A command that fails ends it, with its exit code. `change` puts in what the operator chooses.
  */
-export function runProcedure(title: string, names: Readonly<Record<string, string>>): Promise<CommandResult> {
+export function runProcedure(
+  title: string,
+  names: Readonly<Record<string, string>>,
+  change: (script: string) => string = (script) => script,
+): Promise<CommandResult> {
   const script = listProcedures().get(title);
   if (script === undefined) throw new Error(`docs/operate.md has no procedure "${title}"`);
-  return runInBash(script, names);
+  return runInBash(change(script), names);
 }
 
 /** Runs a script of an operator. Without --norc bash would read a profile, because its input is a socket. */

@@ -77,6 +77,7 @@ export const dashboardSettings = [
     kind: kind.text,
     default: null,
     secret: true,
+    followed: true,
     text: 'Client secret of the dashboard at that issuer; without one the client is a public one.',
   },
 ] as const satisfies readonly kind.Setting[];
