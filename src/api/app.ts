@@ -66,6 +66,8 @@ export interface KeyedCall extends ApiCall {
   readonly fault: string | null;
   /** Waits without being one of the 1,000 requests in hand. */
   readonly idle: <T>(wait: () => Promise<T>) => Promise<T>;
+  /** Key of the caller's choice where no header can carry it; it wins over the header Idempotency-Key. */
+  readonly idempotencyKey?: string;
   /** Reads the body of a route that judges the key first; the parameters of the call then hold those of the body. */
   readonly readBody?: () => Promise<Pick<KeyedCall, 'given' | 'fault'>>;
 }

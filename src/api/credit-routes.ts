@@ -98,11 +98,17 @@ async function readRequest(credit: CreditRoutes, endpoint: Endpoint, call: Keyed
   throw new Error('a request with wrong parameters was admitted');
 }
 
+type CallWithRepeat = Pick<KeyedCall, 'req' | 'idempotencyKey'>;
+
 /** Returns what is wrong with the syntax of a call, or with its Idempotency-Key. */
-export function faultOf({ req, fault }: Pick<KeyedCall, 'req' | 'fault'>): string | null {
-  const key = req.get('idempotency-key');
-  if (fault !== null) return fault;
+export function faultOf(call: CallWithRepeat & Pick<KeyedCall, 'fault'>): string | null {
+  const key = idempotencyKeyOf(call);
+  if (call.fault !== null) return call.fault;
   return key === undefined || /^[!-~]([ -~]{0,253}[!-~])?$/.test(key) ? null : badIdempotencyKey;
+}
+
+function idempotencyKeyOf({ req, idempotencyKey = req.get('idempotency-key') }: CallWithRepeat): string | undefined {
+  return idempotencyKey;
 }
 
 function startJob(
@@ -157,10 +163,10 @@ async function accept(
 export function repeatOf(
   { seal }: Pick<CreditRoutes, 'seal'>,
   endpoint: Endpoint | 'batch',
-  { req }: KeyedCall,
+  call: CallWithRepeat,
   write: () => string,
 ): Repeat | null {
-  const key = req.get('idempotency-key');
+  const key = idempotencyKeyOf(call);
   if (key === undefined) return null;
   const text = `${endpoint} ${write()}`;
   const otherwise = seal.signOtherwise('idempotency', text);

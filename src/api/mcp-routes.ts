@@ -98,10 +98,10 @@ function ownService(
     }
   };
   return {
-    call: ({ operation, jobId, parameters }) =>
+    call: ({ operation, jobId, parameters, ...repeat }) =>
       answer(async () => {
         call.req.params = jobId === undefined ? {} : { id: jobId };
-        const reply = await routes.handlers[operation]({ ...call, given: parameters });
+        const reply = await routes.handlers[operation]({ ...call, ...repeat, given: parameters });
         if (reply === null) throw refuse('unavailable');
         written.isLogged ||= reply.isLogged === true;
         const { error } = reply.body as { error?: unknown };

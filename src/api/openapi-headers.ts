@@ -1,4 +1,5 @@
 import { text } from '../model/answer-schemas.ts';
+import { idempotencyParameters } from '../model/request-parameters.ts';
 import type { RequestHeader } from './openapi-row.ts';
 
 const whole = { type: 'integer', minimum: 0 };
@@ -35,14 +36,15 @@ export function headersOf(status: string, isOpen: boolean, isSoft: boolean): obj
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
+const { description, ...schema } = idempotencyParameters.idempotency_key.schema;
+
 /** Request headers as parameters of an operation. */
 export const requestHeaders: Readonly<Record<RequestHeader, object>> = {
   'idempotency-key': {
     name: 'Idempotency-Key',
     in: 'header',
-    description:
-      'Chosen by the caller: repeating the call with it within 24 hours gives the same answer and the same job.',
-    schema: { ...text, minLength: 1, maxLength: 255, pattern: '^[!-~]([ -~]*[!-~])?$', examples: ['order-17'] },
+    description,
+    schema: { ...schema, examples: ['order-17'] },
   },
   'last-event-id': {
     name: 'Last-Event-ID',

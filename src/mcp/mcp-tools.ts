@@ -1,11 +1,13 @@
 import type { Schema } from '../model/answer-schemas.ts';
-import type { Parameter, ParameterTable } from '../model/parameter-kinds.ts';
-import { creditParameters } from '../model/request-parameters.ts';
+import { type Parameter, type ParameterTable, readParameters } from '../model/parameter-kinds.ts';
+import { creditParameters, idempotencyParameters } from '../model/request-parameters.ts';
 
 /** One call of the API on behalf of a tool. */
 export interface McpCall {
   readonly operation: 'video' | 'audio' | 'metadata' | 'job' | 'usage';
   readonly jobId?: string;
+  /** Key under which a repeat of the call costs nothing more. */
+  readonly idempotencyKey?: string;
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 
@@ -59,27 +61,32 @@ const waitSeconds = {
   default: usualWaitSeconds,
 };
 const kind = { type: 'string', enum: ['video', 'audio'], default: 'video', description: 'What the file is to be.' };
-const downloadParameters: ParameterTable = { ...creditParameters.audio, ...creditParameters.video };
+const downloadParameters: ParameterTable = {
+  ...creditParameters.audio,
+  ...creditParameters.video,
+  ...idempotencyParameters,
+};
 
 export const mcpTools: readonly McpTool[] = [
   {
     name: 'metadata',
     description:
       'Tells title, duration, size of the picture and more of a media URL, without the file. Costs one credit.',
-    inputSchema: inputOf(creditParameters.metadata),
+    inputSchema: inputOf({ ...creditParameters.metadata, ...idempotencyParameters }),
     annotations: { readOnlyHint: true, openWorldHint: true },
-    run: (service, given) => service.call({ operation: 'metadata', parameters: given }),
+    run: (service, given) => callOnce(service, 'metadata', given),
   },
   {
     name: 'download',
     description:
-      'Downloads the media of a URL and answers with a signed link to the file, its size and SHA-256. Costs one credit when it succeeds.',
+      'Downloads the media of a URL and answers with a signed link to the file, its size and SHA-256. Costs one credit when it ' +
+      'succeeds. Give an idempotency_key, and give it again to repeat a call whose answer was lost: the repeat starts no second job.',
     inputSchema: inputOf(downloadParameters, { kind, wait_seconds: waitSeconds }),
     annotations: { readOnlyHint: false, openWorldHint: true },
     run: async (service, { kind: wanted, wait_seconds, ...parameters }, context) => {
       const operation = wanted === 'audio' ? 'audio' : 'video';
       const fitting = Object.entries(parameters).filter(([name]) => !unfit.includes(name));
-      const answer = await service.call({ operation, parameters: Object.fromEntries(fitting) });
+      const answer = await callOnce(service, operation, Object.fromEntries(fitting));
       return 'error' in answer ? answer : waitFor(service, String(answer.body.job_id), wait_seconds, context);
     },
   },
@@ -111,6 +118,18 @@ function inputOf(table: ParameterTable, more: Readonly<Record<string, Schema>> =
   const entries = Object.entries<Parameter>(table).filter(([name]) => !unfit.includes(name));
   const properties = { ...Object.fromEntries(entries.map(([name, { schema }]) => [name, schema])), ...more };
   return { type: 'object', properties, required: entries.filter(([, one]) => one.required).map(([name]) => name) };
+}
+
+/** Makes a call that costs a credit, under the key in the arguments of its tool. */
+async function callOnce(
+  service: McpService,
+  operation: McpCall['operation'],
+  { idempotency_key, ...parameters }: Readonly<Record<string, unknown>>,
+): Promise<McpAnswer> {
+  const read = readParameters(idempotencyParameters, { idempotency_key });
+  if (!read.ok) return { error: read.sentence, error_code: 'bad_request' };
+  const key = read.value.idempotency_key;
+  return service.call({ operation, parameters, ...(key !== undefined && { idempotencyKey: key }) });
 }
 
 async function waitFor(

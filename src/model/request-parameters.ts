@@ -143,6 +143,14 @@ export const historyParameters = {
   to: day('Last day, in UTC; today unless given.'),
 } as const satisfies ParameterTable;
 
+export const idempotencyParameters = {
+  idempotency_key: text(
+    'Chosen by the caller: repeating the call with it within 24 hours gives the same answer and the same job.',
+    { minLength: 1, maxLength: 255, pattern: '^[!-~]([ -~]*[!-~])?$' },
+    'must be 1 to 255 visible characters, with spaces only between them',
+  ),
+} as const satisfies ParameterTable;
+
 export const jobParameters = {
   id: required(text('UUID of the job.', { format: 'uuid' }, 'must be a UUID')),
 } as const satisfies ParameterTable;

@@ -121,6 +121,25 @@ describe('POST /mcp', () => {
     expect(calls).to.deep.equal(['POST /mcp 0', 'POST /mcp 0', 'POST /mcp 0', 'POST /v1/media/metadata 1']);
   });
 
+  it('starts no second job and charges nothing more for a tool that is repeated with its key', async () => {
+    const client = await connect();
+    const download = (given: object) =>
+      use(client, 'download', { query: film, wait_seconds: 0, idempotency_key: 'order 17', ...given });
+    const { told: first } = await download({});
+    expect((await download({})).told.job_id).to.equal(first.job_id);
+    expect((await download({ video_quality: '360p' })).told.error_code).to.equal('idempotency_conflict');
+    for (const idempotency_key of ['', ' x', 'x'.repeat(256), 17]) {
+      expect((await download({ idempotency_key })).told).to.deep.equal({
+        error: 'Bad Request: idempotency_key must be 1 to 255 visible characters, with spaces only between them',
+        error_code: 'bad_request',
+      });
+    }
+    expect(await openJobs()).to.have.length(1);
+    const metadata = () => use(client, 'metadata', { query: film, idempotency_key: 'order 18' });
+    expect((await metadata()).told).to.deep.equal((await metadata()).told);
+    expect((await use(client, 'usage', {})).told).to.deep.include({ total_used: 1, held: 1 });
+  });
+
   it('answers wrong parameters as a result of the tool, in the words of the API', async () => {
     const client = await connect();
     expect(await use(client, 'download', { query: film, video_quality: '8k' })).to.deep.equal({

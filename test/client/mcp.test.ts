@@ -2,9 +2,13 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { expect } from 'chai';
-import { startApi, type TestApi } from '../support/api.ts';
+import { remoteService } from '../../src/client/mcp.ts';
+import { usualLimits } from '../../src/client/patience.ts';
+import { listJobs } from '../../src/store/jobs/list-jobs.ts';
+import { aFilm, startApi, type TestApi } from '../support/api.ts';
 import { startCommand } from '../support/caller.ts';
 import { film } from '../support/calls.ts';
+import { startFaultyLink } from '../support/faulty-link.ts';
 import { endJob } from '../support/job-steps.ts';
 import type { Json } from '../support/json.ts';
 import { completed } from '../support/record.ts';
@@ -24,12 +28,16 @@ describe('trawl mcp', () => {
     remove();
   });
 
+  const connect = async (url: string, key: string) => {
+    const env = { PATH: process.env.PATH ?? '', HOME: folder, TRAWL_API_URL: url, TRAWL_API_KEY: key };
+    const client = new Client({ name: 'test', version: '1' });
+    await client.connect(new StdioClientTransport({ command: `${root}/trawl`, args: ['mcp'], env }));
+    return client;
+  };
+
   it('serves the same tools on standard input and output, with progress and without its key', async () => {
     const { key } = await api.addCaller();
-    const env = { PATH: process.env.PATH ?? '', HOME: folder, TRAWL_API_URL: api.url, TRAWL_API_KEY: key };
-    const transport = new StdioClientTransport({ command: `${root}/trawl`, args: ['mcp'], env });
-    const client = new Client({ name: 'test', version: '1' });
-    await client.connect(transport);
+    const client = await connect(api.url, key);
     const heard: number[] = [];
     const use = async (name: string, given: Record<string, unknown>) => {
       const onprogress = ({ progress }: { progress: number }) => void heard.push(progress);
@@ -55,6 +63,67 @@ describe('trawl mcp', () => {
       });
     } finally {
       await client.close();
+    }
+  });
+
+  it('starts one job and charges metadata once when answers are lost, and when a tool is repeated with its key', async () => {
+    const { key, account } = await api.addCaller();
+    const link = await startFaultyLink();
+    link.lead(api.url);
+    const client = await connect(link.url, key);
+    const use = async (name: string, given: Record<string, unknown>) => {
+      const { content } = CallToolResultSchema.parse(await client.callTool({ name, arguments: given }));
+      return JSON.parse(content[0]?.type === 'text' ? content[0].text : '') as Json;
+    };
+    try {
+      link.loseAnswers(/^\/v1\/video\/download/, 2);
+      const { job_id } = await use('download', { query: film, wait_seconds: 0 });
+      const keys = link.calls
+        .filter(({ path }) => path.startsWith('/v1/video/download'))
+        .map(({ headers }) => headers['idempotency-key']);
+      expect([keys.length, new Set(keys).size]).to.deep.equal([3, 1]);
+      const again = await use('download', { query: film, wait_seconds: 0, idempotency_key: String(keys[0]) });
+      expect(again.job_id).to.equal(job_id);
+      expect((await use('download', { query: film, wait_seconds: 0 })).job_id).not.to.equal(job_id);
+      const { jobs } = await listJobs(api.store, account, { status: undefined, limit: 9, after: null });
+      expect(jobs).to.have.length(2);
+      link.loseAnswers(/^\/v1\/media\/metadata/, 1);
+      expect((await use('metadata', { query: film })).metadata.title).to.equal('A film');
+      expect((await use('usage', {})).total_used).to.equal(1);
+    } finally {
+      await client.close();
+      await link.stop();
+    }
+  });
+
+  it('waits longer for metadata than for a first answer', async () => {
+    const { key } = await api.addCaller();
+    const limits = { ...usualLimits };
+    const service = remoteService({ url: api.url, key }, limits);
+    const read = () => service.call({ operation: 'metadata', parameters: { query: film } });
+    expect(await read()).to.have.property('body');
+    limits.firstMs = 50;
+    api.inspect(() => new Promise((resolve) => setTimeout(resolve, 2 * limits.firstMs, { metadata: aFilm })));
+    expect(await read()).to.have.property('body');
+  });
+
+  it('names the key of a call that may have been carried out', async () => {
+    const { key } = await api.addCaller();
+    const link = await startFaultyLink();
+    link.lead(api.url);
+    try {
+      const service = remoteService({ url: link.url, key }, { ...usualLimits, firstMs: 200 });
+      link.loseAnswers(/^\/v1\/video\/download/, 1_000);
+      const asked = { operation: 'video', parameters: { query: film }, idempotencyKey: 'mine' } as const;
+      const told = await service.call(asked);
+      expect(told).to.have.property('error_code', 'unavailable');
+      expect('error' in told && told.error).to.match(/ repeat it with idempotency_key mine,/);
+      link.mend();
+      link.lead(null);
+      const away = await service.call(asked);
+      expect('error' in away && away.error).to.match(/^No way to /);
+    } finally {
+      await link.stop();
     }
   });
 
