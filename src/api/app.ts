@@ -9,8 +9,8 @@ import { wantsSoftFail } from '../model/request-parameters.ts';
 import { traceField } from '../model/trace-context.ts';
 import type { LoggedKey, RequestLogWriter } from '../store/log/write-lines.ts';
 import type { BlockedAddresses, CallerAddress, FindCaller } from './caller-address.ts';
-import type { OpenLimit } from './open-limit.ts';
 import { type ApiReply, errorReply, goneStatus, sendReply, softened } from './reply.ts';
+import type { RequestLimit } from './request-limit.ts';
 import { hasOneHost, judgeQuery, type RequestBody, readJsonBody, requireSmallBody } from './request-syntax.ts';
 import { beginTrace, type RequestTrace, recordRequest } from './request-trace.ts';
 import { allowedMethods, keyedRoutes, openRoutes, pathTemplate, type Route } from './routes.ts';
@@ -20,7 +20,7 @@ interface ApiServer {
   readonly findCaller: FindCaller;
   readonly blocked: BlockedAddresses;
   /** Of the routes that need no key. */
-  readonly limitOpen: OpenLimit;
+  readonly limitOpen: RequestLimit;
   readonly lines: RequestLogWriter;
   readonly log: Log;
   readonly metrics: Metrics;

@@ -28,8 +28,8 @@ export type FindCaller = (remote: string | undefined, forwarded: string | undefi
 export interface BlockedAddresses {
   /** Returns the seconds until the block of an address ends; `null` when it is not blocked. */
   waitSeconds(address: string): number | null;
-  /** Counts a failed authentication in Redis, for all replicas. */
-  countFailure(address: string): Promise<void>;
+  /** Counts a failed authentication in Redis, for all replicas; returns how many the window has. */
+  countFailure(address: string): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -77,8 +77,9 @@ export async function cacheBlocks(store: RecordStore, rule: BlockRule, log: Log)
       return leftMs > 0 ? Math.ceil(leftMs / 1000) : null;
     },
     async countFailure(address) {
-      const until = await countAuthFailure(store, address, rule);
+      const { failures, until } = await countAuthFailure(store, address, rule);
       if (until !== null) blockedUntil.set(address, until);
+      return failures;
     },
     async close() {
       clearInterval(timer);

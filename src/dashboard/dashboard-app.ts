@@ -1,8 +1,8 @@
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import type { FindCaller } from '../api/caller-address.ts';
 import { type ChangeLimit, limitChanges } from '../api/change-limit.ts';
-import type { OpenLimit } from '../api/open-limit.ts';
 import { type ApiReply, errorReply, sendReply } from '../api/reply.ts';
+import type { RequestLimit } from '../api/request-limit.ts';
 import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
@@ -51,7 +51,7 @@ interface DashboardParts {
   readonly store: RecordStore;
   readonly findCaller: FindCaller;
   /** Stands before every route that takes something without a session. */
-  readonly limitOpen: OpenLimit;
+  readonly limitOpen: RequestLimit;
   /** URL at which owners reach the dashboard. */
   readonly dashboardUrl: () => string;
   readonly log: Log;

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import type { Express, Request, Response } from 'express';
-import type { OpenLimit } from '../api/open-limit.ts';
 import { errorReply, sendReply } from '../api/reply.ts';
+import type { RequestLimit } from '../api/request-limit.ts';
 
 const folder = join(import.meta.dirname, 'pages');
 const types = { css: 'text/css', html: 'text/html', js: 'text/javascript', svg: 'image/svg+xml' } as const;
@@ -43,7 +43,7 @@ interface PageFile {
 }
 
 /** Adds the files of the pages, which are the same for everybody and hold nothing of an account. */
-export function servePages(app: Express, limitOpen: OpenLimit): void {
+export function servePages(app: Express, limitOpen: RequestLimit): void {
   const page = readPageFile('/index.html', join(folder, 'index.html'));
   app.get(views, async (req, res) => {
     try {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Request } from 'express';
 import type { BlockedAddresses, FindCaller } from '../api/caller-address.ts';
 import type { ApiReply } from '../api/reply.ts';
+import type { SignInLimits } from '../api/sign-in-limits.ts';
 import { Refusal, refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
@@ -19,7 +20,6 @@ import {
 import { writeTime } from '../model/timestamp.ts';
 import { findAccount, readNames } from '../store/accounts/read-accounts.ts';
 import { endSession, moveSession, setPassword } from '../store/people/change-session.ts';
-import { countSignIn, takeSignInBack } from '../store/people/count-sign-in.ts';
 import { mailSignInLink } from '../store/people/mail-sign-in-link.ts';
 import { openSessionByLink, openSessionByPasskey, openSessionByPassword } from '../store/people/open-session.ts';
 import { listPasskeys } from '../store/people/passkeys.ts';
@@ -36,6 +36,7 @@ interface SignInParts extends PasskeyParts {
   readonly hasMailer: boolean;
   readonly cookies: SessionCookies;
   readonly blocked: BlockedAddresses;
+  readonly limits: SignInLimits;
   readonly findCaller: FindCaller;
   readonly metrics: Pick<Metrics, 'auth_failures_total'>;
   readonly log: Log;
@@ -123,12 +124,12 @@ function requireUnblocked({ findCaller, blocked }: SignInParts, req: Request) {
 /** Opens a session by a link, a passkey or a password; whatever is wrong with one of them, the answer is the same. */
 async function signIn(parts: SignInParts, call: OpenCall): Promise<ApiReply> {
   const { req, res, given } = call;
-  const { ip, blame } = requireUnblocked(parts, req);
+  const { ip } = requireUnblocked(parts, req);
   const open = 'token' in given ? openByToken : 'passkey' in given ? openByPasskey : openByPassword;
   const opened = await open(parts, call, ip);
   if (opened === null) {
     parts.metrics.auth_failures_total.inc();
-    if (blame !== null) await parts.blocked.countFailure(blame);
+    await parts.limits.byAddress(req, res);
     throw refuse('sign_in_failed', open === openByPasskey ? passkeyFailed : undefined);
   }
   res.append('set-cookie', opened);
@@ -154,23 +155,16 @@ async function openByPasskey(parts: SignInParts, { req, given }: OpenCall, ip: s
   return isOpen ? header : null;
 }
 
-async function openByPassword({ store, cookies }: SignInParts, { req, given }: OpenCall, ip: string) {
+async function openByPassword({ store, cookies, limits }: SignInParts, { req, res, given }: OpenCall, ip: string) {
   const email = requireText(given, 'email', 500);
   const password = requireText(given, 'password', 500);
-  const read = readEmail(email);
-  const personId = personIdOf(read.value ?? '');
-  const refusedUntil = await countSignIn(store, personId);
-  if (refusedUntil !== null) {
-    const seconds = Math.max(1, Math.ceil((refusedUntil - store.clock.now()) / 1000));
-    throw refuse('rate_limited', 'Too many failed sign-ins with this e-mail address: try again later', seconds);
-  }
-  const person = read.value === undefined ? null : await readPerson(store, read.value);
+  await limits.byEmail(req, res);
+  const { value } = readEmail(email);
+  const person = value === undefined ? null : await readPerson(store, value);
   if (!(await isPassword(password, person?.password ?? '')) || person === null) return null;
-  const { secret, header } = cookies.make(personId);
+  const { secret, header } = cookies.make(person.id);
   const made = sessionOf(cookies, req, secret, ip);
-  if (!(await openSessionByPassword(store, person.password, firstAccount(person), made))) return null;
-  await takeSignInBack(store, personId);
-  return header;
+  return (await openSessionByPassword(store, person.password, firstAccount(person), made)) ? header : null;
 }
 
 function sessionOf(

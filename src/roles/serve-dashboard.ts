@@ -1,5 +1,6 @@
 import { listen } from '../api/http-server.ts';
 import { limitOpenRequests } from '../api/open-limit.ts';
+import { limitSignIns, type SignInLimits } from '../api/sign-in-limits.ts';
 import { readJsonLines } from '../archive/json-lines.ts';
 import type { Config } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
@@ -52,7 +53,8 @@ export async function serveDashboard(
   const hasOpenid = config.oidcIssuer !== null;
   const hasMailer = config.smtpUrl !== null;
   const ways = { store, seal, dashboardUrl, hasOpenid };
-  const signIn = signInRoutes({ ...ways, hasMailer, cookies, blocked, findCaller, metrics, log });
+  const limits = signInLimitsOf(parts, log);
+  const signIn = signInRoutes({ ...ways, hasMailer, cookies, blocked, limits, findCaller, metrics, log });
   const passkeys = passkeyRoutes(ways);
   const openid = await openidRoutesOf({ store, seal, cookies, findCaller, blocked, dashboardUrl, log }, config);
   const payments = await paymentWebhookOf(parts, log);
@@ -97,6 +99,11 @@ export async function serveDashboard(
     await server.drain(drainSeconds);
   });
   return { dashboardPort: server.port, dashboardUrl: url };
+}
+
+function signInLimitsOf({ config, ...parts }: DashboardNeeds, log: Log): SignInLimits {
+  const failures = { max: config.authFailures, windowMs: config.authWindow * 1000 };
+  return limitSignIns({ ...parts, failures, log });
 }
 
 /** Returns what adds the route for events of the payment provider; `null` where the operator has configured none. */

@@ -179,7 +179,7 @@ describe('commands for money, logs and blocks', () => {
 
   it('block list and block clear show and remove blocked addresses', async () => {
     const rule = { maxFailures: 1, windowMs: 60_000, blockMs: 60_000 };
-    const until = await countAuthFailure(operator.store, '192.0.2.7', rule);
+    const { until } = await countAuthFailure(operator.store, '192.0.2.7', rule);
     expect(await operator.json('block', 'list')).to.deep.equal([
       { ip: '192.0.2.7', until: new Date(until!).toISOString() },
     ]);

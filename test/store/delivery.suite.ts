@@ -96,7 +96,7 @@ export function deliverySuite(store: () => TestStore): void {
   describe('blocked addresses', () => {
     const fail = async (ip: string, times: number) => {
       let until: number | null = null;
-      for (let n = 0; n < times; n++) until = await countAuthFailure(store(), ip, rule);
+      for (let n = 0; n < times; n++) ({ until } = await countAuthFailure(store(), ip, rule));
       return until === null ? null : Math.round((until - store().clock.now()) / minutes);
     };
     const fresh = () => `198.51.100.${++address}`;

@@ -25,7 +25,7 @@ const others = [
     'openings',
   ],
   ...['watch', 'drop-file', 'interrupt-recording', 'move-session', 'end-session'],
-  ...['count-sign-in', 'take-sign-in-back', 'key-usage', 'cancel-batch', 'name-passkey', 'reseal-webhook-secret'],
+  ...['count-sign-in', 'take-sign-ins-back', 'key-usage', 'cancel-batch', 'name-passkey', 'reseal-webhook-secret'],
   ...['take-test', 'end-test'],
 ];
 

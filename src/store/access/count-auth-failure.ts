@@ -4,7 +4,7 @@ import { type RecordStore, run, script } from '../script.ts';
 /**
  * Counts a failed authentication of an address, and blocks the address at `max` failures in the window (D38). A block resets
  * the count; each further block lasts twice as long, up to a day; after a day without a failure the first length holds again.
- * Answers {'counted', failures in the window} or {'blocked', until}.
+ * Answers {'counted', failures in the window} or {'blocked', failures in the window, until}.
  */
 const failAuthScript = script(
   'fail-auth',
@@ -31,8 +31,8 @@ if #times >= tonumber(max) then
   redis.call('ZADD', blocks, until_at, address)
   if redis.call('ZCARD', blocks) > tonumber(maxBlocked) then redis.call('ZPOPMIN', blocks) end
   redis.call('PUBLISH', blocksChannel, address)
+  answer = { 'blocked', #times, until_at }
   times, level = {}, level + 1
-  answer = { 'blocked', until_at }
 end
 redis.call('HSET', failures, address, string.format('%d %s ', level, stamp) .. table.concat(times, ' '))
 redis.call('ZADD', failing, stamp, address)
@@ -73,13 +73,13 @@ interface AddressLimits {
   readonly blockedAddresses: number;
 }
 
-/** Counts a failed authentication; returns the end of the block that it caused, or `null`. */
+/** Counts a failed authentication; returns how many the window has, and the end of the block that it caused, or `null`. */
 export async function countAuthFailure(
   store: RecordStore,
   address: string,
   rule: BlockRule,
   { failingAddresses, blockedAddresses }: AddressLimits = recordLimits,
-): Promise<number | null> {
+): Promise<{ failures: number; until: number | null }> {
   const reply = await run(store, failAuthScript, {
     address,
     max: rule.maxFailures,
@@ -88,7 +88,7 @@ export async function countAuthFailure(
     maxFailing: failingAddresses,
     maxBlocked: blockedAddresses,
   });
-  return reply[0] === 'blocked' ? Number(reply[1]) : null;
+  return { failures: Number(reply[1]), until: reply[0] === 'blocked' ? Number(reply[2]) : null };
 }
 
 /** Forgets the addresses that have not failed since a moment; returns how many. */

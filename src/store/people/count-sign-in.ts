@@ -1,47 +1,47 @@
 import { type RecordStore, run, script } from '../script.ts';
 
-const windowMs = 15 * 60_000;
-const maxSignIns = 10;
+const readCount = /* lua */ `
+local count, ends = string.match(redis.call('GET', signInFailures) or '', '^(%d+) (%d+)$')
+if not count or tonumber(ends) <= now then count, ends = 0, nil end
+`;
 
-/**
- * Counts a sign-in with a password before the password is verified, so that guesses at the same moment count too.
- * Answers {'counted'} or {'refused', end of the window}.
- */
+/** Counts a sign-in of a person in a window that begins with the first. Answers {'counted', how many, ms until the window ends}. */
 const countSignInScript = script(
   'count-sign-in',
   'needs memory',
   ['signInFailures'] as const,
-  ['window', 'max'] as const,
-  /* lua */ `
-local count, ends = string.match(redis.call('GET', signInFailures) or '', '^(%d+) (%d+)$')
-if not count or tonumber(ends) <= now then count, ends = 0, now + window end
-if tonumber(count) >= tonumber(max) then return { 'refused', tonumber(ends) } end
+  ['window'] as const,
+  /* lua */ `${readCount}
+ends = ends or now + window
 redis.call('SET', signInFailures, string.format('%d %d', count + 1, ends), 'PX', window)
-return { 'counted' }
+return { 'counted', count + 1, ends - now }
 `,
 );
 
-/** Takes the count of a sign-in back that has succeeded. Answers {'taken_back'}. */
-const takeSignInBackScript = script(
-  'take-sign-in-back',
+/** Takes sign-ins back that did not fail. Answers {'taken_back'}. */
+const takeSignInsBackScript = script(
+  'take-sign-ins-back',
   'always',
   ['signInFailures'] as const,
-  [] as const,
-  /* lua */ `
-local count, ends = string.match(redis.call('GET', signInFailures) or '', '^(%d+) (%d+)$')
-if count and tonumber(count) > 0 then
-  redis.call('SET', signInFailures, string.format('%d %s', count - 1, ends), 'KEEPTTL')
-end
+  ['taken'] as const,
+  /* lua */ `${readCount}
+local left = count - taken
+if not ends or left <= 0 then redis.call('DEL', signInFailures)
+else redis.call('SET', signInFailures, string.format('%d %d', left, ends), 'KEEPTTL') end
 return { 'taken_back' }
 `,
 );
 
-/** Counts a sign-in as failed; returns the end of the window when 10 have failed in 15 minutes, else `null`. */
-export async function countSignIn(store: RecordStore, personId: string): Promise<number | null> {
-  const reply = await run(store, countSignInScript, { personId, window: windowMs, max: maxSignIns });
-  return reply[0] === 'refused' ? Number(reply[1]) : null;
+/** Counts a sign-in; returns how many there are in its window, and how long that still lasts. */
+export async function countSignIn(
+  store: RecordStore,
+  personId: string,
+  windowMs: number,
+): Promise<{ count: number; leftMs: number }> {
+  const [, count, leftMs] = await run(store, countSignInScript, { personId, window: windowMs });
+  return { count: Number(count), leftMs: Number(leftMs) };
 }
 
-export async function takeSignInBack(store: RecordStore, personId: string): Promise<void> {
-  await run(store, takeSignInBackScript, { personId });
+export async function takeSignInsBack(store: RecordStore, personId: string, taken: number): Promise<void> {
+  await run(store, takeSignInsBackScript, { personId, taken });
 }
