@@ -52,11 +52,10 @@ export async function serveDashboard(
   const openArchived = (object: string) => readJsonLines(objects, object);
   const hasOpenid = config.oidcIssuer !== null;
   const hasMailer = config.smtpUrl !== null;
-  const ways = { store, seal, dashboardUrl, hasOpenid };
-  const limits = signInLimitsOf(parts, log);
-  const signIn = signInRoutes({ ...ways, hasMailer, cookies, blocked, limits, findCaller, metrics, log });
+  const ways = { store, seal, cookies, findCaller, blocked, dashboardUrl, hasOpenid, log };
+  const signIn = signInRoutes({ ...ways, limits: signInLimitsOf(parts, log), hasMailer, metrics });
   const passkeys = passkeyRoutes(ways);
-  const openid = await openidRoutesOf({ store, seal, cookies, findCaller, blocked, dashboardUrl, log }, config);
+  const openid = await openidRoutesOf(ways, config);
   const payments = await paymentWebhookOf(parts, log);
   // Only the provider's events tell that a checkout was paid.
   const provider = config.stripeWebhookSecret === null ? null : await openProvider(config, store);
