@@ -7,6 +7,7 @@ import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { isListening } from '../base/reach-server.ts';
 import type { Seal } from '../base/seal.ts';
+import type { Shutdown } from '../base/shutdown.ts';
 import { makeToken, readToken } from '../controller/attempt-token.ts';
 import { removeFolder } from '../media/child-folder.ts';
 import { projectPython } from '../media/yt-dlp.ts';
@@ -16,6 +17,7 @@ import { openProcessRunner } from '../runners/process-runner.ts';
 import type { AttemptId } from '../runners/runner.ts';
 import { chooseSandbox, type SandboxMode } from '../worker/choose-sandbox.ts';
 import { hasNamespaces } from '../worker/sandbox-command.ts';
+import { endStuckSandboxes } from '../worker/stuck-sandboxes.ts';
 import { buildController, type OpenWorkers } from './build-controller.ts';
 import { childEnv, keepChild, ownCommand } from './children.ts';
 import { askInspector } from './inspector-client.ts';
@@ -60,9 +62,8 @@ async function start(running: RunningRole): Promise<void> {
   const traces = await openTraces(running);
   const store = await openRecord(running, report);
   readiness.set('record', () => isRecordReady(store));
-  // No worker runs yet: these files were left by workers that were killed with everything else.
   const work = join(home.path, 'work');
-  await removeFolder(work);
+  await clearWork(work, stop);
   const sandbox = config.runner === 'process' ? await requireIsolation(config, work) : config.sandbox;
   if (config.runner === 'process') showYtDlpVersion(projectPython, metrics, log);
   const seal = sealOf(config, home.secret);
@@ -103,6 +104,13 @@ async function start(running: RunningRole): Promise<void> {
   const show = (key: string, secret: string) => terminal.out(introduce(api, key, secret));
   await makeSampleAccount(store, seal, home.path, show);
   stop.add('status', showStatusLine(metrics, process.stdout).close);
+}
+
+/** Ends and removes what was left by workers that were killed with everything else: none runs yet. */
+async function clearWork(work: string, stop: Shutdown): Promise<void> {
+  stop.add('stuck sandboxes', () => endStuckSandboxes(work));
+  await endStuckSandboxes(work);
+  await removeFolder(work);
 }
 
 /** Runs workers as processes of this machine, each with a token that we sealed. */

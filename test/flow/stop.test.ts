@@ -6,6 +6,7 @@ import { keys } from '../../src/store/keys.ts';
 import { type BlockingSource, startBlockingSource } from '../support/blocking-source.ts';
 import { freePort } from '../support/free-port.ts';
 import { makeService, type Service, signal } from '../support/service.ts';
+import { leaveStuckSandbox } from '../support/stuck-sandbox.ts';
 import { until } from '../support/until.ts';
 
 describe('trawl up', function () {
@@ -90,6 +91,7 @@ describe('trawl up', function () {
       await service.submit(key, `/v1/media/metadata?is_async=true&query=${held.url}/held/film.mp4`),
     ];
     await until(() => held.asked() >= 2, 20, 'both are under way');
+    await leaveStuckSandbox(join(service.data, 'work', 'job-killed', 'job'));
     const began = performance.now();
     expect(await service.stop()).to.equal(0);
     expect((performance.now() - began) / 1000, 'seconds').to.be.below(20);
