@@ -64,6 +64,12 @@ describe('the sweeper', () => {
       probe: answering,
       ...given,
     });
+  /** One that sweeps at once. */
+  const woken = (given: Parameters<typeof open>[0] = {}) => {
+    const begun = open(given);
+    begun.wake();
+    return begun;
+  };
   /** A job whose worker has uploaded its file. */
   const aJobWithAFile = async () => {
     const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
@@ -77,8 +83,7 @@ describe('the sweeper', () => {
     await store.connection.send(['SET', keys.account(broken.accountId), 'no hash']);
     store.advance(40 * 24 * hour);
     const [{ lines, log }, metrics] = [aLog(), makeMetrics()];
-    sweeping = open({ log, metrics });
-    sweeping.wake();
+    sweeping = woken({ log, metrics });
     const rolled = async () => (await readLedger(store, caller.accountId, 9)).length === 3;
     const failures = async () =>
       (await metrics.upkeep_errors_total.get()).values.find(({ labels }) => labels.task === 'sweep')?.value ?? 0;
@@ -99,8 +104,7 @@ describe('the sweeper', () => {
         async () => {},
       );
     }
-    sweeping = open();
-    sweeping.wake();
+    sweeping = woken();
     const left = async () => (await readRevocations(objects, 0)).map((one) => one.kind === 'key' && one.key);
     await until(async () => !(await left()).includes('402'), 5, 'the oldest to be removed');
     await sweeping.close();
@@ -127,8 +131,7 @@ describe('the sweeper', () => {
     // The next leader finds nothing to do: the worker is gone.
     await advanceWith(store, runner, { objects })(job.id);
     expect(await objects.see(key)).not.to.equal(null);
-    sweeping = open();
-    sweeping.wake();
+    sweeping = woken();
     await until(async () => (await objects.see(key)) === null, 5, 'the file to go');
     await until(async () => (await waiting()).length === 0, 5, 'nothing to wait for');
     await sweeping.close();
@@ -164,8 +167,7 @@ describe('the sweeper', () => {
       await goesOn.promise;
       await objects.remove(prefix);
     };
-    sweeping = open({ objects: { ...objects, remove } });
-    sweeping.wake();
+    sweeping = woken({ objects: { ...objects, remove } });
     await begun.promise;
     const closed = sweeping.close();
     goesOn.resolve();
@@ -187,21 +189,19 @@ describe('the sweeper', () => {
       if (isLocked && prefix === `${stuck!.job.id}/`) throw new Error('it is locked');
       await objects.remove(prefix);
     };
-    sweeping = open({ objects: { ...objects, remove }, metrics });
-    sweeping.wake();
+    sweeping = woken({ objects: { ...objects, remove }, metrics });
     const left = () => Promise.all(others.map(async ({ key }) => (await objects.see(key)) === null));
     await until(async () => !(await left()).includes(false), 5, 'the other files to go');
+    const isTold = async () => (await renderMetrics(metrics)).includes('trawl_removal_errors_total 1');
+    await until(isTold, 5, 'the file that cannot be removed to be counted');
     await until(async () => (await waiting()).length === 1, 5, 'one file to wait');
-    expect(await renderMetrics(metrics)).to.contain('trawl_removal_errors_total 1');
     await sweeping.close();
     isLocked = false;
-    sweeping = open({ objects: { ...objects, remove } });
-    sweeping.wake();
+    sweeping = woken({ objects: { ...objects, remove } });
     await sweeping.close();
     expect(await objects.see(stuck!.key)).not.to.equal(null);
     store.advance(600_000);
-    sweeping = open({ objects: { ...objects, remove } });
-    sweeping.wake();
+    sweeping = woken({ objects: { ...objects, remove } });
     await until(async () => (await objects.see(stuck!.key)) === null, 5, 'the file to go');
   });
 
@@ -227,16 +227,18 @@ describe('the sweeper', () => {
     await admitted(store, account, { work: { holdMs: 1 } });
     store.advance(1000 * hour);
     let isSteady = false;
-    const clock = { ...store.connection.clock, isSteady: () => isSteady, machineAheadMs: () => 0, now: Date.now };
+    const looks: boolean[] = [];
+    const look = () => looks.push(isSteady) > 0 && isSteady;
+    const clock = { ...store.connection.clock, isSteady: look, machineAheadMs: () => 0, now: Date.now };
     const jumping = { ...store, connection: { ...store.connection, clock } };
-    sweeping = open({ store: jumping });
-    sweeping.wake();
+    sweeping = woken({ store: jumping });
+    // One that is closed removes nothing either.
+    await until(() => looks.length >= 2, 5, 'the sweeps of record and files ask');
     await sweeping.close();
     expect(await objects.see(key)).not.to.equal(null);
     expect((await readSnapshot(store, account.accountId)).balances.held).to.equal(1);
     isSteady = true;
-    sweeping = open({ store: jumping });
-    sweeping.wake();
+    sweeping = woken({ store: jumping });
     await until(async () => (await objects.see(key)) === null, 5, 'the file to go');
   });
 
@@ -274,8 +276,7 @@ describe('the sweeper', () => {
     await sweepOnce();
     expect(await there()).to.deep.equal(ids);
     store.advance(hour);
-    sweeping = open({ lifetimes: long });
-    sweeping.wake();
+    sweeping = woken({ lifetimes: long });
     await until(async () => (await there()).length === 2, 5, 'two to go');
     expect(await there()).to.deep.equal([running.id, delivered.id]);
     expect(await objects.see('days/paid/x/0/lines.gz')).not.to.equal(null);
@@ -291,8 +292,7 @@ describe('the sweeper', () => {
       leads = false;
       await objects.remove(prefix);
     };
-    sweeping = open({ objects: { ...objects, remove }, isLeading: () => leads });
-    sweeping.wake();
+    sweeping = woken({ objects: { ...objects, remove }, isLeading: () => leads });
     await until(async () => (await waiting()).length === 2, 5, 'one file to go');
     await sweeping.close();
     expect(await waiting()).to.have.length(2);
