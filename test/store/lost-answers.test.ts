@@ -76,4 +76,15 @@ describe('a script whose answer is lost', () => {
     expect(await ask(store, caller)).to.include({ refused: 'payment_required' });
     expect((await verifyLedger(store, caller.accountId)).problems).to.deep.equal([]);
   });
+
+  it('holds no second credit of an account that has one when it is asked for again', async () => {
+    const rich = await anAccount(store, { credits: 2 });
+    for (const work of [undefined, { holdMs: 60_000 }]) {
+      const id = randomUUID();
+      const held = work === undefined ? 1 : 2;
+      for (const _ of ['asked', 'asked again'])
+        expect(await ask(store, rich, { id, ...(work && { work }) })).to.deep.include({ admitted: id, held });
+    }
+    expect((await verifyLedger(store, rich.accountId)).problems).to.deep.equal([]);
+  });
 });
