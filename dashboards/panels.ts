@@ -15,12 +15,15 @@ import {
   DashboardLinkBuilder,
   DashboardLinkType,
   DatasourceVariableBuilder,
+  MappingType,
   QueryVariableBuilder,
   RowBuilder,
+  SpecialValueMatch,
   TextBoxVariableBuilder,
   type Threshold,
   ThresholdsConfigBuilder,
   ThresholdsMode,
+  type ValueMapping,
   VariableRefresh,
 } from '@grafana/grafana-foundation-sdk/dashboard';
 import { DataqueryBuilder, PromQueryFormat } from '@grafana/grafana-foundation-sdk/prometheus';
@@ -33,8 +36,13 @@ import * as units from '@grafana/grafana-foundation-sdk/units';
 // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of Grafana
 const source = { type: 'prometheus', uid: '${datasource}' };
 
+/** Text of a number that only a leading controller shows: without one it is missing, and that is a fault. */
+export const noLeader = 'no leader';
+
+export type Color = 'green' | 'yellow' | 'red';
+
 /** One color up to each value: the first has none, because it begins at the bottom. */
-export type Limits = readonly (readonly [from: number | null, color: 'green' | 'yellow' | 'red'])[];
+export type Limits = readonly (readonly [from: number | null, color: Color])[];
 
 export interface Panel {
   readonly kind: 'number' | 'lines' | 'stack' | 'table';
@@ -53,6 +61,10 @@ export interface Panel {
   readonly column?: string;
   /** Text of the log lines that say more, to which a click on the panel leads. */
   readonly logs?: string;
+  /** Words in place of the numbers 0, 1, 2 and so on. */
+  readonly words?: readonly string[];
+  /** Name of the dashboard to which a click on the panel leads. */
+  readonly opens?: string;
 }
 
 export interface Board {
@@ -122,9 +134,33 @@ function makePanel(panel: Panel): StatBuilder | TableBuilder | TimeSeriesBuilder
   const steps = (panel.limits ?? [[null, 'green']]).map(([value, color]) => ({ value, color }) as Threshold);
   builder.thresholds(new ThresholdsConfigBuilder().mode(ThresholdsMode.Absolute).steps(steps));
   if (panel.empty !== undefined) builder.noValue(panel.empty);
+  if (panel.kind === 'number') builder.mappings(listWords(panel));
   if (panel.logs !== undefined) builder.links([makeLogLink('Logs', panel.logs)]);
+  if (panel.opens !== undefined) builder.links([makeBoardLink(panel.title, panel.opens)]);
   for (const [query, legend] of Object.entries(panel.queries)) builder.withTarget(makeQuery(panel, query, legend));
   return builder;
+}
+
+/** Returns the words of a number. Grafana gives one that is missing the color of its lowest limit, which is often green. */
+function listWords({ words = [], empty }: Panel): ValueMapping[] {
+  const named = Object.fromEntries(words.map((text, value) => [String(value), { text, index: value }]));
+  const missing = empty && { text: empty, color: empty === noLeader ? 'red' : 'text' };
+  return [
+    ...(words.length > 0 ? [{ type: MappingType.ValueToText, options: named } as const] : []),
+    ...(missing
+      ? [{ type: MappingType.SpecialValue, options: { match: SpecialValueMatch.Null, result: missing } } as const]
+      : []),
+  ];
+}
+
+/** A link to another dashboard, for the time and the namespaces that are shown. */
+function makeBoardLink(title: string, name: string): DashboardLinkBuilder {
+  return (
+    new DashboardLinkBuilder(title)
+      .type(DashboardLinkType.Link)
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: variables of Grafana
+      .url(`/d/trawl-${name}?${'${__url_time_range}&${namespace:queryparam}'}`)
+  );
 }
 
 /** A link to the log lines of the chosen namespaces that contain a text, in the time that is shown. */

@@ -10,9 +10,10 @@ import { type Alert, alerts, rulesFile } from '../../test/support/alerts.ts';
 import { read, root } from '../../test/support/tree.ts';
 import { drills } from '../../test/watch/drills.ts';
 import { boards } from '../boards.ts';
-import { openDrawer, widths } from './draw-board.ts';
-import { historyUrl, serveHistory } from './history-server.ts';
-import { listFiring } from './judge-alerts.ts';
+import { openDrawer } from './draw-board.ts';
+import { historyUrl, makeHistory, serveHistory } from './history-server.ts';
+import { judgeAlerts } from './judge-alerts.ts';
+import { widths } from './picture.ts';
 
 const runbooks = 'docs/runbooks';
 const maxMs = 60_000;
@@ -47,7 +48,7 @@ async function makeFolder(to: string): Promise<void> {
   // The texts of alerts query Prometheus at the present, so the history ends now.
   const end = Math.floor(Date.now() / 1000);
   const rules = read(rulesFile).replaceAll(/^ +for: .*\n/gm, '');
-  const history = await serveHistory({ drill: drill.name, end, rules });
+  const history = await serveHistory(makeHistory({ drill: drill.name, end }), { rules });
   const drawer = await openDrawer();
   try {
     writeFileSync(join(to, 'alerts.md'), textOf(await readAlerts(end)));
@@ -63,7 +64,7 @@ async function makeFolder(to: string): Promise<void> {
 
 /** Returns the firing alerts, `for` respected, with their texts from Prometheus. */
 async function readAlerts(end: number): Promise<Firing[]> {
-  const names = await listFiring(historyUrl, end);
+  const names = [...(await judgeAlerts(historyUrl, end)).values()].flat();
   for (const began = performance.now(); ; await pause(200)) {
     const { data } = (await (await fetch(`${historyUrl}/api/v1/alerts`)).json()) as { data: { alerts: Firing[] } };
     const found = data.alerts.filter(({ state, labels }) => state === 'firing' && names.includes(labels.alertname!));
@@ -77,8 +78,8 @@ function textOf(firing: readonly Firing[]): string {
   const texts = alerts.flatMap(({ alert, ...rule }) =>
     firing
       .filter(({ labels }) => labels.alertname === alert)
-      .map(({ annotations: { summary, description = '' } }) => {
-        return `## ${alert} (${severityOf(rule)})\n\n${summary}.\n\n${description && `${description}.\n\n`}runbooks/${alert}.md\n`;
+      .map(({ annotations: { summary, description = '', dashboard } }) => {
+        return `## ${alert} (${severityOf(rule)})\n\n${summary}.\n\n${description && `${description}.\n\n`}Dashboard: ${dashboard}. Runbook: runbooks/${alert}.md\n`;
       }),
   );
   return `# Alerts that fire now\n\n${texts.join('\n')}`;

@@ -7,8 +7,8 @@ type Change = (moment: Moment, before: number) => number | null;
 interface Fault {
   /** Name of the drill in docs/drills.md. */
   readonly drill: string;
-  /** Dashboard that shows it best. */
-  readonly board: string;
+  /** How long it has lasted at the end; 45 minutes where nothing is said. More alerts fire when jobs wait for longer. */
+  readonly minutes?: number;
   /** Changes by the start of a series, as Prometheus writes it. */
   readonly changes: Readonly<Record<string, Change>>;
 }
@@ -24,17 +24,6 @@ const times =
   (_, before) =>
     before * factor;
 const age: Change = ({ since }) => since;
-const storeAway = {
-  'trawl_object_store_ready{': none,
-  'trawl_oldest_unsettled_seconds{': age,
-  'trawl_holds_open{': ((moment, before) => Math.min(62, before + moment.since * 0.9)) satisfies Change,
-  'trawl_jobs_open{namespace="films",instance="trawl-controller-1",state="running"}': ((moment, before) =>
-    Math.min(60, before + moment.since * 0.9)) satisfies Change,
-  'trawl_jobs_total{namespace="films",instance="trawl-controller-1",endpoint="video",outcome="completed"': none,
-  'trawl_attempts_total{namespace="films",instance="trawl-controller-1",class="done"}': none,
-  'trawl_attempts_total{namespace="films",instance="trawl-controller-1",class="interrupted"}': none,
-  'trawl_charges_total{namespace="films",instance="trawl-controller-1",endpoint="video"': none,
-} as const;
 const noWork = {
   'trawl_jobs_total{': none,
   'trawl_job_seconds{': none,
@@ -43,6 +32,29 @@ const noWork = {
   'trawl_source_outcomes_total{': none,
   'trawl_webhook_deliveries_total{': none,
   'trawl_webhook_delay_seconds{': none,
+} as const;
+
+/** Jobs that are taken and do not end: workers are all in use after a minute, then the queue grows by one job each second. */
+const fullSeconds = 60;
+const slots = 60;
+const held = {
+  'state="running"}': ({ since }, before) => Math.max(before, Math.min(slots, before + since)),
+  'state="queued"}': ({ since }, before) => Math.max(before, since - fullSeconds),
+  'trawl_oldest_queued_seconds{': ({ since }, before) => Math.max(before, since - fullSeconds),
+  'trawl_holds_open{': ({ since }, before) => before + since,
+} satisfies Record<string, Change>;
+/** No worker begins, so that only calls for metadata go out. */
+const noDownloads = { 'verdict="open"}': times(0.1), 'verdict="refused_': none, 'verdict="failed_': times(0.1) };
+const storeAway = {
+  ...noWork,
+  ...held,
+  ...noDownloads,
+  'trawl_object_store_ready{': none,
+  'trawl_oldest_unsettled_seconds{': age,
+  'trawl_charges_total{namespace="films",instance="trawl-controller-1",endpoint="metadata"': (
+    _: Moment,
+    before: number,
+  ) => before,
 } as const;
 
 /** Returns the names of the gauges that a controller shows only while it leads. */
@@ -58,11 +70,10 @@ const ofLeader = [
   'trawl_ledger_verify_age_seconds{',
 ];
 
-/** The faults of docs/drills.md as Prometheus sees them, each for the last 45 minutes of a history. */
+/** The faults of docs/drills.md as Prometheus sees them at the end of a history. */
 export const faults: readonly Fault[] = [
   {
     drill: 'Redis is away',
-    board: 'record',
     changes: {
       ...noWork,
       'trawl_redis_ready{': none,
@@ -71,6 +82,14 @@ export const faults: readonly Fault[] = [
       'trawl_redis_replica_seconds{': none,
       'trawl_redis_memory_ratio{': gone,
       'trawl_redis_replicas{': gone,
+      ...noDownloads,
+      // What a leader measured last stays as it was.
+      'state="running"}': set(24),
+      'state="queued"}': set(2),
+      'trawl_holds_open{': set(26),
+      'trawl_oldest_queued_seconds{': set(3),
+      'trawl_oldest_unsettled_seconds{': set(0),
+      'trawl_oldest_webhook_seconds{': set(1),
       'trawl_http_requests_total{namespace="films",instance="trawl-api-1",route="/v1/video/download",status="202"}':
         none,
       ...Object.fromEntries(['200', '202', '404', '422', '429'].map((status) => [`status="${status}"`, times(0.02)])),
@@ -80,18 +99,17 @@ export const faults: readonly Fault[] = [
   },
   {
     drill: 'The memory of Redis is at 80 %',
-    board: 'record',
     changes: {
       'trawl_redis_memory_ratio{': ({ since, random }) => Math.min(0.8, 0.44 + since / 2000) + 0.003 * random(),
     },
   },
-  { drill: 'The object store is away', board: 'workers', changes: storeAway },
-  { drill: 'The object store hangs', board: 'money', changes: storeAway },
+  { drill: 'The object store is away', minutes: 18, changes: storeAway },
+  { drill: 'The object store hangs', minutes: 18, changes: storeAway },
   {
     drill: 'No controller leads',
-    board: 'workers',
     changes: {
       ...noWork,
+      ...noDownloads,
       'trawl_leader{': none,
       'trawl_watch_age_seconds{': age,
       'trawl_reconcile_seconds{': none,
@@ -100,7 +118,6 @@ export const faults: readonly Fault[] = [
   },
   {
     drill: 'The API server throttles',
-    board: 'workers',
     changes: {
       'trawl_kube_refused_total{': set(1.5),
       'trawl_kube_wait_seconds{': ({ random }) => 14 + 6 * random(),
@@ -111,7 +128,6 @@ export const faults: readonly Fault[] = [
   },
   {
     drill: 'Egress finds no name',
-    board: 'sources',
     changes: {
       'trawl_egress_connections_total{namespace="films",instance="trawl-egress-1",verdict="open"}': times(0.05),
       'trawl_egress_connections_total{namespace="films",instance="trawl-egress-2",verdict="open"}': times(0.05),
@@ -133,12 +149,21 @@ export const faults: readonly Fault[] = [
   },
   {
     drill: 'The watch is stale',
-    board: 'workers',
-    changes: { 'trawl_watch_age_seconds{': age, 'trawl_reconcile_errors_total{': set(0.1) },
+    minutes: 14,
+    // Workers hand in their verdicts, but their ends are not heard of, and none can begin.
+    changes: {
+      ...noWork,
+      ...held,
+      ...noDownloads,
+      'trawl_watch_age_seconds{': age,
+      'trawl_oldest_unsettled_seconds{': age,
+      'trawl_reconcile_errors_total{': set(0.3),
+      'trawl_attempts_waiting{': none,
+      'trawl_cleanups_postponed{': none,
+    },
   },
   {
     drill: 'Receivers refuse webhooks',
-    board: 'service',
     changes: {
       'trawl_webhook_deliveries_total{namespace="films",instance="trawl-controller-1",outcome="delivered"}': times(0.1),
       'trawl_webhook_deliveries_total{namespace="films",instance="trawl-controller-1",outcome="retried"}': (moment) =>
@@ -148,15 +173,13 @@ export const faults: readonly Fault[] = [
       'trawl_webhooks_due{': ({ busy, random }) => Math.round(8 * busy + 4 * random()),
     },
   },
-  { drill: 'A ledger has a problem', board: 'money', changes: { 'trawl_ledger_problems{': set(1) } },
+  { drill: 'A ledger has a problem', changes: { 'trawl_ledger_problems{': set(1) } },
   {
     drill: 'yt-dlp is 31 days old',
-    board: 'sources',
     changes: { 'trawl_yt_dlp_released_seconds{': releasedBefore(31.1) },
   },
   {
     drill: 'A node is dead',
-    board: 'workers',
     changes: {
       'class="interrupted"}': (_, before) => before + 0.5,
       'trawl_attempts_waiting{namespace="films",instance="trawl-controller-1",wait="room"}': ({ random }) =>
@@ -165,7 +188,6 @@ export const faults: readonly Fault[] = [
   },
   {
     drill: 'The clock of Redis moves',
-    board: 'record',
     changes: { 'trawl_clock_steady{': none, 'trawl_clock_difference_seconds{': set(-3600) },
   },
 ];

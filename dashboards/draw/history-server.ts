@@ -5,29 +5,34 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { makeMetrics } from '../../src/base/metrics.ts';
-import { sourcesOf } from './faults.ts';
+import { faults, sourcesOf } from './faults.ts';
 import { writeHistory } from './series.ts';
 
 const hours = 6.5;
-const faultSeconds = 45 * 60;
-const port = 19_390;
+const usualMinutes = 45;
+const usualPort = 19_390;
 
-export const historyUrl = `http://127.0.0.1:${port}`;
+export const historyUrl = `http://127.0.0.1:${usualPort}`;
 /** Seconds between two samples of a history. */
 export const stepSeconds = 30;
 
-/** A Prometheus at `historyUrl` that knows the history of a system. */
+/** A Prometheus that knows histories. */
 export interface HistoryServer {
+  readonly url: string;
   stop(): Promise<void>;
 }
 
 interface HistoryWanted {
-  /** Name of the drill whose fault lasts for the last 45 minutes; `null` for a healthy system. */
+  /** Name of the drill whose fault there is at the end; `null` for a healthy system. */
   readonly drill: string | null;
   /** Seconds since 1970. */
   readonly end: number;
+}
+
+interface ServerOptions {
   /** Rules that are judged each second, at the time of this machine. */
   readonly rules?: string;
+  readonly port?: number;
 }
 
 const bounds = new Map(
@@ -36,12 +41,22 @@ const bounds = new Map(
     .map((metric) => [metric.name, (metric as { upperBounds?: number[] }).upperBounds ?? []]),
 );
 
-/** Starts Prometheus on a history, which may end years before or after today. */
-export async function serveHistory({ drill, end, rules = 'groups: []' }: HistoryWanted): Promise<HistoryServer> {
-  const home = mkdtempSync(join(tmpdir(), 'trawl-draw-'));
-  const options = { end, hours, stepSeconds, faultSeconds: drill === null ? null : faultSeconds };
+/** Returns a history as OpenMetrics; of some metrics alone where they are named. */
+export function makeHistory({ drill, end }: HistoryWanted, metrics?: ReadonlySet<string>): string {
+  const { minutes = usualMinutes } = faults.find((fault) => fault.drill === drill) ?? {};
+  const options = { end, hours, stepSeconds, faultSeconds: drill === null ? null : minutes * 60 };
   const bucketsOf = (metric: string) => bounds.get(metric) ?? [];
-  writeFileSync(join(home, 'history'), writeHistory(sourcesOf(drill), { ...options, bucketsOf }));
+  const sources = sourcesOf(drill).filter(({ metric }) => metrics?.has(metric) ?? true);
+  return writeHistory(sources, { ...options, bucketsOf });
+}
+
+/** Starts Prometheus on a history, which may end years before or after today. */
+export async function serveHistory(
+  history: string,
+  { rules = 'groups: []', port = usualPort }: ServerOptions = {},
+): Promise<HistoryServer> {
+  const home = mkdtempSync(join(tmpdir(), 'trawl-draw-'));
+  writeFileSync(join(home, 'history'), history);
   const data = join(home, 'data');
   execFileSync('promtool', ['tsdb', 'create-blocks-from', 'openmetrics', '-q', join(home, 'history'), data]);
   writeFileSync(join(home, 'rules.yaml'), rules);
@@ -50,20 +65,21 @@ export async function serveHistory({ drill, end, rules = 'groups: []' }: History
   const words = [`--config.file=${join(home, 'prometheus.yml')}`, `--storage.tsdb.path=${data}`];
   const listen = `--web.listen-address=127.0.0.1:${port}`;
   const child = spawn('prometheus', [...words, '--storage.tsdb.retention.time=50y', listen], { stdio: 'ignore' });
+  const url = `http://127.0.0.1:${port}`;
   const stop = async () => {
     if (child.kill()) await once(child, 'exit');
     rmSync(home, { recursive: true });
   };
-  await untilReady(child).catch(async (error) => {
+  await untilReady(child, url).catch(async (error) => {
     await stop();
     throw error;
   });
-  return { stop };
+  return { url, stop };
 }
 
-async function untilReady(child: ChildProcess): Promise<void> {
+async function untilReady(child: ChildProcess, url: string): Promise<void> {
   for (;;) {
-    const isReady = await fetch(`${historyUrl}/-/ready`).then(
+    const isReady = await fetch(`${url}/-/ready`).then(
       ({ ok }) => ok,
       () => false,
     );

@@ -190,7 +190,7 @@ function Body({ panel, frames, width, height }: Size & { panel: PanelModel; fram
   });
   const points = frames.reduce((sum, frame) => sum + frame.length, 0);
   report.shown.push({ title: panel.title, series: frames.length, points });
-  if (points === 0) {
+  if (points === 0 && panel.type !== 'stat') {
     const place = { display: 'grid', placeItems: 'center', height, color: theme.colors.text.secondary };
     return <div style={place}>{panel.fieldConfig?.defaults?.noValue ?? 'No data'}</div>;
   }

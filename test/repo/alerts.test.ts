@@ -1,7 +1,9 @@
 import { expect } from 'chai';
+import { boards } from '../../dashboards/boards.ts';
+import type { Panel } from '../../dashboards/panels.ts';
 import { commands } from '../../src/admin/commands.ts';
 import { alerts } from '../support/alerts.ts';
-import { listUnknown } from '../support/metric-names.ts';
+import { listMetrics, listUnknown } from '../support/metric-names.ts';
 import { files, read } from '../support/tree.ts';
 
 const folder = 'docs/runbooks/';
@@ -58,6 +60,19 @@ describe('the alerts', () => {
     }
   });
 
+  it('name a dashboard that shows a metric of theirs', () => {
+    for (const { alert, expr, annotations } of alerts) {
+      const board = boards.find(({ title }) => annotations.dashboard === `Trawl / ${title}`);
+      // Below its first row: there Service sums up the other dashboards.
+      const panels: Panel[] = Object.values(board?.rows ?? {}).flat();
+      const shown = panels.filter(({ words }) => words === undefined).flatMap(({ queries }) => Object.keys(queries));
+      const own = listMetrics(expr).filter((metric) => metric.startsWith('trawl_'));
+      // The volume of Redis is measured by Kubernetes alone.
+      if (own.length > 0) expect(shown.flatMap(listMetrics), alert).to.include.oneOf(own);
+      else expect([alert, board?.name]).to.deep.equal(['TrawlVolumeFull', 'record']);
+    }
+  });
+
   it('have a runbook each, and no runbook is without an alert', () => {
     expect(pages).to.have.members(names.map((name) => `${folder}${name}.md`));
     const rows = [...read(`${folder}README.md`).matchAll(/^\| \[(\w+)\]\(\1\.md\) \| (yes|no) \| .*\. \|$/gm)];
@@ -77,6 +92,17 @@ describe('the alerts', () => {
       const spans = [...page.matchAll(/`(trawl [^`\n]+)`/g)].map(([, command]) => command!);
       const typed = [...blocksOf(page, 'sh').filter((line) => line.startsWith('trawl ')), ...spans];
       expect(typed.filter((line) => !isCommand(line))).to.deep.equal([]);
+    });
+  }
+});
+
+describe('a reader of a runbook', () => {
+  for (const path of pages) {
+    it(`is told by ${path} which alert is much like it, and which single command to run first`, () => {
+      const [, meaning = '', , diagnosis = ''] = read(path).split(/^## \w+\n\n/m);
+      const alike = [...meaning.matchAll(/\[(\w+)\]\(\1\.md\)/g)].map(([, name]) => `${folder}${name}.md`);
+      expect(alike).to.not.be.empty.and.to.not.include(path);
+      expect(diagnosis).to.match(/^Run first:\n\n```sh\n[^\n]+\n```\n\n[^\n]{30,}\.$/m);
     });
   }
 });

@@ -6,7 +6,13 @@ export interface Alert {
   readonly expr: string;
   readonly for?: string;
   readonly labels: { readonly severity: string };
-  readonly annotations: { readonly summary: string; readonly description?: string; readonly runbook_url: string };
+  readonly annotations: {
+    readonly summary: string;
+    readonly description?: string;
+    /** Name in Grafana of the dashboard that shows it best. */
+    readonly dashboard: string;
+    readonly runbook_url: string;
+  };
 }
 
 export const rulesFile = 'charts/trawl/rules/trawl.yaml';

@@ -1,0 +1,82 @@
+import { expect } from 'chai';
+import { boards } from '../../dashboards/boards.ts';
+import { faults } from '../../dashboards/draw/faults.ts';
+import { type HistoryServer, makeHistory, serveHistory } from '../../dashboards/draw/history-server.ts';
+import { judgeAlerts } from '../../dashboards/draw/judge-alerts.ts';
+import { nameOf } from '../../dashboards/draw/picture-index.ts';
+import type { Color, Panel } from '../../dashboards/panels.ts';
+import { alerts } from '../support/alerts.ts';
+import { freePort } from '../support/free-port.ts';
+import { listMetrics } from '../support/metric-names.ts';
+import { drills } from './drills.ts';
+
+interface Answer {
+  readonly data: { readonly result: readonly { readonly value: readonly [number, string] }[] };
+}
+
+const end = Date.UTC(2026, 10, 23, 14, 10) / 1000;
+/** The numbers of each dashboard, by its name in Grafana. */
+const numbers = new Map(
+  boards.map(({ title, rows }) => {
+    const panels: Panel[] = Object.values(rows).flat();
+    return [`Trawl / ${title}`, panels.filter(({ kind }) => kind === 'number')];
+  }),
+);
+const all = [...numbers.values()].flat();
+const [service] = boards;
+const firstRow = Object.values(service!.rows)[0]!;
+const states = [null, ...faults.map(({ drill }) => drill)];
+
+describe('the histories of the drills before a real Prometheus', function () {
+  this.timeout(300_000);
+  let server: HistoryServer;
+
+  before(async () => {
+    const queries = [...all.flatMap((panel) => Object.keys(panel.queries)), ...alerts.map(({ expr }) => expr)];
+    const metrics = new Set(queries.flatMap(listMetrics));
+    // Each history is a namespace of one Prometheus. Types are left out: they may be said once alone.
+    const texts = states.map((drill) => {
+      const lines = makeHistory({ drill, end }, metrics)
+        .split('\n')
+        .filter((line) => line && !line.startsWith('#'));
+      return lines.join('\n').replaceAll('namespace="films"', `namespace="${nameOf(drill)}"`);
+    });
+    server = await serveHistory(`${texts.join('\n')}\n# EOF\n`, { port: await freePort() });
+  });
+  after(() => server?.stop());
+
+  it('fire the alerts of their drill and no other', async () => {
+    const found = await judgeAlerts(server.url, end);
+    const fired = states.map((drill) => [drill, found.get(nameOf(drill)) ?? []]);
+    const wanted = states.map((drill) => {
+      return [drill, Object.keys(drills.find(({ name }) => name === drill)?.alerts ?? {}).sort()];
+    });
+    expect(fired).to.deep.equal(wanted);
+  });
+
+  it('show only green numbers in a healthy system', async () => {
+    const colors = await Promise.all(all.map(async (panel) => [panel.title, await colorOf(panel, null)] as const));
+    expect(colors.filter(([, color]) => color !== 'green')).to.deep.equal([]);
+  });
+
+  for (const { name, alerts: fired } of drills)
+    it(`turn a number of the first row of Service, and one of each dashboard that an alert names, yellow or red when '${name}'`, async () => {
+      const named = alerts.filter(({ alert }) => alert in fired).map(({ annotations }) => annotations.dashboard);
+      for (const panels of [firstRow, ...named.map((dashboard) => numbers.get(dashboard)!)]) {
+        const colors = await Promise.all(panels.map((panel) => colorOf(panel, name)));
+        expect(colors).to.satisfy((shown: (Color | null)[]) => shown.includes('yellow') || shown.includes('red'));
+      }
+    });
+
+  /** Returns the color that Grafana gives a number at the end of a history, `null` when there is none. */
+  async function colorOf(panel: Panel, drill: string | null): Promise<Color | null> {
+    const query = Object.keys(panel.queries)[0]!.replaceAll('$namespace', nameOf(drill)).replaceAll('$__range', '6h');
+    const asked = new URLSearchParams({ query, time: String(end) });
+    const { data } = (await (await fetch(`${server.url}/api/v1/query?${asked}`)).json()) as Answer;
+    const [found] = data.result;
+    if (!found) return null;
+    const value = Number(found.value[1]);
+    const passed = (panel.limits ?? [[null, 'green']]).filter(([from]) => from === null || value >= from);
+    return passed.at(-1)![1];
+  }
+});
