@@ -9,7 +9,7 @@ import { makeSeal, type Seal } from '../base/seal.ts';
 import { secretKey } from '../base/settings/kinds.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { openObjects } from '../objects/open-objects.ts';
-import type { Patience } from '../store/redis/reconnecting-connection.ts';
+import type { Patience } from '../store/redis/call-sender.ts';
 import { type CommandResult, UsageError } from './command.ts';
 import { usageOf } from './command-help.ts';
 import { commands } from './commands.ts';

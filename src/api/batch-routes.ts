@@ -53,7 +53,7 @@ async function admitPlaylist(
 ): Promise<ApiReply | null> {
   const { inspector, store, admissions, exceptions } = routes;
   const repeat = repeatOf(routes, 'batch', call, () => batchText(request));
-  const tried = requireAllowed(call.res, await tryBatch(store, call.key, { isOpen: admissions.isOpen(), repeat }));
+  const tried = requireAllowed(call.res, await tryBatch(store, call.key, { isOpen: admissions.isOpen, repeat }));
   if ('repeated' in tried) return acceptedReply(routes, tried.repeated);
   const url = String(request.items[0]?.args.query);
   const ask = (gone: AbortSignal) => inspector.list(url, maxEntries, call.key.accountId, gone);
@@ -104,7 +104,7 @@ async function readOneOfFew(reading: Map<string, number>, { key, readBody }: Key
 
 /** Returns the batch that a call asks for; of a wrong one its number of items. */
 function newBatch(routes: BatchRoutes, call: KeyedCall, request: ReadRequest, repeat: Repeat | null): NewBatch {
-  const wanted = { id: randomUUID(), isOpen: routes.admissions.isOpen(), repeat };
+  const wanted = { id: randomUUID(), isOpen: routes.admissions.isOpen, repeat };
   if (!request.ok) return { ...wanted, valid: false, items: [], count: countItems(call.given), webhook: null };
   const { endpoint } = request;
   const items = request.items.map((item) => {

@@ -52,7 +52,7 @@ export function getMetadata(credit: CreditRoutes): KeyedHandler {
     const repeat = repeatOf(credit, 'metadata', call, () => textOf(request));
     const held = { id: randomUUID(), accountId: call.key.accountId, endpoint: 'metadata', repeat } as const;
     const work = { holdMs: holdMsOf(credit) };
-    const wanted = { id: held.id, valid: true, isOpen: credit.admissions.isOpen(), repeat, work };
+    const wanted = { id: held.id, valid: true, isOpen: credit.admissions.isOpen, repeat, work };
     const admitted = requireAllowed(call.res, await admitCall(credit.store, call.key, wanted));
     if ('repeated' in admitted) return metadataReply(call, JSON.parse(admitted.answer));
     return inspect(credit, call, held, String(request.args.query));
@@ -151,7 +151,7 @@ async function accept(
   repeat: Repeat | null,
   fault: string | null = null,
 ): Promise<ApiReply> {
-  const wanted = { id: randomUUID(), valid: fault === null, isOpen: credit.admissions.isOpen(), repeat, work };
+  const wanted = { id: randomUUID(), valid: fault === null, isOpen: credit.admissions.isOpen, repeat, work };
   const answer = requireAllowed(call.res, await admitCall(credit.store, call.key, wanted), fault ?? undefined);
   const jobId = 'admitted' in answer ? answer.admitted : answer.repeated;
   const headers: Record<string, string> = { location: `/v1/jobs/${jobId}` };

@@ -23,7 +23,6 @@ import { noteStrayProxy } from '../store/access/stray-proxy.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { openRequestLog, type RequestLogWriter } from '../store/log/write-lines.ts';
 import { type AdmissionGate, watchAdmissions } from '../store/redis/admission-gate.ts';
-import { watchMemory } from '../store/redis/memory-gate.ts';
 import type { SharedParts } from './shared.ts';
 
 export interface CallParts extends SharedParts {
@@ -56,9 +55,7 @@ export async function openCalls(
   stop: Shutdown,
 ): Promise<OpenCalls> {
   const { config, store, metrics, log } = parts;
-  const memory = await watchMemory(store.connection, config.redisMemory, metrics, log);
-  stop.add('memory of redis', memory.close);
-  const admissions = watchAdmissions(store.connection, memory, config.durability, metrics, log);
+  const admissions = await watchAdmissions(store.connection, config, metrics, log);
   stop.add('admissions', admissions.close);
   const lines = openRequestLog(store, config.logLines, log);
   stop.add('request log', lines.close, 3);

@@ -4,7 +4,7 @@ import { machineMemoryBytes } from '../base/machine-memory.ts';
 import { openStore, recordFolder } from '../store/open-store.ts';
 import { watchClock } from '../store/redis/clock-watch.ts';
 import { startRedis } from '../store/redis/embedded-server.ts';
-import { readMemory } from '../store/redis/memory-gate.ts';
+import { readMemory } from '../store/redis/redis-memory.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { RunningRole } from './run-role.ts';
 

@@ -95,6 +95,7 @@ export class SimulatedRecord {
       subscribe: async () => async () => {},
       ready: () => true,
       durability: () => ({ weaknesses: [], replicas: 0 }),
+      watchDurability: () => () => {},
       hasReplicas: () => false,
       calls: () => 0,
       close: async () => {},

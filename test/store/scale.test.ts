@@ -11,7 +11,7 @@ import { findUnserved, listOverdue, readActiveJobs } from '../../src/store/jobs/
 import { requeueDelayed } from '../../src/store/jobs/requeue-delayed.ts';
 import { readLedgerWalk } from '../../src/store/log/ledger-walk.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
-import { readMemory } from '../../src/store/redis/memory-gate.ts';
+import { readMemory } from '../../src/store/redis/redis-memory.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
 import { endJobs, makeAccounts, type StoredCaller } from '../support/populate.ts';
 import { storeOf, type TestStore, takeJob } from '../support/record.ts';

@@ -76,7 +76,7 @@ export const metricEvents: readonly MetricEvent[] = [
   {
     metric: 'redis_memory_unlimited',
     event: 'Redis gets a limit of its own',
-    test: ['store/memory-gate.test.ts', 'closes the gate at 85 %'],
+    test: ['store/admission-gate.test.ts', 'closes the gate at 85 %'],
   },
   { metric: 'clock_steady', event: 'the clock of Redis jumps', test: [moves, 'clock_steady and clock_difference'] },
   {

@@ -13,8 +13,8 @@ import { beginDrain } from '../../src/store/access/drain.ts';
 import { noteBackupBegun } from '../../src/store/backup/backup-notes.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { rollPeriod } from '../../src/store/money/roll-period.ts';
+import { watchAdmissions } from '../../src/store/redis/admission-gate.ts';
 import { watchClock } from '../../src/store/redis/clock-watch.ts';
-import { watchMemory } from '../../src/store/redis/memory-gate.ts';
 import { freezeProcess } from '../support/freeze-process.ts';
 import { aDownload, admitted, anAccount, aRunningJob, completed, holder, storeOf } from '../support/record.ts';
 import { aFolder, aLog, startTestPair, startTestRedis, startTestServer } from '../support/redis.ts';
@@ -33,7 +33,7 @@ describe('metrics of the record', () => {
     try {
       const config = readConfig({ TRAWL_DATA: folder, TRAWL_REDIS_URL: pair.url }, () => '');
       const store = await openRecord({ config, log: aLog().log, metrics, stop }, () => undefined);
-      const gate = await watchMemory(store.connection, null, metrics, aLog().log);
+      const gate = await watchAdmissions(store.connection, config, metrics, aLog().log);
       await anAccount(store, { credits: 1 });
       expect(await readMetric(metrics, 'redis_replicas')).to.equal(1);
       expect(await readMetric(metrics, 'redis_seconds_count{script="create-account"}')).to.equal(1);

@@ -2,52 +2,64 @@ import type { Config } from '../../base/config.ts';
 import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import type { Connection } from './connection.ts';
-import { type Durability, weaknesses } from './durability.ts';
-import type { MemoryGate } from './memory-gate.ts';
+import { weaknesses } from './durability.ts';
+import { fullRatio, memoryRatio, readMemory } from './redis-memory.ts';
 
 /** Decides whether anything new is admitted. What was admitted still ends. */
 export interface AdmissionGate {
-  readonly isOpen: () => boolean;
+  /** False while Redis is nearly full, or may lose what it has acknowledged. */
+  readonly isOpen: boolean;
   readonly close: () => void;
 }
 
-const everyMs = 1_000;
+const intervalMs = 1_000;
 
 /**
- * Closes admissions while Redis is nearly full, and with `strict` while the Redis in use, perhaps another one than at the
- * start, may lose what it has acknowledged.
+ * Closes admissions while Redis is nearly full, as it is read every second, and with `strict` while the Redis in use, perhaps
+ * another one than at the start, may lose what it has acknowledged. While Redis does not answer, its memory counts as it was.
  */
-export function watchAdmissions(
-  connection: Pick<Connection, 'durability'>,
-  memory: Pick<MemoryGate, 'isOpen'>,
-  mode: Config['durability'],
-  metrics: Pick<Metrics, 'admissions_closed' | 'refreshers'>,
+export async function watchAdmissions(
+  connection: Connection,
+  { redisMemory, durability: mode }: Pick<Config, 'redisMemory' | 'durability'>,
+  metrics: Metrics,
   log: Log,
-): AdmissionGate {
-  const found = (): Durability['weaknesses'] => (mode === 'strict' ? connection.durability().weaknesses : []);
-  const isOpen = () => memory.isOpen && found().length === 0;
-  const refresh = async () => {
-    const reasons = new Set<string>(found().map(({ reason }) => reason));
-    if (!memory.isOpen) reasons.add('memory');
+): Promise<AdmissionGate> {
+  let isFull = false;
+  let seen = '';
+  const judge = () => {
+    const findings = mode === 'strict' ? connection.durability().weaknesses : [];
+    gate.isOpen = !isFull && findings.length === 0;
+    const reasons = new Set<string>([...findings.map(({ reason }) => reason), ...(isFull ? ['memory'] : [])]);
     for (const reason of ['memory', ...weaknesses]) {
       metrics.admissions_closed.set({ reason }, reasons.has(reason) ? 1 : 0);
     }
+    const texts = findings.map(({ text }) => text);
+    if (texts.join() === seen) return;
+    seen = texts.join();
+    if (seen === '') log.info('redis keeps every change again: new jobs and calls are admitted');
+    else log.error('redis may lose charges: nothing more is admitted', { findings: texts });
   };
-  metrics.refreshers.add(refresh);
-  let seen = '';
-  const timer = setInterval(() => {
-    const findings = found().map(({ text }) => text);
-    const present = findings.join('; ');
-    if (present === seen) return;
-    seen = present;
-    if (present === '') log.info('redis keeps every change again: new jobs and calls are admitted');
-    else log.error('redis may lose charges: nothing more is admitted', { findings });
-  }, everyMs).unref();
-  return {
-    isOpen,
-    close: () => {
-      clearInterval(timer);
-      metrics.refreshers.delete(refresh);
-    },
+  const look = async () => {
+    metrics.redis_ready.set(connection.ready() ? 1 : 0);
+    try {
+      const memory = await readMemory(connection, redisMemory);
+      const ratio = memoryRatio(memory);
+      metrics.redis_memory_unlimited.set(memory.isOwnLimit ? 0 : 1);
+      metrics.redis_memory_ratio.set(ratio);
+      if (!isFull && ratio >= fullRatio) log.error('the memory of redis is nearly full: nothing more is admitted');
+      isFull = ratio >= fullRatio;
+    } catch (error) {
+      log.debug('the memory of redis could not be read', { error });
+    }
+    judge();
   };
+  const timer = setInterval(() => void look(), intervalMs).unref();
+  const endWatch = connection.watchDurability(judge);
+  const close = () => {
+    clearInterval(timer);
+    endWatch();
+  };
+  const gate = { isOpen: true, close };
+  await look();
+  return gate;
 }

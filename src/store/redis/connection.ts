@@ -1,12 +1,12 @@
 import type { Log } from '../../base/log.ts';
+import { type EvalOptions, makeEval, type Patience } from './call-sender.ts';
 import { followTopology } from './discovery.ts';
 import type { Durability } from './durability.ts';
 import { DurabilityWatch, type ObserveReplicas } from './durability-watch.ts';
-import { type Patience, ReconnectingConnection } from './reconnecting-connection.ts';
+import { ReconnectingConnection } from './reconnecting-connection.ts';
 import { logInAgain, type RedisClient } from './redis-client.ts';
 import { type RecordClock, RedisClock } from './redis-clock.ts';
 import { type Listener, Subscriptions } from './subscriptions.ts';
-import { RedisTimeout, timeoutMs } from './timeout.ts';
 
 /** The reply to each command that changes nothing. */
 type ReadReplies = Record<'GET' | 'GETRANGE' | 'HGET' | 'LINDEX' | 'ZSCORE', string | null> &
@@ -23,16 +23,6 @@ type ReadName = keyof ReadReplies;
 
 /** A command that changes nothing, with its arguments. */
 export type ReadCommand<N extends ReadName = ReadName> = readonly [N, ...string[]];
-
-/** Options of one run of a script. */
-interface EvalOptions {
-  /** Its answer waits until a replica has its change, where there are replicas. */
-  readonly isKept?: boolean | undefined;
-  /** Each string of its reply is a Buffer. */
-  readonly asBytes?: boolean | undefined;
-  /** Another try of a call: it waits for a connection, and is answered within this time. */
-  readonly withinMs?: number | undefined;
-}
 
 interface ConnectOptions {
   readonly log: Log;
@@ -77,6 +67,8 @@ export interface Connection {
   ready(): boolean;
   /** Returns how well the Redis in use keeps what it acknowledges, as it was last seen. */
   durability(): Durability;
+  /** Calls the listener after each look at the Redis in use, and before calls go to another one. Returns a function that ends that. */
+  watchDurability(listener: () => void): () => void;
   /** True once a replica was seen, or when Sentinels watch the record. */
   hasReplicas(): boolean;
   /** Returns how many commands were sent. */
@@ -99,64 +91,45 @@ export async function connect(
   const readTime = (client: RedisClient) => clock.read(() => client.sendCommand(['TIME']));
   const care = {
     prepare: async (client: RedisClient) => {
-      await Promise.all([readTime(client), durability.look(client)]);
+      const [, cover] = await Promise.all([readTime(client), durability.look(client)]);
+      return cover;
     },
     check: async (client: RedisClient) => {
       if (!(await logInAgain(client, topology.login())))
         log.error('redis refuses the new user or password: the next connection will fail');
       await readTime(client);
-      await durability.lookAgain(client);
+      return durability.lookAgain(client);
     },
-    cover: (client: RedisClient) => durability.cover(client),
   };
-  const sender = new ReconnectingConnection(topology, log, care, patience, openMs);
-  await sender.open();
+  const kept = new ReconnectingConnection(topology, log, care, patience, openMs);
+  const { calls } = kept;
+  await kept.open();
   let channels: Subscriptions | undefined;
   return {
     clock,
-    timeoutMs: patience?.timeoutMs ?? timeoutMs,
-    eval: makeEval(sender, clock),
+    timeoutMs: calls.timeoutMs,
+    eval: makeEval(calls, clock),
     read: <N extends ReadName>(command: ReadCommand<N>) =>
-      sender.make((call) => sender.send(call, command) as Promise<ReadReplies[N]>),
-    readAll: (commands) => sender.make((call) => Promise.all(commands.map((command) => sender.send(call, command)))),
+      calls.make((call) => calls.send(call, command) as Promise<ReadReplies[N]>),
+    readAll: (commands) => calls.make((call) => Promise.all(commands.map((command) => calls.send(call, command)))),
     readBytes: (keys) =>
-      sender.make((call) => sender.send(call, ['MGET', ...keys], { asBytes: true }) as Promise<Buffer[]>),
-    send: (command) => sender.make((call) => sender.send(call, command)),
+      calls.make((call) => calls.send(call, ['MGET', ...keys], { asBytes: true }) as Promise<Buffer[]>),
+    send: (command) => calls.make((call) => calls.send(call, command)),
     subscribe: (channel, listener) =>
-      sender.make(async (call) => {
-        if (!sender.client()) throw new Error('There is no connection');
+      calls.make(async (call) => {
+        if (!calls.client()) throw new Error('There is no connection');
         channels ??= new Subscriptions(topology, log);
         const end = await channels.subscribe(channel, listener);
         if (call.isOver) await end();
-        return () => sender.make(end);
+        return () => calls.make(end);
       }),
-    ready: () => sender.client() !== undefined,
+    ready: () => calls.client() !== undefined,
     durability: () => durability.last(),
+    watchDurability: (listener) => durability.watch(listener),
     hasReplicas: () => durability.hasReplicas(),
-    calls: () => sender.sent(),
+    calls: () => calls.sent(),
     close: async () => {
-      await Promise.all([sender.close(), channels?.close()]);
+      await Promise.all([kept.close(), channels?.close()]);
     },
   };
-}
-
-/** Returns what runs a script; one that Redis found too late is run again while its caller waits. */
-function makeEval(sender: ReconnectingConnection, clock: RedisClock): Connection['eval'] {
-  return (lua, sha, keys, args, { isKept, withinMs, asBytes } = {}) =>
-    sender.make(
-      async (call) => {
-        if (withinMs !== undefined) await sender.present();
-        for (;;) {
-          const latest = clock.now() + Math.floor(call.endsAt - performance.now());
-          const command = ['EVALSHA', sha, String(keys.length), ...keys, String(latest), ...args];
-          const carrying = () => ['EVAL', lua, ...command.slice(2)];
-          const reply = await sender.send(call, command, { carrying, isKept, asBytes });
-          if (!Array.isArray(reply) || String(reply[0]) !== 'late') return reply;
-          // It did nothing. The clock of Redis may have jumped, or this process was too busy to send it in time.
-          await clock.read(() => sender.send(call, ['TIME']));
-          if (performance.now() >= call.endsAt) throw new RedisTimeout();
-        }
-      },
-      { withinMs },
-    );
 }

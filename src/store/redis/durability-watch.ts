@@ -5,6 +5,9 @@ import type { RedisClient } from './redis-client.ts';
 /** Called with the time of each WAIT in seconds, and whether a replica had the changes. */
 export type ObserveReplicas = (seconds: number, hasReplica: boolean) => void;
 
+/** Called right before a change is sent: resolves whether a replica has it. */
+export type Cover = () => Promise<boolean>;
+
 /** Longest time for which an answer waits for a replica. */
 export const replicaMs = 1_000;
 const lookEveryMs = 5_000;
@@ -13,6 +16,7 @@ const lookEveryMs = 5_000;
 export class DurabilityWatch {
   readonly #observe: ObserveReplicas | undefined;
   readonly #waits = new WeakMap<RedisClient, ReplicaWait>();
+  readonly #listeners = new Set<() => void>();
   #last: Durability = { weaknesses: [], replicas: 0 };
   #hasReplicas: boolean;
   #lookedAt = 0;
@@ -28,26 +32,35 @@ export class DurabilityWatch {
     return this.#last;
   }
 
+  /** Calls the listener after each look. Returns a function that ends that. */
+  watch(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
   hasReplicas(): boolean {
     return this.#hasReplicas;
   }
 
-  /** Looks at the Redis of a new connection. */
-  async look(client: RedisClient): Promise<void> {
+  /** Looks at the Redis of a connection. Returns how its changes reach a replica; `undefined` without replicas. */
+  async look(client: RedisClient): Promise<Cover | undefined> {
     this.#lookedAt = performance.now();
     this.#last = await readDurability((command) => client.sendCommand(command), this.#hasReplicas);
     this.#hasReplicas ||= this.#last.replicas > 0;
-    if (!this.#waits.has(client)) this.#waits.set(client, new ReplicaWait(() => this.#wait(client)));
+    for (const listener of this.#listeners) listener();
+    return this.#coverOf(client);
   }
 
   /** Looks again after 5 s: an operator may have changed a setting, or added a replica. */
-  async lookAgain(client: RedisClient): Promise<void> {
-    if (performance.now() - this.#lookedAt > lookEveryMs) await this.look(client);
+  async lookAgain(client: RedisClient): Promise<Cover | undefined> {
+    return performance.now() - this.#lookedAt > lookEveryMs ? this.look(client) : this.#coverOf(client);
   }
 
-  /** Called right before a change is sent: resolves whether a replica has it; `undefined` without replicas. */
-  cover(client: RedisClient): Promise<boolean> | undefined {
-    return this.#last.replicas === 0 ? undefined : this.#waits.get(client)?.cover();
+  #coverOf(client: RedisClient): Cover | undefined {
+    if (this.#last.replicas === 0) return undefined;
+    const wait = this.#waits.get(client) ?? new ReplicaWait(() => this.#wait(client));
+    this.#waits.set(client, wait);
+    return () => wait.cover();
   }
 
   async #wait(client: RedisClient): Promise<number> {

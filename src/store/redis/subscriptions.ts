@@ -16,7 +16,9 @@ export class Subscriptions {
       prepare: async (client) => {
         for (const channel of this.#listeners.keys()) await client.subscribe(channel, this.#deliver);
       },
-      check: (client) => client.sendCommand(['PING']),
+      check: async (client) => {
+        await client.sendCommand(['PING']);
+      },
     });
   }
 
@@ -24,7 +26,7 @@ export class Subscriptions {
   async subscribe(channel: string, listener: Listener): Promise<() => Promise<void>> {
     this.#listeners.set(channel, (this.#listeners.get(channel) ?? new Set()).add(listener));
     try {
-      const client = await this.#connection.present();
+      const client = await this.#connection.calls.present();
       await client.subscribe(channel, this.#deliver);
     } catch (error) {
       await this.#remove(channel, listener);
@@ -41,7 +43,7 @@ export class Subscriptions {
     const listeners = this.#listeners.get(channel);
     if (!listeners?.delete(listener) || listeners.size > 0) return;
     this.#listeners.delete(channel);
-    await this.#connection.client()?.unsubscribe(channel, this.#deliver);
+    await this.#connection.calls.client()?.unsubscribe(channel, this.#deliver);
   }
 
   readonly #deliver = (message: string, channel: string): void => {

@@ -5,7 +5,8 @@ import { machineMemoryBytes } from '../../src/base/machine-memory.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeShutdown } from '../../src/base/shutdown.ts';
 import { openRecord } from '../../src/roles/open-record.ts';
-import { memoryRatio, readMemory, watchMemory } from '../../src/store/redis/memory-gate.ts';
+import { watchAdmissions } from '../../src/store/redis/admission-gate.ts';
+import { memoryRatio, readMemory } from '../../src/store/redis/redis-memory.ts';
 import { aFolder, aLog, startTestRedis, startTestServer, type TestRecord } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
@@ -45,7 +46,8 @@ describe('the memory of redis', () => {
   it('closes the gate at 85 % of the assumed limit of a Redis that has none, and a metric says that it has none', async () => {
     const metrics = makeMetrics();
     const { usedBytes } = await readMemory(redis.connection, null);
-    const gate = await watchMemory(redis.connection, Math.floor(usedBytes / 2), metrics, aLog().log);
+    const settings = { redisMemory: Math.floor(usedBytes / 2), durability: 'relaxed' } as const;
+    const gate = await watchAdmissions(redis.connection, settings, metrics, aLog().log);
     expect(gate.isOpen).to.equal(false);
     expect((await metrics.redis_memory_unlimited.get()).values[0]?.value).to.equal(1);
     await redis.connection.send(['CONFIG', 'SET', 'maxmemory', String(100 * mebibyte)]);
