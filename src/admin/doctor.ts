@@ -12,7 +12,7 @@ import { type Finding, findingOf } from './doctor-finding.ts';
 import { reportError, type Terminal } from './terminal.ts';
 import { tableText } from './text-table.ts';
 
-const usage = 'trawl doctor [--json]';
+const usage = 'trawl doctor [--policies] [--json]';
 const help = `Usage: ${usage}
 
 Judges the settings, the programs of this machine, its clock and disk, the certificates of TLS between the parts,
@@ -23,8 +23,10 @@ With TRAWL_RUNNER=kubernetes it judges the cluster instead of the machine: right
 the workers lets in, images, names, egress, inspector, and whether network policies are enforced. The chart's value
 doctor.enabled makes a Job of it.
 
-  --json  Answer with one JSON value.
-  --help  Show this text.
+  --policies  Judge only whether the cluster enforces the network policies of workers: a pod that the controller's rights make, and
+              that differs from a worker in its command alone, tries what it reaches, and is removed.
+  --json      Answer with one JSON value.
+  --help      Show this text.
 `;
 
 /** Settings of a machine whose own cannot be read. */
@@ -34,13 +36,13 @@ const usual = { redisUrl: null, runner: 'process', sandbox: 'auto' } as const;
 export async function runDoctor(args: readonly string[], terminal: Terminal): Promise<number> {
   const json = args.includes('--json');
   try {
-    const unknown = args.find((arg) => !['--json', '--help', '-h'].includes(arg));
+    const unknown = args.find((arg) => !['--policies', '--json', '--help', '-h'].includes(arg));
     if (unknown !== undefined) throw new UsageError(`There is no option ${unknown} here`, usage);
     if (args.includes('--help') || args.includes('-h')) {
       terminal.out(help);
       return 0;
     }
-    const findings = await checkAll(terminal);
+    const findings = await (args.includes('--policies') ? checkPoliciesAlone(terminal) : checkAll(terminal));
     const ok = findings.every(({ level }) => level !== 'problem');
     const rows = findings.map(({ level, about, text }) => ({ verdict: level, about, finding: text }));
     terminal.out(json ? `${JSON.stringify({ ok, findings })}\n` : tableText(rows, 'Nothing was judged.'));
@@ -68,6 +70,13 @@ async function checkAll({ env, err }: Terminal): Promise<Finding[]> {
   if (config.objects !== 's3') return checked;
   const { checkBucket } = await import('./check-bucket.ts');
   return [...checked, await checkBucket(config)];
+}
+
+async function checkPoliciesAlone({ env }: Terminal): Promise<Finding[]> {
+  const { config, findings } = checkSettings(env);
+  if (config === null) return findings;
+  const { checkPolicies } = await import('./check-policies.ts');
+  return [await checkPolicies(config, env)];
 }
 
 /** Where workers are Jobs, their programs are in their image: the cluster is judged in place of this machine. */

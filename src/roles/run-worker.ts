@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises';
 import type { Terminal } from '../admin/terminal.ts';
 import { inspectUrl } from '../media/inspect-url.ts';
 import { produce } from '../media/produce-file.ts';
@@ -7,22 +8,27 @@ import { runWorker } from '../worker/worker.ts';
 import { type RoleTools, runRole } from './run-role.ts';
 
 const slowSeconds = 60;
+const maxTrialMs = 10_000;
 const required = ['TRAWL_GATEWAY_ADDRESS', 'TRAWL_EGRESS_ADDRESS'] as const;
 
-const help = `Usage: trawl worker [--token-file FILE]
+const help = `Usage: trawl worker [--token-file FILE | --try-network HOST:PORT]
 
 Runs one attempt of one job, whose token is a line on standard input, and ends.
-  --token-file FILE   takes the token from a file
+  --token-file FILE         takes the token from a file
+  --try-network HOST:PORT   runs nothing: tells, as JSON, whether this pod reaches gateway and egress, which it must, and that
+                            address or the API server, which network policies close to it
 `;
 
 /** The exit code names the class of the attempt's end. */
 export function runWorkerRole(args: readonly string[], terminal: Terminal): Promise<number> {
-  const options = { 'token-file': { type: 'string' } } as const;
+  const options = { 'token-file': { type: 'string' }, 'try-network': { type: 'string' } } as const;
   return runRole({ name: 'worker', help, options, needs: { required }, logsTo: 'stderr', run }, args, terminal);
 }
 
-function run({ config, log, terminal, options }: RoleTools<(typeof required)[number]>): Promise<number> {
-  const tokenFile = options['token-file'];
+function run(tools: RoleTools<(typeof required)[number]>): Promise<number> {
+  const { config, log, terminal, options } = tools;
+  const { 'token-file': tokenFile, 'try-network': closed } = options;
+  if (typeof closed === 'string') return tellNetwork(tools, closed);
   return runWorker({
     config,
     isPod: isPod(terminal.env),
@@ -36,4 +42,18 @@ function run({ config, log, terminal, options }: RoleTools<(typeof required)[num
     input: process.stdin,
     slowSeconds,
   });
+}
+
+/** Tells what network policies leave open, to the file that the status of the pod gets, or on standard output. */
+async function tellNetwork(tools: RoleTools<(typeof required)[number]>, closed: string): Promise<number> {
+  const { config, terminal } = tools;
+  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = terminal.env;
+  const server = host && port ? [`${host.includes(':') ? `[${host}]` : host}:${port}`] : [];
+  const needed = [config.gatewayAddress, config.egressAddress];
+  // Loaded here only, so that a worker starts fast.
+  const { tryNetwork } = await import('../worker/try-network.ts');
+  const trial = JSON.stringify(await tryNetwork({ needed, closed: [closed, ...server], maxMs: maxTrialMs }));
+  if (config.terminationFile === null) terminal.out(`${trial}\n`);
+  else await writeFile(config.terminationFile, trial);
+  return 0;
 }

@@ -1,10 +1,13 @@
 import { expect } from 'chai';
 import { checkCluster } from '../../src/admin/check-cluster.ts';
+import { checkPolicies, judgeTrial } from '../../src/admin/check-policies.ts';
 import { readConfig } from '../../src/base/config.ts';
 import { listManifests } from '../../src/runners/kubernetes/namespace-manifests.ts';
 import { podShapeOf } from '../../src/runners/kubernetes/pod-shape.ts';
 import { type Cluster, startCluster } from '../support/cluster/cluster.ts';
+import { startFakeKubelet } from '../support/cluster/fake-kubelet.ts';
 import { apply, kubectl } from '../support/cluster/kubectl.ts';
+import { endings } from '../support/cluster/pod.ts';
 import { makeWorkerPod, writeControllerConfig } from '../support/cluster/worker-namespace.ts';
 import { aFolder } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -80,6 +83,45 @@ describe('the doctor beside a real API server', () => {
     await cluster.admin.ask('PATCH', `${path}/${pod.metadata.name}/status`, { status }, type);
     expect((await wrong()).join()).to.match(/^local\.test\/worker:1 cannot be pulled on .*: Back-off pulling image/);
     await kubectl(cluster, ['delete', 'pod', '-n', namespace, pod.metadata.name, '--force', '--grace-period=0']);
+  });
+
+  it('has a worker pod try the network, whose answer it repeats, and leaves no Job', async () => {
+    const kubelet = await startFakeKubelet(cluster, {
+      plan: ({ spec }) => ({ runMs: 1, ending: endings.success(answers.get(spec.containers[0]?.args?.[2] ?? '')) }),
+    });
+    const answers = new Map([
+      ['inspector.media.svc:8083', '{"missed":[],"open":["inspector.media.svc:8083"]}'],
+      ['[fd00::7]:8083', '{"missed":[],"open":[]}'],
+    ]);
+    const tried = (host: string) =>
+      checkPolicies(configOf({ TRAWL_INSPECTOR_ADDRESS: `http://${host}:8083` }), env, 120);
+    try {
+      const { level, text } = await tried('inspector.media.svc');
+      expect([level, text].join()).to.match(
+        /^problem,The cluster does not enforce .* a worker pod reaches inspector\.media\.svc:8083, .* Linux 6\.7,/,
+      );
+      expect((await tried('[fd00::7]')).text).to.match(/^The cluster enforces network policies: a worker pod reaches/);
+      expect((await tried('other')).text).to.match(
+        /^No worker pod could try the network: it ended with 0 \(Completed\)/,
+      );
+    } finally {
+      await kubelet.stop();
+    }
+    expect(await kubectl(cluster, ['get', 'jobs', '-n', namespace, '-o', 'name'])).to.equal('');
+  });
+
+  it('says why no worker pod could try the network', async () => {
+    const TRAWL_INSPECTOR_ADDRESS = 'http://inspector.media.svc:8083';
+    const refused = configOf({ TRAWL_INSPECTOR_ADDRESS, TRAWL_WORKER_IMAGE: 'local.test/worker:2' });
+    expect((await checkPolicies(refused, env)).text).to.match(
+      /^No worker pod could try the network: the cluster refuses it: .*trawl: only the image of workers/,
+    );
+    const late = await checkPolicies(configOf({ TRAWL_INSPECTOR_ADDRESS }), env, 1);
+    expect(late.text).to.match(/: it has not run within 1 s \(.+\)\.$/);
+    expect((await checkPolicies(configOf(), env)).text).to.match(/^TRAWL_INSPECTOR_ADDRESS names no Service/);
+    expect(judgeTrial({ missed: ['http://egress:1'], open: [] }).text).to.match(
+      /^A worker pod does not reach http:\/\/egress:1, so no download can run/,
+    );
   });
 
   it('says that the namespace lets in other pods once its policy is gone', async () => {

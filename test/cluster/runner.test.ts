@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { openKubeClient } from '../../src/runners/kubernetes/kube-client.ts';
+import { makeJob, makeTrialJob } from '../../src/runners/kubernetes/job-manifest.ts';
+import { apiPathsOf, openKubeClient } from '../../src/runners/kubernetes/kube-client.ts';
 import { findMissingPermissions } from '../../src/runners/kubernetes/permissions.ts';
 import { makeRateLimiter } from '../../src/runners/kubernetes/rate-limiter.ts';
 import { itRunsAttempts, type RunnerUnderTest } from '../runners/runner.contract.ts';
@@ -8,6 +9,7 @@ import { type FakeKubelet, startFakeKubelet } from '../support/cluster/fake-kube
 import { endings } from '../support/cluster/pod.ts';
 import {
   accessAs,
+  aShape,
   countLeft,
   makeWorkersNamespace,
   openTestRunner,
@@ -60,6 +62,18 @@ for (const defersCleanup of [true, false]) {
         .to.have.length(12)
         .and.include('create jobs');
       await other.close();
+    });
+
+    it('do not include a Job that tries the network', async () => {
+      const { jobs } = apiPathsOf(namespace);
+      const make = (body: object) => runner.client.ask('POST', jobs, { body });
+      await make(makeTrialJob('network-trial-1', 'inspector:8083', aShape(namespace), 60));
+      const later = { name: 'later-1', jobId: 'later', attempt: 1, endpoint: 'video', deadline: 60_000 } as const;
+      await make(makeJob(later, aShape(namespace), 0));
+      await until(async () => (await runner.list()).includes('later-1'), 20, 'the watch has come so far');
+      expect(await runner.list()).not.to.include('network-trial-1');
+      await runner.stop('later-1');
+      await runner.client.change('DELETE', `${jobs}/network-trial-1`, { propagationPolicy: 'Background' });
     });
 
     it('leave no Job and no pod after stop', () =>

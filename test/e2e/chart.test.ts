@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { openBackup } from '../../src/backup/backup-manifest.ts';
 import { makeAccountId, makeKey } from '../../src/model/api-key.ts';
+import { trialJobId } from '../../src/runners/kubernetes/labels.ts';
 import { chart } from '../support/chart.ts';
 import { makeBackupVolume } from '../support/cluster/backup-volume.ts';
 import {
@@ -56,6 +57,10 @@ describe('the chart on a real node', function () {
     ...['--set', 'workers.priorityClass=media-workers,workers.createPriorityClass=true'],
     ...['--set', 'dashboard.apart=true'],
   ];
+  const listTrials = () => {
+    const words = ['get', 'jobs', '-n', workersNamespace, '-l', `trawl/job=${trialJobId}`, '-o', 'name'];
+    return kubectl(ground.cluster, words);
+  };
   const testOf = (name: string) => ['test', 'trawl', '--logs', '--filter', `name=${name}`, '--timeout', '240s'];
 
   it('is installed with one command, and every pod is ready', async () => {
@@ -115,9 +120,12 @@ describe('the chart on a real node', function () {
   });
 
   it('says that this cluster does not enforce network policies', async () => {
-    const { code, said } = await ground.helm(...testOf('trawl-stranger'));
+    const { code, said } = await ground.helm(...testOf('trawl-policies'));
     expect(code).to.equal(1);
-    expect(said).to.include('The cluster does not enforce network policies');
+    expect(said).to.match(
+      /The cluster does not enforce network policies: a worker pod reaches trawl-inspector\S+:8083 and 10\.96\.0\.1:443/,
+    );
+    expect(await listTrials()).to.equal('');
   });
 
   it('lets each pod reach what it needs and nothing else, once an agent enforces the policies', async () => {
@@ -143,7 +151,10 @@ describe('the chart on a real node', function () {
     letGo();
     await ground.completes(key, jobId);
     expect(await succeed(...testOf('trawl-test'))).to.include('The job was charged once');
-    expect(await succeed(...testOf('trawl-stranger'))).to.include('The cluster enforces network policies');
+    expect(await succeed(...testOf('trawl-policies'))).to.include(
+      'The cluster enforces network policies: a worker pod',
+    );
+    expect(await listTrials()).to.equal('');
   });
 
   it('backs the record up by its CronJob, and tells the age of the backup', async () => {
@@ -211,7 +222,7 @@ describe('the chart on a real node', function () {
       'serviceaccount/default',
     ];
     const others = async () =>
-      (await left()).filter((name) => !/^pod\/.*-(test|stranger)$|configmap\/.*-test/.test(name));
+      (await left()).filter((name) => !/^pod\/.*-(test|policies)$|configmap\/.*-test/.test(name));
     await until(async () => (await others()).length === own.length, 60, 'the pods are gone');
     expect(await others()).to.deep.equal(own);
   };

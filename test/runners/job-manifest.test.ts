@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { makeJob, type WorkerShape } from '../../src/runners/kubernetes/job-manifest.ts';
+import { makeJob, makeTrialJob, type WorkerShape } from '../../src/runners/kubernetes/job-manifest.ts';
 import { listPermissions, makeRole } from '../../src/runners/kubernetes/permissions.ts';
 import { attemptName } from '../support/cluster-objects.ts';
 
@@ -159,6 +159,24 @@ describe('the Job of an attempt', () => {
     const { spec } = makeJob(attempt, shape, 7_199_500);
     expect([spec?.template.spec?.activeDeadlineSeconds, spec?.activeDeadlineSeconds]).to.deep.equal([61, 121]);
     expect(makeJob(attempt, shape, 9_000_000).spec?.activeDeadlineSeconds).to.equal(121);
+  });
+});
+
+describe('the Job that tries the network', () => {
+  it('differs from that of an attempt in its arguments, its job id and its finalizers alone', () => {
+    const trial = makeTrialJob(attemptName, 'inspector:8083', shape, 7_200);
+    const args = ['worker', '--try-network', 'inspector:8083'];
+    const own = { labels: { ...labels, 'trawl/job': 'network-trial' }, finalizers: [] };
+    const { spec } = whole.spec.template;
+    const containers = spec.containers.map((container) => ({ ...container, args }));
+    expect(trial).to.deep.equal({
+      ...whole,
+      metadata: { ...whole.metadata, ...own },
+      spec: {
+        ...whole.spec,
+        template: { metadata: { ...whole.spec.template.metadata, ...own }, spec: { ...spec, containers } },
+      },
+    });
   });
 });
 

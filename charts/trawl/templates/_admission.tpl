@@ -44,7 +44,7 @@ variables:
 - message: |-
     trawl: only the args of workers
   expression: |-
-    (has(variables.worker.args) && (variables.worker.args == [dyn("worker"), dyn("--token-file"), dyn("/var/run/trawl/token")]))
+    (has(variables.worker.args)) && (variables.worker.args == [dyn("worker"), dyn("--token-file"), dyn("/var/run/trawl/token")] || variables.worker.args.size() == 3 && variables.worker.args[0] == "worker" && variables.worker.args[1] == "--try-network" && variables.worker.args[2].matches("^[0-9a-z.:\\[\\]][0-9a-z.:\\[\\]-]*:[0-9]+$"))
 {{- if .network }}
 {{- if .plugins }}
 {{- if .caConfigMap }}

@@ -1,5 +1,5 @@
 import type { V1PodSpec } from '@kubernetes/client-node';
-import { makeJob, type WorkerShape } from './job-manifest.ts';
+import { makeJob, trialArgs, type WorkerShape } from './job-manifest.ts';
 import { finalizer } from './labels.ts';
 
 /** Parts of Jobs and pods that the operator lets differ from what the controller makes. */
@@ -48,6 +48,8 @@ const controllerLabels = ['controller-uid', 'job-name'].flatMap((name) => [name,
 const controllerFinalizer = 'batch.kubernetes.io/job-tracking';
 const quantities = ['cpu', 'memory', 'ephemeral-storage', 'sizeLimit'];
 const kueuePrefix = 'kueue.x-k8s.io/';
+/** Expression of RE2 for `host:port`, which begins with no hyphen as an option does. */
+const trialTarget = '^[0-9a-z.:\\[\\]][0-9a-z.:\\[\\]-]*:[0-9]+$';
 
 /** Fields that OpenShift gives the security of a pod and of its container when they name no user, and its annotations. */
 const chosenByCluster = {
@@ -89,10 +91,13 @@ export function listAdmissionRules(shape: WorkerShape, allowances: AdmissionAllo
   return [
     rule('one container', 'variables.pod.containers.size() == 1'),
     rule('only the image of workers', `variables.worker.image in ${literal(images)}`),
-    ...compareFields('worker', workerFields, {}, alternatives('worker'), ['image'], securityOf('worker', workerFields)),
+    ...compareFields('worker', workerFields, {}, alternatives('worker'), ['image'], {
+      ...securityOf('worker', workerFields),
+      args: compareArgs([workerFields.args, ...alternatives('worker').flatMap(valuesOf('args'))]),
+    }),
     atMost('pod', 'activeDeadlineSeconds', maxSecondsOf(shape, podSeconds)),
     ...Object.entries({ nodeSelector, affinity }).map(([field, value = {}]) => {
-      const values = alternatives('').flatMap(([name, other]) => (name === field ? [other] : []));
+      const values = alternatives('').flatMap(valuesOf(field));
       // An empty one and none are the same.
       const equal = [value, ...values].map((one) => `variables.pod.?${field}.orValue({}) == ${literal(one)}`);
       return rule(`only the ${field} of workers`, equal.join(' || '));
@@ -151,6 +156,20 @@ function compareSecurity(name: 'pod' | 'worker', expected: object): AdmissionRul
       ? [`${context}.?fsGroup.orValue(1) > 0`, `${context}.?supplementalGroups.orValue([]).all(g, g > 0)`]
       : []),
   );
+}
+
+/** Compares the arguments; the pod that tries what workers reach has an address of its own. */
+function compareArgs(known: readonly unknown[]): AdmissionRule {
+  const args = `${places.worker}.args`;
+  const first = trialArgs.map((arg, n) => `${args}[${n}] == ${literal(arg)}`).join(' && ');
+  const { length } = trialArgs;
+  const isTrial = `${args}.size() == ${length + 1} && ${first} && ${args}[${length}].matches(${literal(trialTarget)})`;
+  const equal = known.map((value) => equals(args, value));
+  return rule(`only the args of ${owners.worker}`, `has(${args})`, [...equal, isTrial].join(' || '));
+}
+
+function valuesOf(field: string) {
+  return ([name, value]: readonly [field: string, value: unknown]) => (name === field ? [value] : []);
 }
 
 function isNotPlaced([field]: readonly [field: string, value: unknown]): boolean {

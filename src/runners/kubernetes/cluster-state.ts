@@ -4,7 +4,7 @@ import type { Log } from '../../base/log.ts';
 import { jobIdOf } from '../runner.ts';
 import { Informer, type InformerTimes } from './informer.ts';
 import { apiPathsOf, type KubeClient } from './kube-client.ts';
-import { workerSelector } from './labels.ts';
+import { attemptSelector } from './labels.ts';
 import { type JobSnapshot, type KubeJson, type PodSnapshot, readJobSnapshot, readPodSnapshot } from './snapshot.ts';
 
 interface ClusterStateOptions {
@@ -33,7 +33,7 @@ export class ClusterState {
     const { client, namespace, log, times } = options;
     const paths = apiPathsOf(namespace);
     const changed = this.#noteChange.bind(this);
-    const shared = { client, log, changed, selector: workerSelector, ...(times && { times }) };
+    const shared = { client, log, changed, selector: attemptSelector, ...(times && { times }) };
     this.#jobs = new Informer({ ...shared, path: paths.jobs, read: readJobSnapshot });
     this.#pods = new Informer({ ...shared, path: paths.pods, read: readPodSnapshot });
   }

@@ -8,7 +8,7 @@ import type {
 } from '@kubernetes/client-node';
 import type { PodPlacement } from '../../base/settings/kinds.ts';
 import type { AttemptToRun } from '../runner.ts';
-import { finalizer, workerLabels } from './labels.ts';
+import { finalizer, trialJobId, workerLabels } from './labels.ts';
 
 /** Settings of worker pods. */
 export interface WorkerShape {
@@ -43,6 +43,8 @@ export interface WorkerShape {
 /** Audience of the token that the cluster projects into a worker pod. */
 export const tokenAudience = 'trawl-gateway';
 const tokenFile = '/var/run/trawl/token';
+/** Arguments of a pod that tries the network; `host:port` of what is closed to workers follows. */
+export const trialArgs = ['worker', '--try-network'] as const;
 const authorities = { folder: '/var/run/trawl-ca', file: 'ca.crt' } as const;
 
 /** Names of callers are whole: a search in the cluster's own domains would only ask more. */
@@ -59,17 +61,36 @@ const jobTtlSeconds = 900;
 const systemBytes = 2 ** 30;
 
 /** Returns the Job of one attempt. It holds no secret: the worker asks the gateway for its task. */
-export function makeJob(attempt: AttemptToRun, shape: WorkerShape, now: number): V1Job {
-  const labels = { 'app.kubernetes.io/name': 'trawl-worker', ...workerLabels, 'trawl/job': attempt.jobId };
-  const seconds = Math.max(1, Math.ceil((attempt.deadline - now) / 1000));
+export function makeJob({ name, jobId, deadline }: AttemptToRun, shape: WorkerShape, now: number): V1Job {
+  const seconds = Math.max(1, Math.ceil((deadline - now) / 1000));
+  const args = ['worker', '--token-file', tokenFile];
+  return makeWorkerJob({ name, jobId, seconds, args, finalizers: [finalizer] }, shape);
+}
+
+/** Returns the Job of a pod that differs from a worker in its command and its job id alone: it tries what workers reach. */
+export function makeTrialJob(name: string, closed: string, shape: WorkerShape, seconds: number): V1Job {
+  // Nothing records how it ended, so nothing waits for that.
+  return makeWorkerJob({ name, jobId: trialJobId, seconds, args: [...trialArgs, closed], finalizers: [] }, shape);
+}
+
+interface WorkerTask {
+  readonly name: string;
+  readonly jobId: string;
+  readonly seconds: number;
+  readonly args: readonly string[];
+  readonly finalizers: readonly string[];
+}
+
+function makeWorkerJob({ name, jobId, seconds, args, finalizers }: WorkerTask, shape: WorkerShape): V1Job {
+  const labels = { 'app.kubernetes.io/name': 'trawl-worker', ...workerLabels, 'trawl/job': jobId };
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
     metadata: {
-      name: attempt.name,
+      name,
       namespace: shape.namespace,
       labels: { ...labels, ...(shape.queue && { 'kueue.x-k8s.io/queue-name': shape.queue }) },
-      finalizers: [finalizer],
+      finalizers: [...finalizers],
     },
     spec: {
       completions: 1,
@@ -85,16 +106,16 @@ export function makeJob(attempt: AttemptToRun, shape: WorkerShape, now: number):
             'cluster-autoscaler.kubernetes.io/safe-to-evict': 'false',
             'karpenter.sh/do-not-disrupt': 'true',
           },
-          finalizers: [finalizer],
+          finalizers: [...finalizers],
         },
-        spec: makePodSpec(shape, seconds + podGraceSeconds),
+        spec: makePodSpec(shape, args, seconds + podGraceSeconds),
       },
     },
   };
 }
 
 /** Returns the pod of an attempt, which the kubelet ends after `activeDeadlineSeconds`. */
-function makePodSpec(shape: WorkerShape, activeDeadlineSeconds: number): V1PodSpec {
+function makePodSpec(shape: WorkerShape, args: readonly string[], activeDeadlineSeconds: number): V1PodSpec {
   const { nodeSelector, tolerations = [], affinity, dnsPolicy, dnsConfig = usualDns } = shape.placement;
   return {
     restartPolicy: 'Never',
@@ -129,7 +150,7 @@ function makePodSpec(shape: WorkerShape, activeDeadlineSeconds: number): V1PodSp
       }),
       seccompProfile: { type: 'RuntimeDefault' },
     },
-    containers: [makeContainer(shape)],
+    containers: [makeContainer(shape, args)],
     volumes: makeVolumes(shape),
   };
 }
@@ -147,14 +168,14 @@ export function makeWorkerResources({
   };
 }
 
-function makeContainer(shape: WorkerShape): V1Container {
+function makeContainer(shape: WorkerShape, args: readonly string[]): V1Container {
   const { image, env, caConfigMap } = shape;
   const folders = { TRAWL_DATA: '/scratch', HOME: '/scratch', TMPDIR: '/scratch', XDG_CACHE_HOME: '/scratch/cache' };
   return {
     name: 'worker',
     image,
     imagePullPolicy: 'IfNotPresent',
-    args: ['worker', '--token-file', tokenFile],
+    args: [...args],
     env: Object.entries({
       ...env,
       ...folders,

@@ -12,5 +12,11 @@ export const workerSelector = Object.entries(workerLabels)
   .map(([name, value]) => `${name}=${value}`)
   .join(',');
 
+/** Job id in the labels of pods that try the network of workers: no record holds it. */
+export const trialJobId = 'network-trial';
+
+/** Selector of the objects of attempts: a controller would remove every other worker. */
+export const attemptSelector = `${workerSelector},trawl/job!=${trialJobId}`;
+
 /** Label of a pod that holds the name of its Job. */
 export const jobNameLabel = 'batch.kubernetes.io/job-name';

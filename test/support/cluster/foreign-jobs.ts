@@ -6,6 +6,16 @@ export const foreignJobs: [title: string, change: (pod: Json, worker: Json, job:
   ['a command', (_, worker) => (worker.command = ['/bin/sh']), 'workers have no command'],
   ['other words', (_, worker) => (worker.args = ['api']), 'only the args of workers'],
   [
+    'an option in place of the address that it tries',
+    (_, worker) => (worker.args = ['worker', '--try-network', '--token-file']),
+    'only the args of workers',
+  ],
+  [
+    'more words after the address that it tries',
+    (_, worker) => (worker.args = ['worker', '--try-network', 'a:1', 'b:2']),
+    'only the args of workers',
+  ],
+  [
     'a hook that runs a command',
     (_, worker) => (worker.lifecycle = { postStart: { exec: { command: ['node'] } } }),
     'workers have no lifecycle',

@@ -30,6 +30,7 @@ export interface Pod {
 interface Container {
   readonly name: string;
   readonly image: string;
+  readonly args?: readonly string[];
 }
 
 /** The end of a pod's containers as its kubelet reports it. */

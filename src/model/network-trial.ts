@@ -1,0 +1,21 @@
+/** Ways of a worker pod that are not as network policies want them, as addresses. */
+export interface NetworkTrial {
+  /** Addresses that workers need and the pod does not reach. */
+  readonly missed: readonly string[];
+  /** Addresses that are closed to workers and that the pod reaches. */
+  readonly open: readonly string[];
+}
+
+/** Returns the trial that a pod has left as JSON, `null` for any other text. */
+export function readNetworkTrial(text: string): NetworkTrial | null {
+  try {
+    const { missed, open } = JSON.parse(text) as Partial<Record<keyof NetworkTrial, unknown>>;
+    return isTexts(missed) && isTexts(open) ? { missed, open } : null;
+  } catch {
+    return null;
+  }
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === 'string');
+}
