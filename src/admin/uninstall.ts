@@ -7,14 +7,16 @@ import { wholeNumber } from './command-values.ts';
 import { operatorOf } from './operator-name.ts';
 import { parseOptions, reportError, type Terminal } from './terminal.ts';
 
-/** The pods of the release are gone long before. */
-const drainMinutes = 10;
+/** End of the drain when this program dies in between. */
+const maxDrainMinutes = 10;
+/** The pods of the release are gone before, so the next installation on the same Redis soon admits. */
+const lastDrainMinutes = 2;
 const usage = 'trawl uninstall [--force] [--wait SECONDS]';
 export const uninstallHelp = `Usage: ${usage}
 
 Prepares the removal of trawl from a cluster: drains it, refuses when jobs or calls are still open, then deletes the Jobs and pods of
 workers that are left, with the finalizers that would keep their namespace. The chart runs it before helm uninstall. It reads the
-settings of the controller. Its drain ends when it refuses, else ${drainMinutes} minutes later: an installation on the same Redis admits again.
+settings of the controller. Its drain ends when it refuses, else ${lastDrainMinutes} minutes after its end: an installation on the same Redis admits again.
 
   --force         Do so although jobs are open. Their accounts keep the credits that are held, and a controller that runs on the same
                   Redis later starts them again.
@@ -58,9 +60,12 @@ async function drain(config: Config, maxMs: number, force: boolean, { err, env }
   const { store: bare, close } = await openStore(config, makeLog({ level: 'error', write: err, now: Date.now }));
   const store = { ...bare, actor: operatorOf(env) };
   try {
-    const isOurs = await beginDrain(store, maxMs + drainMinutes * 60_000);
+    const isOurs = await beginDrain(store, maxMs + maxDrainMinutes * 60_000);
     const open = countOpen(await waitForEnd(store, maxMs));
-    if (open === 0 || force) return open;
+    if (open === 0 || force) {
+      await beginDrain(store, lastDrainMinutes * 60_000);
+      return open;
+    }
     if (isOurs) await endDrain(store);
     throw refuse(
       'has_open_jobs',
