@@ -81,16 +81,21 @@ describe('a record with a replica', function () {
     const caller = await anAccount(store, plenty);
     const answered: string[] = [];
     let asked = 0;
-    const admitMany = (many: number) =>
-      inLanes(50, many, async () => {
+    const admit = async (id: string) => {
+      const answer = await ask(store, caller, { id }).catch(() => null);
+      const isAdmitted = answer !== null && 'admitted' in answer;
+      if (isAdmitted) answered.push(id);
+      return isAdmitted;
+    };
+    const admitMany = (one: (id: string) => Promise<unknown>) =>
+      inLanes(50, admissions / 2, async () => {
         asked++;
-        const id = randomUUID();
-        const answer = await ask(store, caller, { id }).catch(() => null);
-        if (answer && 'admitted' in answer) answered.push(id);
+        await one(randomUUID());
       });
-    await admitMany(admissions / 2);
+    // A busy machine may answer one too late: it is asked for again.
+    await admitMany((id) => until(() => admit(id), 20, 'an admission'));
     way.stall(true);
-    const rest = admitMany(admissions / 2);
+    const rest = admitMany(admit);
     await pause(stalledMs);
     process.kill(pair.master.process.pid, 'SIGKILL');
     await rest;
@@ -125,9 +130,10 @@ describe('a record with a replica', function () {
   it('waits once for many answers', async () => {
     const caller = await anAccount(store, plenty);
     const [scripts, waits] = [await commandCalls('evalsha'), await commandCalls('wait')];
-    await Promise.all(Array.from({ length: 300 }, () => admitted(store, caller)));
-    expect((await commandCalls('evalsha')) - scripts).to.be.at.least(300);
-    expect((await commandCalls('wait')) - waits).to.be.within(1, 30);
+    // More at once would not all be answered in time on a busy machine.
+    await Promise.all(Array.from({ length: 100 }, () => admitted(store, caller)));
+    expect((await commandCalls('evalsha')) - scripts).to.be.at.least(100);
+    expect((await commandCalls('wait')) - waits).to.be.within(1, 10);
   });
 
   it('keeps no promise while the primary takes changes without a replica, which strict refuses', async () => {
