@@ -1,4 +1,4 @@
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { readConfig } from '../../src/base/config.ts';
@@ -14,6 +14,7 @@ import { makeWorkerPod } from '../support/cluster/worker-namespace.ts';
 import { attemptName } from '../support/cluster-objects.ts';
 import type { Json } from '../support/json.ts';
 import { trawl } from '../support/operator.ts';
+import { readPreparation, runInBash } from '../support/procedures.ts';
 import { admitted, anAccount, storeOf } from '../support/record.ts';
 import { aFolder, startTestServer } from '../support/redis.ts';
 import { tool } from '../support/tools.ts';
@@ -200,6 +201,52 @@ describe('the chart on a real API server', () => {
       ...['trawl', 'trawl-redis', 'trawl-s3', 'trawl-first'].map((name) => `secret/${name}`),
       'persistentvolumeclaim/trawl-backups',
     ]);
+  });
+
+  it('takes the lines of docs/operate.md that prepare procedures in a cluster, word for word', async () => {
+    const own = join(folder, 'operator');
+    mkdirSync(own);
+    cpSync(cluster.kubeconfig, join(own, 'kubeconfig'));
+    const [redisUrl, mailUrl] = ['redis://other.example:6379', 'smtps://second:word@mail.example'];
+    const names = {
+      ...{ HOME: own, HELM_CACHE_HOME: own, HELM_CONFIG_HOME: own, HELM_DATA_HOME: own, KUBECACHEDIR: '/dev/null' },
+      PATH: `${['helm', 'kubectl'].map((name) => dirname(tool(name))).join(':')}:${process.env.PATH}`,
+      ...{ KUBECONFIG: join(own, 'kubeconfig'), CHART: chart, NEW_REDIS_URL: redisUrl, TRAWL_SMTP_URL: mailUrl },
+    };
+    const script = [
+      'helm install trawl "$CHART" --values "$CHART/ci/least-values.yaml" -n trawl --create-namespace --no-hooks --set workers.namespace=drill-workers',
+      'kubectl create secret generic trawl-billing --from-literal=stripe-key=sk_test_first -n trawl',
+      // No pod runs here, so nothing is waited for.
+      `kubectl() { case "$1 $2" in 'wait pod' | 'rollout status') ;; *) command kubectl "$@" ;; esac; }`,
+      readPreparation('In a cluster'),
+      readPreparation('Secrets', 'change_secret'),
+      'eval "$USE_TRAWL_SMTP_URL"',
+      'eval "$STOP_TRAWL"',
+      readPreparation('Procedure: move to another Redis'),
+      'eval "$START_TRAWL"',
+      'command kubectl get pods,deployments,secrets --output json > "$HOME/found"',
+      'helm uninstall trawl --no-hooks && command kubectl delete pod trawl-operator --force',
+    ];
+    const { code, out, err } = await runInBash(script.join('\n'), names);
+    expect(code, `${out}${err}`).to.equal(0);
+    const { items } = JSON.parse(readFileSync(join(own, 'found'), 'utf8'));
+    const find = (kind: string, name: string): Json =>
+      items.find(({ kind: of, metadata }: Json) => of === kind && metadata.name === name);
+    const secretOf = (name: string, key: string) => Buffer.from(find('Secret', name).data[key], 'base64').toString();
+    expect(secretOf('trawl-billing', 'smtp-url')).to.equal(mailUrl);
+    expect(secretOf('trawl-billing', 'stripe-key')).to.equal('sk_test_first');
+    expect(secretOf('trawl-redis', 'url')).to.equal(redisUrl);
+    for (const name of ['trawl-api', 'trawl-controller']) {
+      const { spec } = find('Deployment', name);
+      expect(spec.replicas, name).to.equal(2);
+      expect(spec.template.metadata.annotations, name).to.have.property('kubectl.kubernetes.io/restartedAt');
+    }
+    const { spec } = find('Pod', 'trawl-operator');
+    const [container] = find('Deployment', 'trawl-controller').spec.template.spec.containers;
+    expect(spec.containers[0]).to.include({ image: container.image }).and.not.to.have.any.keys('args', 'livenessProbe');
+    expect(spec.containers[0].env).to.deep.equal(container.env);
+    const volume = spec.volumes.find(({ name }: Json) => name === 'backups');
+    expect(volume.persistentVolumeClaim).to.deep.equal({ claimName: 'trawl-backups' });
   });
 
   it('is not removed while a job is open, and leaves no worker behind then', async () => {
