@@ -13,8 +13,8 @@ interface TraceParts {
 }
 
 /**
- * Records the spans of a job that has just ended, out of its record; `job` is as it was before, with its stages. Nothing waits
- * for it, and a controller that dies meanwhile leaves a trace without them.
+ * Records the spans of a job that has just ended, out of its record. Nothing waits for it, and a controller that dies meanwhile
+ * leaves a trace without them.
  */
 export function traceJob(
   { traces, store }: TraceParts,
@@ -27,8 +27,7 @@ export function traceJob(
   const record = async () => {
     const ended = await readStored(store, job.id);
     if (ended === null || ended.job.ended_at === null) return;
-    for (const span of spansOfJob(context, { ...ended, stages: job.trace?.stages ?? [], settledFrom }))
-      traces.record(span);
+    for (const span of spansOfJob(context, { ...ended, settledFrom })) traces.record(span);
   };
   void record().catch((error) => log.debug('the job has no spans', { error }));
 }

@@ -1,11 +1,10 @@
-import { type AttemptProgress, attemptStages } from '../model/attempt-protocol.ts';
+import type { AttemptProgress } from '../model/attempt-protocol.ts';
 import type { Job } from '../model/job.ts';
 import { attemptNameOf } from '../runners/runner.ts';
 import { noteProgress } from '../store/jobs/note-progress.ts';
-import { noteStage } from '../store/jobs/note-stage.ts';
 import type { RecordStore } from '../store/script.ts';
 
-type NotedJob = Pick<Job, 'id' | 'account' | 'attempt' | 'trace'>;
+type NotedJob = Pick<Job, 'id' | 'account' | 'attempt'>;
 
 interface Reported {
   readonly job: NotedJob;
@@ -16,8 +15,6 @@ interface Reported {
   /** Report that was written last. */
   written: AttemptProgress | null;
   timer: NodeJS.Timeout | undefined;
-  /** Newest stage that the trace of the job knows; `null` when it has none. */
-  stage: string | null;
 }
 
 const betweenWritesMs = 1_000;
@@ -50,10 +47,6 @@ export class ProgressNotes {
     const known = this.#reported.get(name);
     const one = known ?? newlyReported(job);
     this.#reported.set(name, one);
-    if (job.trace !== null && one.stage !== progress.stage) {
-      one.stage = progress.stage;
-      noteTraced(this.#store, job, progress.stage);
-    }
     const isUnchanged = one.written?.progress === progress.progress && one.written.stage === progress.stage;
     const passed = performance.now() - one.writtenAt;
     if (isUnchanged && one.waiting === null && passed < unchangedWriteMs) return true;
@@ -95,12 +88,5 @@ export class ProgressNotes {
 
 function newlyReported(job: NotedJob): Reported {
   const writtenAt = Number.NEGATIVE_INFINITY;
-  return { job, writtenAt, waiting: null, written: null, timer: undefined, stage: null };
-}
-
-/** Notes the stage of a traced job while its worker goes on: a stage that Redis does not take is missing in the trace alone. */
-export function noteTraced(store: RecordStore, { id, attempt, trace }: NotedJob, stage: string): void {
-  if (trace === null || !attemptStages.some((known) => known === stage)) return;
-  // The worker does not wait for it.
-  void noteStage(store, id, attempt, stage).catch(() => {});
+  return { job, writtenAt, waiting: null, written: null, timer: undefined };
 }

@@ -3,7 +3,14 @@ import { Refusal, refusals } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { readBody } from '../base/read-body.ts';
 import { type CertificateFiles, makeHttpServer } from '../base/server-certificate.ts';
-import { type AttemptSpec, readProgress, readUpload, type UploadPermit } from '../model/attempt-protocol.ts';
+import {
+  type AttemptProgress,
+  type AttemptSpec,
+  readProgress,
+  readUpload,
+  type UploadPermit,
+} from '../model/attempt-protocol.ts';
+import { readStageTimes, type StageTime } from '../model/attempt-stages.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import { deadlineOf } from '../model/next.ts';
 import { objectPrefix, readVerdict } from '../model/outcome.ts';
@@ -13,7 +20,7 @@ import type { AttemptId } from '../runners/runner.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { recordVerdict } from '../store/jobs/record-verdict.ts';
 import type { RecordStore } from '../store/script.ts';
-import { noteTraced, ProgressNotes } from './progress-notes.ts';
+import { ProgressNotes } from './progress-notes.ts';
 
 interface WorkerGatewayOptions {
   readonly store: RecordStore;
@@ -32,6 +39,11 @@ interface WorkerGatewayOptions {
 type GatewayRoute = (caller: AttemptId, req: IncomingMessage) => Promise<object | null>;
 
 const maxJsonBytes = 64 * 1024;
+/** Progress of an attempt whose worker has not reported yet. */
+const beginning: AttemptProgress = {
+  ...{ progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null },
+  stages: [{ stage: 'inspect', ms: 0 }],
+};
 
 /** The only server that workers reach. 410: the attempt is over. Stateless, so each call of a worker may reach another controller. */
 export function makeWorkerGateway(options: WorkerGatewayOptions): Server {
@@ -68,7 +80,7 @@ function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, Gate
   return {
     'GET /v1/attempt': async (caller) => {
       const job = await readOpenAttempt(store, caller);
-      await notes.report(job, { progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null });
+      await notes.report(job, beginning);
       return specOf(job, options);
     },
     'POST /v1/attempt/progress': async (caller, req) => {
@@ -79,7 +91,6 @@ function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, Gate
     },
     'POST /v1/attempt/permit': async (caller, req) => {
       const job = await readOpenAttempt(store, caller);
-      noteTraced(store, job, 'upload');
       const permitted = await permit(job, await readJson(req));
       const whole: UploadPermit = { key: permitted.key, parts: null, through_egress: false };
       return permitted.is === 'parts' ? permitted : whole;
@@ -94,8 +105,9 @@ function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, Gate
     },
     'POST /v1/attempt/verdict': async ({ jobId, attempt }, req) => {
       notes.forget(jobId, attempt);
-      const verdict = readVerdict(await readJson(req)) ?? { is: 'failed', code: 'worker_failed' };
-      const recorded = await recordVerdict(store, jobId, attempt, verdict);
+      const said = await readJson(req);
+      const verdict = readVerdict(said) ?? { is: 'failed', code: 'worker_failed' };
+      const recorded = await recordVerdict(store, jobId, attempt, verdict, stagesOf(said));
       if (recorded.refused) throw new Gone();
       return null;
     },
@@ -131,6 +143,11 @@ async function specOf(job: Job, options: WorkerGatewayOptions): Promise<AttemptS
   const { id, attempt, endpoint, args } = job;
   const cookies = await options.cookiesOf(args.query);
   return { job: id, attempt, endpoint, args: args as Args, limits, part_bytes: objects.partBytes, cookies };
+}
+
+/** Stages never decide anything: a worker that says nonsense of them has none. */
+function stagesOf(said: unknown): readonly StageTime[] {
+  return readStageTimes((said as { readonly stages?: unknown } | null)?.stages) ?? [];
 }
 
 /** After a jump of the clock a deadline that was set before it says nothing: the worker gets the time of a whole attempt. */

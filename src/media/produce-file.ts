@@ -1,7 +1,8 @@
 import { rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FailureCode } from '../base/errors.ts';
-import { type AttemptProgress, recordingStage } from '../model/attempt-protocol.ts';
+import type { AttemptProgress } from '../model/attempt-protocol.ts';
+import { recordingStage } from '../model/attempt-stages.ts';
 import { openRegular, removeNames, sizeOf } from './child-folder.ts';
 import { chooseFormatsFor, type FormatChoice } from './choose-formats.ts';
 import { classifyFfmpeg } from './classify-failure.ts';

@@ -1,3 +1,4 @@
+import { readStageTimes, type StageTime } from './attempt-stages.ts';
 import { contentTypes } from './content-types.ts';
 import { type Endpoint, endpoints } from './job.ts';
 import { maxKeyLength } from './outcome.ts';
@@ -33,13 +34,9 @@ export interface AttemptProgress {
   readonly stage: string;
   readonly speed_bytes: number | null;
   readonly eta_seconds: number | null;
+  /** Stages so far; a worker of the release before leaves them out. */
+  readonly stages?: readonly StageTime[];
 }
-
-/** Stage in which a worker records a live source, which it could not do again. */
-export const recordingStage = 'record';
-
-/** Stages of an attempt in their order. */
-export const attemptStages = ['inspect', 'fetch', recordingStage, 'convert', 'prove', 'upload'] as const;
 
 /** Body of `POST /v1/attempt/permit`: the file that is to be uploaded. */
 export interface UploadRequest {
@@ -112,6 +109,7 @@ export const readProgress = makeReader<AttemptProgress>({
   stage: matching(/^[a-z_ ]{1,40}$/),
   speed_bytes: orNull(amount),
   eta_seconds: orNull(amount),
+  stages: (json) => json === undefined || readStageTimes(json) !== null,
 });
 
 export const readUpload = makeReader<UploadRequest>({

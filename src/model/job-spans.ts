@@ -1,5 +1,6 @@
 import type { EndedSpan } from '../base/traces.ts';
-import type { Job, StageMark } from './job.ts';
+import type { StageMark } from './attempt-stages.ts';
+import type { Job } from './job.ts';
 import { spanIdOf, type TraceContext } from './trace-context.ts';
 
 /** Attempt of a job with the marks that the record keeps of it. */
@@ -9,12 +10,12 @@ interface AttemptTimes {
   readonly ended_at?: number;
   readonly code?: string;
   readonly counts?: string;
+  readonly stages?: readonly StageMark[];
 }
 
 interface TracedEnd {
   readonly job: Job;
   readonly attempts: readonly AttemptTimes[];
-  readonly stages: readonly StageMark[];
   /** When the controller began to settle the job; `null` when nothing was settled. */
   readonly settledFrom: number | null;
 }
@@ -63,7 +64,7 @@ export function spansOfJob(trace: TraceContext, ended: TracedEnd): EndedSpan[] {
     const words = `attempt ${attempt}`;
     const failure = attributes['trawl.outcome'] === 'completed' ? null : attributes['trawl.outcome'];
     spans.push(of({ name: 'attempt', words, parentId, beganAt: startedAt, endedAt: until, failure, attributes }));
-    const within = stagesOf(ended.stages, attempt, startedAt, until);
+    const within = stagesOf(end?.stages ?? [], attempt, startedAt, until);
     spans.push(...within.map((stage) => of({ ...stage, attributes: number, parentId: spanIdOf(trace, jobId, words) })));
     waitsFrom = until;
   }
@@ -86,12 +87,12 @@ function queued(attempt: number, beganAt: number, endedAt: number) {
 
 /** Each stage lasts until the next one; until the first one, the worker starts. */
 function stagesOf(stages: readonly StageMark[], attempt: number, startedAt: number, until: number) {
-  const own = stages.filter((mark) => mark.attempt === attempt);
-  const begun = [{ stage: 'start', at: startedAt }, ...own.map(({ stage, at }) => ({ stage, at }))];
+  const begun = [{ stage: 'start', at: startedAt }, ...stages];
   return begun.map(({ stage, at }, n) => {
     const beganAt = Math.min(Math.max(at, startedAt), until);
     const endedAt = Math.min(Math.max(begun[n + 1]?.at ?? until, beganAt), until);
-    return { name: stage, words: `stage ${attempt} ${stage}`, beganAt, endedAt, failure: null };
+    const again = begun.slice(0, n).some((one) => one.stage === stage) ? ` ${n}` : '';
+    return { name: stage, words: `stage ${attempt} ${stage}${again}`, beganAt, endedAt, failure: null };
   });
 }
 

@@ -10,19 +10,10 @@ export type Endpoint = (typeof endpoints)[number];
 /** Form of the ids of jobs and batches. Callers may also write capitals. */
 export const uuidForm = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 
-/** When an attempt reached a stage. */
-export interface StageMark {
-  readonly attempt: number;
-  readonly stage: string;
-  readonly at: number;
-}
-
 /** Trace that a job belongs to. */
-export interface JobTrace {
+interface JobTrace {
   /** `traceparent` of the request that started the job. */
   readonly parent: string;
-  /** None once the job has ended. */
-  readonly stages: readonly StageMark[];
 }
 
 /** One job as the record keeps it. Times are milliseconds, `null` when not reached. */

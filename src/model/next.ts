@@ -1,5 +1,5 @@
 import { type Blame, type FailedStatus, type FailureCode, failures } from '../base/errors.ts';
-import { recordingStage } from './attempt-protocol.ts';
+import { recordingStage } from './attempt-stages.ts';
 import { isEnded, type Job } from './job.ts';
 import { type Metadata, readMetadata } from './metadata.ts';
 import { type Delivered, type Outcome, objectPrefix } from './outcome.ts';

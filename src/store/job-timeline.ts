@@ -1,3 +1,4 @@
+import type { AttemptStage } from '../model/attempt-stages.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import { queueJson } from '../model/job-json.ts';
 import { type AttemptMark, readPositions } from './jobs/read-job.ts';
@@ -8,7 +9,7 @@ import { readDelivery, type StoredDelivery } from './webhooks/read-deliveries.ts
 /** An event in the life of a job, and the part of the record that knows of it. */
 interface TimelineEvent {
   readonly at: number;
-  readonly source: 'job' | 'attempt' | 'ledger' | 'webhook';
+  readonly source: 'job' | 'attempt' | 'stage' | 'ledger' | 'webhook';
   readonly text: string;
 }
 
@@ -34,6 +35,7 @@ export async function readTimeline(
     event('job', job.created_at, `It is accepted (${job.path}), and one credit is held`),
     ...attempts.flatMap((mark) => [
       event('attempt', mark.started_at, `Attempt ${mark.attempt} begins`),
+      ...stageEvents(mark),
       event('attempt', mark.ended_at, `Attempt ${mark.attempt} ends: ${mark.code}${reasonOf(mark)}${countsOf(mark)}`),
     ]),
     event('job', queue && store.clock.now(), queue?.reason ?? ''),
@@ -46,6 +48,34 @@ export async function readTimeline(
     event('job', job.removed_at, 'Its file is removed'),
   ].flat();
   return events.sort((a, b) => a.at - b.at);
+}
+
+const stageWords: Readonly<Record<AttemptStage, string>> = {
+  inspect: 'Reading the page',
+  fetch: 'Downloading',
+  record: 'Recording',
+  convert: 'Converting',
+  prove: 'Checking the file',
+  upload: 'Storing the file',
+};
+
+/** One event for each stage, which says how long it took; the last one of an attempt that goes on, or did not complete, is not over. */
+function stageEvents({ stages = [], code }: AttemptMark): TimelineEvent[][] {
+  return stages.map(({ stage, at, ms }, n) => {
+    const [words, took] = [stageWords[stage], durationOf(ms)];
+    if (n < stages.length - 1 || code === 'completed') return event('stage', at, `${words} took ${took}`);
+    return event(
+      'stage',
+      at,
+      code === undefined ? `${words} takes ${took} so far` : `${words} was not finished after ${took}`,
+    );
+  });
+}
+
+function durationOf(ms: number): string {
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
 const overdraft = '1 credit is owed: every balance was empty';

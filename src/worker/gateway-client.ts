@@ -10,7 +10,11 @@ import {
   type UploadPermit,
   type UploadRequest,
 } from '../model/attempt-protocol.ts';
+import type { StageTime } from '../model/attempt-stages.ts';
 import type { Outcome } from '../model/outcome.ts';
+
+/** Verdict of a worker, with the stages of its attempt. */
+export type ToldOutcome = Outcome & { readonly stages: readonly StageTime[] };
 
 /** Calls to the gateway of the controller; each is retried until `patienceSeconds` are over, unless it says otherwise. */
 export interface GatewayClient {
@@ -20,7 +24,7 @@ export interface GatewayClient {
   readonly askPermit: (upload: UploadRequest) => Promise<UploadPermit>;
   /** Not retried: the stream can be read only once. */
   readonly putObject: (bytes: Readable, upload: Omit<UploadRequest, 'parts'>) => Promise<void>;
-  readonly sendVerdict: (outcome: Outcome) => Promise<void>;
+  readonly sendVerdict: (outcome: ToldOutcome) => Promise<void>;
 }
 
 /** 410: the job has ended or goes on in another attempt. */

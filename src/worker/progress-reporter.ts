@@ -1,6 +1,7 @@
 import { shareRun } from '../base/single-flight.ts';
 import type { AttemptProgress } from '../model/attempt-protocol.ts';
 import { AttemptOver, type GatewayClient } from './gateway-client.ts';
+import type { StageClock } from './stage-clock.ts';
 
 interface ProgressReporter {
   readonly note: (progress: AttemptProgress) => void;
@@ -15,6 +16,7 @@ const keepaliveMs = 5_000;
 /** Reports the newest progress, one call at a time; `onEnd` hears of a job that is over, and of a gateway away for too long. */
 export function startProgressReporter(
   gateway: GatewayClient,
+  stages: StageClock,
   patienceSeconds: number,
   onEnd: (reason: 'over' | 'lost') => void,
 ): ProgressReporter {
@@ -29,7 +31,7 @@ export function startProgressReporter(
     told = newest;
     toldAt = now;
     try {
-      await gateway.reportProgress(newest);
+      await gateway.reportProgress({ ...newest, stages: stages.times() });
       heardAt = performance.now();
     } catch (error) {
       if (error instanceof AttemptOver) onEnd('over');
@@ -40,6 +42,7 @@ export function startProgressReporter(
   const timer = setInterval(() => void run(), reportEveryMs);
   return {
     note: (progress) => {
+      stages.enter(progress.stage);
       newest = progress;
     },
     stop: () => clearInterval(timer),

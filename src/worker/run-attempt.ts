@@ -11,6 +11,7 @@ import { type ProgramPaths, readableFolders } from './find-programs.ts';
 import { AttemptOver, type GatewayClient } from './gateway-client.ts';
 import { startProgressReporter } from './progress-reporter.ts';
 import type { Sandbox } from './sandbox-command.ts';
+import type { StageClock } from './stage-clock.ts';
 import { uploadFile } from './upload-file.ts';
 import { openWorkspace, type Workspace, type WorkspaceOptions } from './workspace.ts';
 
@@ -37,6 +38,8 @@ interface AttemptOptions {
   readonly slowBytes: number;
   readonly slowSeconds: number;
   readonly patienceSeconds: number;
+  /** Takes the stages of the attempt. */
+  readonly stages: StageClock;
   readonly log: Log;
   readonly signal: AbortSignal;
 }
@@ -59,16 +62,17 @@ const maxProcesses = 512;
 
 /** Runs one attempt; returns its outcome, `null` when the job is over. Afterwards nothing is left but the stored file. */
 export async function runAttempt(options: AttemptOptions): Promise<Outcome | null> {
-  const { gateway, signal, log, patienceSeconds } = options;
+  const { gateway, signal, log, patienceSeconds, stages } = options;
   const cut = new AbortController();
   const cutShort = (why: AttemptCut['reason']) => cut.abort(new AttemptCut(why));
   const stop = () => cutShort('stopped');
   signal.addEventListener('abort', stop);
   if (signal.aborted) stop();
-  const reporter = startProgressReporter(gateway, patienceSeconds, cutShort);
+  const reporter = startProgressReporter(gateway, stages, patienceSeconds, cutShort);
   let timer: NodeJS.Timeout | undefined;
   try {
     const spec = await gateway.readSpec();
+    stages.enter('inspect');
     timer = setTimeout(() => cutShort('time'), spec.limits.seconds * 1000);
     return { is: 'done', ...(await work(spec, options, cutShort, reporter.note, cut.signal)) };
   } catch (error) {

@@ -13,8 +13,9 @@ import { metadataFields } from '../model/metadata.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { enterIsolation } from './enter-isolation.ts';
 import type { ProgramPaths } from './find-programs.ts';
-import { type GatewayClient, openGatewayClient } from './gateway-client.ts';
+import { type GatewayClient, openGatewayClient, type ToldOutcome } from './gateway-client.ts';
 import { type MediaActions, runAttempt } from './run-attempt.ts';
+import { startStageClock } from './stage-clock.ts';
 
 /** Exit codes: a permanent failure is `failed`, one that a new attempt may avoid is `retryable`. */
 const exitCodes = { done: 0, failed: 64, retryable: 75, interrupted: 143 } as const;
@@ -57,8 +58,9 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   const token = await findToken(options, stop);
   const cgroups = config.cgroup === 'off' ? null : config.cgroup;
   const gateway = openGatewayClient(address, token, patienceSeconds, leave.signal);
+  const stages = startStageClock();
   const outcome = await runAttempt({
-    ...{ gateway, media, programs, egress, log, root, cgroups, slowBytes, slowSeconds, patienceSeconds },
+    ...{ gateway, media, programs, egress, log, root, cgroups, slowBytes, slowSeconds, patienceSeconds, stages },
     signal: leave.signal,
     sandbox: await sandbox,
     memoryBytes: attemptMemoryBytes,
@@ -67,7 +69,11 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   if (terminationFile !== null && outcome) await writeFile(terminationFile, shorten(outcome));
   const seconds = leave.signal.aborted ? lastWordSeconds : patienceSeconds;
   const signal = AbortSignal.timeout(seconds * 1000);
-  await sendVerdict(outcome, openGatewayClient(address, token, seconds, signal), log);
+  await sendVerdict(
+    outcome && { ...outcome, stages: stages.times() },
+    openGatewayClient(address, token, seconds, signal),
+    log,
+  );
   options.input.destroy();
   return exitCodeOf(outcome);
 }
@@ -98,7 +104,7 @@ async function findToken({ tokenFile, input }: WorkerOptions, leave: () => void)
   return () => token;
 }
 
-async function sendVerdict(outcome: Outcome | null, gateway: GatewayClient, log: Log): Promise<void> {
+async function sendVerdict(outcome: ToldOutcome | null, gateway: GatewayClient, log: Log): Promise<void> {
   if (outcome === null) return;
   try {
     await gateway.sendVerdict(outcome);

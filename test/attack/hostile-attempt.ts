@@ -10,6 +10,7 @@ import { InspectorBusy } from '../../src/worker/inspection-slots.ts';
 import { startInspectorPool } from '../../src/worker/inspector-pool.ts';
 import { runAttempt } from '../../src/worker/run-attempt.ts';
 import type { Sandbox } from '../../src/worker/sandbox-command.ts';
+import { startStageClock } from '../../src/worker/stage-clock.ts';
 import { startGateway, token } from '../support/gateway.ts';
 import { openToOthers } from '../support/other-user.ts';
 import { startProxy } from '../support/proxy.ts';
@@ -55,6 +56,7 @@ export async function attackWorker(attack: Attack): Promise<Attacked<Outcome | n
       ...{ gateway: openGatewayClient(gateway.address, () => token, 5, signal), media: { produce, inspectUrl } },
       ...{ programs, root, sandbox, plugins: [hostilePlugin], egress: addressOf(proxy.url), log, signal },
       ...{ cgroups, memoryBytes, slowBytes: 1, slowSeconds: 60, patienceSeconds: 5 },
+      stages: startStageClock(),
     });
     return { outcome, log: lines.join(''), left: readdirSync(root) };
   } finally {

@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
+import type { StageTime } from '../../src/model/attempt-stages.ts';
 import { type Metadata, readMetadata } from '../../src/model/metadata.ts';
 import { type Cursor, listJobs } from '../../src/store/jobs/list-jobs.ts';
 import { noteProgress } from '../../src/store/jobs/note-progress.ts';
@@ -42,6 +43,18 @@ function usualMetadata(): Metadata {
   }) as Metadata;
 }
 
+/** Stages of a video of which nothing is converted. */
+function usualStages(): StageTime[] {
+  const ms = (most: number) => Math.floor(random() * most);
+  return [
+    { stage: 'inspect', ms: ms(5_000) },
+    { stage: 'fetch', ms: ms(60_000) },
+    { stage: 'convert', ms: ms(2_000) },
+    { stage: 'prove', ms: ms(2_000) },
+    { stage: 'upload', ms: ms(5_000) },
+  ];
+}
+
 /** Random characters of every plane: no text is harder to deflate. */
 function noise(length: number): string {
   const one = () => String.fromCodePoint(0x10000 + Math.floor(random() * 0xf0000));
@@ -80,8 +93,7 @@ describe('the record of jobs that have ended', () => {
         await noteProgress(store, job, 1, {
           progress: 10,
           stage: 'fetch video',
-          speed_bytes: 1_000_000,
-          eta_seconds: 9,
+          ...{ speed_bytes: 1_000_000, eta_seconds: 9, stages: usualStages() },
         });
         const sha256 = randomBytes(32).toString('hex');
         const delivered = { ...completed.delivered!, key: `${job.id}/1/media.mp4`, bytes: 12_345_678, sha256 };

@@ -16,7 +16,6 @@ const others = [
     'note-release',
     'move-layout',
     'storing',
-    'note-stage',
     'tell',
     'poll',
     'usage',

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { recordingStage } from '../../src/model/attempt-protocol.ts';
+import { recordingStage } from '../../src/model/attempt-stages.ts';
 import { sharesOf } from '../../src/model/preemption.ts';
 import { interruptRecording } from '../../src/store/jobs/interrupt-recording.ts';
 import { noteProgress } from '../../src/store/jobs/note-progress.ts';

@@ -1,4 +1,4 @@
-import { recordingStage } from '../../src/model/attempt-protocol.ts';
+import { recordingStage } from '../../src/model/attempt-stages.ts';
 import type { Job } from '../../src/model/job.ts';
 import type { CreditCall } from '../../src/store/access/admit-call.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';

@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { openGatewayClient } from '../../src/worker/gateway-client.ts';
 import { runAttempt } from '../../src/worker/run-attempt.ts';
 import type { Sandbox } from '../../src/worker/sandbox-command.ts';
+import { startStageClock } from '../../src/worker/stage-clock.ts';
 import { startGateway, type TestGateway, token } from '../support/gateway.ts';
 import { aFolder, aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -25,6 +26,7 @@ describe('An attempt', function () {
       ...{ gateway, media: scripted, programs, root, cgroups: null, sandbox, plugins: [], log: aLog().log, signal },
       ...{ egress: { host: '127.0.0.1', port: 9 }, memoryBytes: 2 ** 28, slowBytes: 1, slowSeconds: 60 },
       patienceSeconds: 1,
+      stages: startStageClock(),
     });
     look(server);
     const outcome = await attempt;

@@ -53,7 +53,7 @@ export function endJobValues({ id, account, key, endpoint }: EndingJob, texts: B
  * read_job() → nil, or the reply that refuses ({'not_found'}, {'already_ended'}). Afterwards `j` has its fields.
  * end_job(end) → the balance that was charged, or ''. end: status, code, log, is_delivered, reason.
  */
-export const endJob = /* lua */ `${readOpenJob('account started_at progress storing_since line ip receiver preempted recorded')}${writeEnd}${fileScore}${balances}${fairShare}${statistics}
+export const endJob = /* lua */ `${readOpenJob('account started_at progress storing_since line ip receiver preempted recorded stages')}${writeEnd}${fileScore}${balances}${fairShare}${statistics}
 local j
 
 local function read_job()

@@ -138,7 +138,7 @@ function unpackTexts(jobId: string, packed: Uint8Array): JobTexts {
   const json = inflateRawSync(packed, { windowBits: 15, dictionary: dictionaryOf(jobId) }).toString();
   const [key, endpoint, path, args, webhook_url, webhook_authorization, error, delivered, metadata, parent] =
     JSON.parse(json);
-  const trace = parent === undefined ? null : { parent, stages: [] };
+  const trace = parent === undefined ? null : { parent };
   return { key, endpoint, path, args, webhook_url, webhook_authorization, error, metadata, delivered, trace };
 }
 

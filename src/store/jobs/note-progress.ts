@@ -1,4 +1,5 @@
-import { type AttemptProgress, recordingStage } from '../../model/attempt-protocol.ts';
+import type { AttemptProgress } from '../../model/attempt-protocol.ts';
+import { msOf, recordingStage, writeStages } from '../../model/attempt-stages.ts';
 import type { Job } from '../../model/job.ts';
 import { shortId } from '../keys.ts';
 import { scoreOf } from '../lua/job-index.ts';
@@ -7,15 +8,18 @@ import { openJobKeyNames, readOpenFields } from './read-open-job.ts';
 
 /**
  * Notes that the open attempt runs, its stage, speed and remaining seconds, and its progress, which never falls and is at
- * most 99 (D20), and for good since when it records a live source, which the controller is told of.
+ * most 99 (D20), the stages of the attempt so far, and for good since when it records a live source, which the controller is told of.
  * Answers {'noted'}, {'stale'} for another attempt and for one that is counted, {'already_ended'} or {'not_found'}.
  */
 const noteScript = script(
   'note',
   'light',
   [...openJobKeyNames, 'jobs', 'account'] as const,
-  ['jobId', 'shortId', 'attempt', 'running', 'progress', 'stage', 'speed', 'eta', 'jobChannel', 'workChannel'] as const,
-  /* lua */ `${readOpenFields('attempt failures interruptions revision created_at progress watched recorded')}
+  [
+    ...(['jobId', 'shortId', 'attempt', 'running', 'progress', 'stage', 'speed', 'eta', 'stages'] as const),
+    ...(['stagesMs', 'jobChannel', 'workChannel'] as const),
+  ],
+  /* lua */ `${readOpenFields('attempt failures interruptions revision created_at progress watched recorded verdict')}
 local is_counted = tonumber(attempt) <= (job_failures or 0) + (job_interruptions or 0)
 if job_attempt ~= attempt or is_counted then return { 'stale' } end
 local raised = math.max(tonumber(job_progress or 0), math.min(99, math.floor(tonumber(progress))))
@@ -34,6 +38,10 @@ if begins then
   write('started_at', string.format('%d', now))
   redis.call('ZADD', jobs, ${scoreOf('job_created_at', 'Running')}, shortId)
 end
+-- A report that waited must not take the place of the stages that came with the verdict.
+if stages ~= '' and (job_verdict or '') == '' then
+  write('stages', string.format('%d', math.max(0, now - job_created_at - stagesMs)) .. stages)
+end
 if records then write('recorded', string.format('%d', now)) end
 redis.call('HSET', job, unpack(written))
 if records then redis.call('PUBLISH', workChannel, jobId) end
@@ -51,7 +59,7 @@ export async function noteProgress(
   store: RecordStore,
   { id, account }: Pick<Job, 'id' | 'account'>,
   attempt: number,
-  { running, progress, stage, speed_bytes, eta_seconds }: NotedProgress,
+  { running, progress, stage, speed_bytes, eta_seconds, stages = [] }: NotedProgress,
 ): Promise<Change<'stale' | 'already_ended' | 'not_found'>> {
   const reply = await run(store, noteScript, {
     ...{ jobId: id, accountId: account, shortId: shortId(id) },
@@ -61,6 +69,8 @@ export async function noteProgress(
     stage,
     speed: speed_bytes ?? '',
     eta: eta_seconds ?? '',
+    stages: writeStages(stages),
+    stagesMs: msOf(stages),
   });
   return changeOf(reply, 'noted');
 }

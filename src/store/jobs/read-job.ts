@@ -1,4 +1,5 @@
-import type { Job, JobStatus, JobTrace } from '../../model/job.ts';
+import { msOf, readStages, type StageMark } from '../../model/attempt-stages.ts';
+import type { Job, JobStatus } from '../../model/job.ts';
 import type { QueuePosition } from '../../model/job-json.ts';
 import { keys } from '../keys.ts';
 import { number, pairs, type RecordStore, text } from '../script.ts';
@@ -93,6 +94,8 @@ export interface AttemptMark {
   readonly counts?: 'failure' | 'interruption';
   /** Reason that the runner or the worker gave, when another attempt follows. */
   readonly reason?: string;
+  /** Stages that its worker told: with the end of the attempt, or with the beginning of one that goes on. */
+  readonly stages?: readonly StageMark[];
 }
 
 /** Returns the beginning and the end of each attempt of a job, in their order. */
@@ -110,12 +113,12 @@ export function openJobOf(fields: Readonly<Record<string, string>>): StoredJob {
     ...{ key: text(fields.key), endpoint, path, args },
     webhook_url: webhook_url || null,
     webhook_authorization: authorization || null,
-    trace: trace === undefined ? null : { parent: trace, stages: stagesOf(fields) },
+    trace: trace === undefined ? null : { parent: trace },
     error: null,
     metadata: fields.metadata ? (JSON.parse(fields.metadata) as Job['metadata']) : null,
     delivered: fields.delivered ? (JSON.parse(fields.delivered) as Job['delivered']) : null,
   });
-  return { job, webhook: webhookOf(job, fields.receiver), attempts: marksOf(job, fields.attempts) };
+  return { job, webhook: webhookOf(job, fields.receiver), attempts: openMarksOf(job, fields) };
 }
 
 export function storedEndOf(jobId: string, { words, texts, attempts }: StoredEnd): StoredJob {
@@ -127,25 +130,41 @@ function webhookOf({ webhook_url: url, webhook_authorization }: Job, receiver: s
   return url && receiver ? { url, receiver, authorization: webhook_authorization ?? '' } : null;
 }
 
-type StoredStage = [attempt: number, sinceCreation: number, stage: string];
-
-function stagesOf({ created_at, stages = '' }: Readonly<Record<string, string>>): JobTrace['stages'] {
-  const marks = JSON.parse(`[${stages}]`) as StoredStage[];
-  return marks.map(([attempt, sinceCreation, stage]) => ({ attempt, stage, at: Number(created_at) + sinceCreation }));
+/** Returns the marks of an open job; the stages of the attempt that goes on stand beside them. */
+function openMarksOf(job: Job, { attempts, stages }: Readonly<Record<string, string>>): AttemptMark[] {
+  const marks = marksOf(job, attempts);
+  const last = marks.at(-1);
+  if (!last || !stages) return marks;
+  return [...marks.slice(0, -1), { ...last, stages: stagesOf(job, stages) }];
 }
 
-type StoredMark = [attempt: number, sinceCreation: number, code?: string, counts?: string, reason?: string];
+/** Reads stages behind the milliseconds between the creation of the job and the first of them. */
+function stagesOf({ created_at }: Job, written: string): StageMark[] {
+  const times = readStages(written);
+  const beganAt = created_at + Number.parseInt(written, 10);
+  return times.map((time, n) => ({ ...time, at: beganAt + msOf(times.slice(0, n)) }));
+}
 
-/** Returns the marks of a job's attempts: one begins with two values, and ends with three or more. */
-function marksOf({ created_at }: Job, json: string | undefined): AttemptMark[] {
+type StoredMark = [
+  attempt: number,
+  sinceCreation: number,
+  code?: string,
+  counts?: string,
+  reason?: string,
+  stages?: string,
+];
+
+/** Returns the marks of a job's attempts: one begins with two values, and ends with three or more. Counts and reason are 0 or '' for none. */
+function marksOf(job: Job, json: string | undefined): AttemptMark[] {
   const marks = JSON.parse(`[${json ?? ''}]`) as StoredMark[];
-  return marks.map(([attempt, sinceCreation, code, counts, reason]): AttemptMark => {
-    const at = created_at + sinceCreation;
+  return marks.map(([attempt, sinceCreation, code, counts, reason, stages]): AttemptMark => {
+    const at = job.created_at + sinceCreation;
     if (code === undefined) return { attempt, started_at: at };
     return {
       ...{ attempt, ended_at: at, code },
       ...(counts && { counts: counts as NonNullable<AttemptMark['counts']> }),
       ...(reason && { reason }),
+      ...(stages && { stages: stagesOf(job, stages) }),
     };
   });
 }

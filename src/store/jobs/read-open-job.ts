@@ -23,7 +23,8 @@ if not job_status then return ${refuseMissing} end
  * is_counted(fields) → whether the last attempt counts already as a failure or an interruption.
  * next_revision(fields) → the revision after this step.
  * tell_watchers(fields) publishes that the job has changed, if it was ever watched.
- * mark(fields, attempt, code, …) → the marks of the attempts with one more: what an attempt begins (no code) or ends with.
+ * mark(fields, attempt, code, counts, reason) → the marks of the attempts with one more: what an attempt begins (no code) or ends with,
+ *   its stages among it where `stages` is one of the named fields.
  */
 export function readOpenJob(names = ''): string {
   const more = names.split(' ').filter((name) => name !== '');
@@ -55,11 +56,14 @@ local function tell_watchers(fields)
   if fields.is_watched then redis.call('PUBLISH', jobChannel, jobId) end
 end
 
-local function mark(fields, attempt, code, ...)
+local function mark(fields, attempt, code, counts, reason)
   local since = now - fields.created_at
-  -- cjson escapes foreign text; numbers and codes of this record need no escapes.
-  local one = ... and cjson.encode({ tonumber(attempt), since, code, ... })
-    or string.format(code and '[%d,%d,"%s"]' or '[%d,%d]', attempt, since, code)
+  local stages = code and fields.stages ~= '' and fields.stages or nil
+  local one
+  -- cjson escapes foreign text; numbers, codes and stages of this record need no escapes.
+  if reason then one = cjson.encode({ tonumber(attempt), since, code, counts, reason, stages })
+  elseif stages then one = string.format('[%d,%d,"%s",0,0,"%s"]', attempt, since, code, stages)
+  else one = string.format(code and '[%d,%d,"%s"]' or '[%d,%d]', attempt, since, code) end
   return fields.attempts == '' and one or fields.attempts .. ',' .. one
 end
 `;

@@ -1,21 +1,26 @@
+import { msOf, type StageTime, writeStages } from '../../model/attempt-stages.ts';
 import type { Outcome } from '../../model/outcome.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
 import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
 
 /**
- * Keeps the verdict of the open attempt's worker for whichever controller leads; the last one counts. Refused once the
+ * Keeps the verdict of the open attempt's worker, with its stages, for whichever controller leads; the last one counts. Refused once the
  * attempt is counted or the job has ended. Answers {'told'}, {'stale'}, {'already_ended'} or {'not_found'}.
  */
 const tellScript = script(
   'tell',
   'always',
   openJobKeyNames,
-  ['jobId', 'attempt', 'verdict', 'workChannel'] as const,
+  ['jobId', 'attempt', 'verdict', 'stages', 'stagesMs', 'workChannel'] as const,
   /* lua */ `${readOpenJob()}
 local fields, refused = read_open_job()
 if refused then return refused end
 if fields.attempt ~= attempt or is_counted(fields) then return { 'stale' } end
-redis.call('HSET', job, 'verdict', verdict)
+if stages == '' then redis.call('HSET', job, 'verdict', verdict)
+else
+  local began = math.max(0, now - fields.created_at - stagesMs)
+  redis.call('HSET', job, 'verdict', verdict, 'stages', string.format('%d', began) .. stages)
+end
 redis.call('PUBLISH', workChannel, jobId)
 return { 'told' }
 `,
@@ -26,7 +31,11 @@ export async function recordVerdict(
   jobId: string,
   attempt: number,
   verdict: Outcome,
+  stages: readonly StageTime[] = [],
 ): Promise<Change<'stale' | 'already_ended' | 'not_found'>> {
-  const reply = await run(store, tellScript, { jobId, attempt, verdict: JSON.stringify(verdict) });
+  const reply = await run(store, tellScript, {
+    ...{ jobId, attempt, verdict: JSON.stringify(verdict) },
+    ...{ stages: writeStages(stages), stagesMs: msOf(stages) },
+  });
   return changeOf(reply, 'told');
 }

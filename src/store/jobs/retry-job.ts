@@ -25,7 +25,7 @@ const retryScript = script(
     'jobChannel',
     'workChannel',
   ] as const,
-  /* lua */ `${readOpenJob('account')}${fairShare}
+  /* lua */ `${readOpenJob('account stages')}${fairShare}
 if redis.call('GET', lead) ~= term then return { 'not_leading' } end
 local fields, refused = read_open_job()
 if refused then return refused end
@@ -51,7 +51,7 @@ update_ready(accountId, running - 1, owner[1], owner[2])
 local counter = counts == 'failure' and 'failures' or 'interruptions'
 redis.call('HSET', job, counter, fields[counter] + 1, 'not_before', notBefore, 'deadline', '', 'stage', '',
   'speed_bytes', '', 'eta_seconds', '', 'storing_since', '', 'verdict', '', 'metadata', '', 'delivered', '',
-  'revision', next_revision(fields), 'attempts', mark(fields, attempt, code, counts, reason))
+  'stages', '', 'revision', next_revision(fields), 'attempts', mark(fields, attempt, code, counts, reason))
 tell_watchers(fields)
 redis.call('PUBLISH', workChannel, '')
 return { 'waiting' }

@@ -1,0 +1,48 @@
+import { expect } from 'chai';
+import { attemptStages, maxStages, readStages, readStageTimes, writeStages } from '../../src/model/attempt-stages.ts';
+import { startStageClock } from '../../src/worker/stage-clock.ts';
+
+describe('stages of an attempt', () => {
+  it('are written by their first letters, which differ, and read back', () => {
+    expect(new Set(attemptStages.map((stage) => stage.charAt(0))).size).to.equal(attemptStages.length);
+    const times = attemptStages.map((stage, n) => ({ stage, ms: n * 1_000 }));
+    expect(writeStages(times)).to.equal('i0f1000r2000c3000p4000u5000');
+    expect(readStages(`123${writeStages(times)}`)).to.deep.equal(times);
+    expect(readStages('')).to.deep.equal([]);
+    expect(readStages('12x5i7'), 'a letter of a later release').to.deep.equal([{ stage: 'inspect', ms: 7 }]);
+  });
+
+  for (const said of [
+    ...[null, 'i1', {}, [1], [null], [{ stage: 'fetch' }], [{ stage: 'nap', ms: 1 }], [{ stage: 'fetch', ms: -1 }]],
+    ...[[{ stage: 'fetch', ms: 1.5 }], [{ stage: 'fetch', ms: '1' }], [{ stage: 'fetch', ms: 2e9 }]],
+    Array.from({ length: maxStages + 1 }, () => ({ stage: 'fetch', ms: 1 })),
+  ]) {
+    it(`are not ${JSON.stringify(said).slice(0, 60)}`, () => expect(readStageTimes(said)).to.equal(null));
+  }
+
+  it('hold nothing but their names and times', () => {
+    expect(readStageTimes([{ stage: 'fetch', ms: 1, more: 'x' }])).to.deep.equal([{ stage: 'fetch', ms: 1 }]);
+  });
+
+  it('are measured from one to the next, and at most twelve', () => {
+    let now = 0;
+    const clock = startStageClock(() => now);
+    expect(clock.times()).to.deep.equal([]);
+    for (const [at, word] of [
+      [5, 'inspect'],
+      [10, 'inspect'],
+      [20, 'fetch'],
+      [30, 'a word'],
+      [100, 'fetch'],
+    ] as const) {
+      now = at;
+      clock.enter(word);
+    }
+    expect(clock.times()).to.deep.equal([
+      { stage: 'inspect', ms: 15 },
+      { stage: 'fetch', ms: 80 },
+    ]);
+    for (let n = 0; n < 30; n++) clock.enter(n % 2 ? 'fetch' : 'inspect');
+    expect(clock.times()).to.have.length(maxStages);
+  });
+});
