@@ -16,7 +16,7 @@ import { apply, kubectl } from '../support/cluster/kubectl.ts';
 import { type PolicyAgent, startPolicyAgent } from '../support/cluster/policy-agent.ts';
 import { openReachableRedis } from '../support/cluster/reachable-redis.ts';
 import { until } from '../support/until.ts';
-import { expectEachChargedOnce, listWorkers, maxInFlight, submitInFlight } from './jobs-in-flight.ts';
+import { expectEachChargedOnce, expectSameWorkers, maxInFlight, submitInFlight } from './jobs-in-flight.ts';
 import { followNotes } from './notes.ts';
 import { allowedWays, findWays, listTargets } from './pod-ways.ts';
 import { signInFirst, startByPage } from './sign-in.ts';
@@ -194,7 +194,7 @@ describe('the chart on a real node', function () {
     await succeed('upgrade', 'trawl', chart, ...ground.values, ...more, '--set', 'settings.TRAWL_LOG_LEVEL=debug');
     await succeed('rollback', 'trawl', '1', '--wait', '--timeout', '240s');
     // Egress was replaced twice: the pods that ended still carry the downloads.
-    expect(await listWorkers(ground)).to.deep.equal(pods);
+    await expectSameWorkers(ground, pods);
     letGo();
     const last = await ground.submit(key, '/films/clip.mp4');
     await expectEachChargedOnce(ground, 'trawl', { key, credits: 30, ids: [...ids, last] });

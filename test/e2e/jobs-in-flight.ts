@@ -32,6 +32,15 @@ export async function listWorkers({ cluster }: ChartGround): Promise<string[]> {
   return (await kubectl(cluster, words)).split('\n').filter(Boolean).sort();
 }
 
+/** Checks that these workers run and no others; says which attempts the controllers saw end otherwise. */
+export async function expectSameWorkers(ground: ChartGround, pods: readonly string[]): Promise<void> {
+  const found = await listWorkers(ground);
+  const words = ['logs', '-n', namespace, '-l', 'app.kubernetes.io/component=controller', '--tail=-1'];
+  const said = await kubectl(ground.cluster, words).catch(String);
+  const ends = said.split('\n').filter((line) => line.includes('the attempt ended'));
+  expect(found, ends.join('\n')).to.deep.equal(pods);
+}
+
 /** Waits until all of these jobs have ended, and returns those that did not complete. */
 export async function listFailed(ground: ChartGround, key: string, ids: readonly string[]): Promise<Json[]> {
   const ended = async (): Promise<Json[] | null> => {

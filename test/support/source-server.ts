@@ -202,22 +202,25 @@ function gone({ answer }: Reply, status: number): void {
   answer.writeHead(status, { 'content-type': 'text/html' }).end(`<!doctype html><title>${status}</title>`);
 }
 
-/** Sends an MP4 that is padded to megabytes, a little faster than a worker gives up, until the gate opens. */
+/** Sends an MP4 that is padded to megabytes, within six minutes unless the gate opens. A worker gives up below 10 KiB a second, which a busy machine may come to. */
 async function drip({ asking, answer, send }: Reply, path: string, gate: Promise<void>): Promise<void> {
-  const padding = Buffer.alloc(6_000_000);
-  padding.writeUInt32BE(padding.length, 0);
-  padding.write('free', 4);
-  const film = Buffer.concat([readFileSync(path), padding]);
-  answer.writeHead(200, { 'content-type': types[extname(path)], 'content-length': film.length });
+  const [rate, paddingBytes, zeros] = [49_152, 18_000_000, Buffer.alloc(4096)];
+  const box = Buffer.from('____free');
+  box.writeUInt32BE(paddingBytes, 0);
+  const film = Buffer.concat([readFileSync(path), box]);
+  const total = film.length - box.length + paddingBytes;
+  answer.writeHead(200, { 'content-type': types[extname(path)], 'content-length': total });
   const begun = performance.now();
   let isOpen = false;
   void gate.then(() => {
     isOpen = true;
   });
-  for (let sent = 0; sent < film.length && asking.method !== 'HEAD' && !answer.destroyed; sent += 4096) {
-    const early = (sent / 16_384) * 1000 - (performance.now() - begun);
+  for (let sent = 0; sent < total && asking.method !== 'HEAD' && !answer.destroyed; ) {
+    const early = (sent / rate) * 1000 - (performance.now() - begun);
     if (!isOpen && early > 0) await Promise.race([gate, pause(early)]);
-    await send(film.subarray(sent, sent + 4096));
+    const piece = sent < film.length ? film.subarray(sent, sent + zeros.length) : zeros.subarray(0, total - sent);
+    await send(piece);
+    sent += piece.length;
   }
   answer.end();
 }

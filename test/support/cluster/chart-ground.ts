@@ -166,7 +166,7 @@ export function valuesOf({ address, clusterUrl, redis, s3, source, ca }: Surroun
     // Many workers that start at once on few processors take long to read a page.
     settings: {
       TRAWL_EGRESS_ALLOW: `${cidr}:*`,
-      TRAWL_MAX_FILE_BYTES: '10000000',
+      TRAWL_MAX_FILE_BYTES: '40000000',
       TRAWL_INSPECT_SECONDS: '300',
     },
     tls: { enabled: true, secrets: Object.fromEntries(serverOfTls.map((server) => [server, `${server}-tls`])), ca },
