@@ -6,25 +6,24 @@ import { expect } from 'chai';
 import { readNetworkTrial } from '../../src/model/network-trial.ts';
 import { runWorkerRole } from '../../src/roles/run-worker.ts';
 import { tryNetwork } from '../../src/worker/try-network.ts';
+import { freePort } from '../support/free-port.ts';
 import { aFolder } from '../support/redis.ts';
 
 describe('a pod that tries what workers reach', () => {
   const { folder, remove } = aFolder();
   const servers: Server[] = [];
-  const listen = async () => {
-    const server = createServer((wire) => wire.destroy()).listen(0, '127.0.0.1');
-    servers.push(server);
+  const listen = async (server = createServer((wire) => wire.destroy())) => {
+    const port = await freePort();
+    servers.push(server.listen(port, '127.0.0.1'));
     await once(server, 'listening');
-    const address = server.address();
-    return typeof address === 'object' ? (address?.port ?? 0) : 0;
+    return port;
   };
   let ports: number[];
   /** A port at which nothing listens. */
   let closedPort: number;
   before(async () => {
     ports = [await listen(), await listen(), await listen()];
-    closedPort = await listen();
-    await new Promise((resolve) => servers.at(-1)?.close(resolve));
+    closedPort = await freePort();
   });
   after(async () => {
     await Promise.all(
@@ -56,10 +55,8 @@ describe('a pod that tries what workers reach', () => {
       wire.destroy();
       accepted++;
       server.close();
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const address = server.address();
-    const port = typeof address === 'object' ? address?.port : 0;
+    });
+    const port = await listen(server);
     const trial = await tryNetwork({ needed: [], closed: [nameOf(port)], maxMs: 60_000 });
     expect({ ...trial, accepted }).to.deep.equal({ missed: [], open: [], accepted: 1 });
   });
