@@ -40,7 +40,13 @@ export async function readTimeline(
     ]),
     event('job', queue && store.clock.now(), queue?.reason ?? ''),
     event('job', job.storing_since, 'Its worker has ended well, and its file is waited for'),
-    event('ledger', entry?.at, entry?.kind === 'overdraft' ? overdraft : `1 credit of ${entry?.balance} is charged`),
+    event(
+      'ledger',
+      entry?.at,
+      entry?.kind === 'overdraft'
+        ? overdraft
+        : `1 credit is charged, ${payers[entry?.balance ?? ''] ?? entry?.balance}`,
+    ),
     event('job', isEnded(job.status) ? job.ended_at : null, `It ends: ${endOf(job)}`),
     event('webhook', delivery?.created_at, 'Its webhook is due'),
     event('webhook', delivery?.last_at, `Attempt ${delivery?.attempts} to deliver its webhook begins`),
@@ -73,11 +79,17 @@ function stageEvents({ stages = [], code }: AttemptMark): TimelineEvent[][] {
 }
 
 function durationOf(ms: number): string {
+  if (ms < 1_000) return `${ms} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
   const seconds = Math.round(ms / 1000);
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
+const payers: Readonly<Record<string, string>> = {
+  quota: 'from the plan',
+  packs: 'from a pack',
+  credits: 'from the credits of the account',
+};
 const overdraft = '1 credit is owed: every balance was empty';
 
 function event(source: TimelineEvent['source'], at: number | null | undefined, text: string): TimelineEvent[] {
@@ -93,7 +105,7 @@ function countsOf({ counts }: AttemptMark): string {
 }
 
 function endOf({ status, error_code, error }: Job): string {
-  if (status === 'CompletedJob') return status;
+  if (status === 'CompletedJob') return 'completed';
   return `${status} (${error_code}), ${error}; the hold is released, and nothing is charged`;
 }
 

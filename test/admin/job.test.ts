@@ -117,8 +117,8 @@ describe('jobs', () => {
       ['job', 'It is accepted (/v1/video/download), and one credit is held'],
       ['attempt', 'Attempt 1 begins'],
       ['attempt', 'Attempt 1 ends: completed'],
-      ['ledger', '1 credit of credits is charged'],
-      ['job', 'It ends: CompletedJob'],
+      ['ledger', '1 credit is charged, from the credits of the account'],
+      ['job', 'It ends: completed'],
       ['job', 'Its file is removed'],
     ]);
   });

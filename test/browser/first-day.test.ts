@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { setOffer } from '../../src/store/money/offers.ts';
-import { expectAccessible, startChromium, visit } from '../support/browser.ts';
+import { expectAccessible, expectFitting, startChromium, visit } from '../support/browser.ts';
 import { invited } from '../support/browser-session.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Mailbox, startMailbox } from '../support/mailbox.ts';
@@ -84,6 +84,29 @@ describe('the first day of a new owner', function () {
     const content = readFileSync(await (await saved).path());
     expect(await file.textContent()).to.include(createHash('sha256').update(content).digest('hex'));
   };
+  /** The stages come from a real worker. */
+  const readTimeline = async (page: Page) => {
+    await page.getByRole('link', { name: 'Jobs' }).click();
+    await page.getByRole('table').getByRole('link').first().click();
+    const told = page.locator('.timeline');
+    for (const words of [
+      'is accepted',
+      'Reading the page took',
+      'Downloading took',
+      'Storing the file took',
+      'is charged',
+    ])
+      await told.getByText(words).waitFor();
+    await expectAccessible(page);
+    await photograph(page, 'day-6-job');
+    await page.setViewportSize({ width: 360, height: 780 });
+    await expectFitting(page);
+    await photograph(page, 'day-7-job-phone');
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await photograph(page, 'day-8-job-dark');
+    await page.emulateMedia({ colorScheme: 'light' });
+  };
   const buyPack = async (page: Page, context: BrowserContext, account: string) => {
     await context.route('https://checkout.example/**', (route) => route.fulfill({ body: 'the page of the provider' }));
     await page.getByRole('link', { name: 'Billing' }).click();
@@ -120,6 +143,7 @@ describe('the first day of a new owner', function () {
     await page.getByRole('button', { name: 'Set password' }).click();
     await page.getByText('The password is set').waitFor();
     await downloadByHand(page);
+    await readTimeline(page);
     await buyPack(page, context, account);
     // The file comes from the public API, and the checkout from the provider.
     const own = new RegExp(`^asks (${service.up().url}|https://checkout\\.example)/`);

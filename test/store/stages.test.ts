@@ -46,10 +46,10 @@ describe('the stages of a job', () => {
   it('are told while the attempt goes on, each with its duration', async () => {
     const job = await running();
     await noteProgress(store, job, 1, { ...progress, stages: early.slice(0, 1) });
-    expect((await told(job.id)).texts).to.deep.equal(['Reading the page takes 0.3 s so far']);
+    expect((await told(job.id)).texts).to.deep.equal(['Reading the page takes 300 ms so far']);
     await noteProgress(store, job, 1, { ...progress, stages: early });
     const { texts } = await told(job.id);
-    expect(texts).to.deep.equal(['Reading the page took 0.3 s', 'Downloading takes 1 min 5 s so far']);
+    expect(texts).to.deep.equal(['Reading the page took 300 ms', 'Downloading takes 1 min 5 s so far']);
   });
 
   it('stay with the job after its end, in their order between its beginning and its end', async () => {
@@ -61,10 +61,10 @@ describe('the stages of a job', () => {
     await settleJob(store, holder, job, completed);
     const { texts, times, events } = await told(job.id);
     expect(texts).to.deep.equal([
-      'Reading the page took 0.3 s',
+      'Reading the page took 300 ms',
       'Downloading took 2 min 5 s',
-      'Converting took 0.0 s',
-      'Checking the file took 0.0 s',
+      'Converting took 40 ms',
+      'Checking the file took 12 ms',
       'Storing the file took 2.0 s',
     ]);
     const beganAt = times[0]!;
@@ -82,7 +82,7 @@ describe('the stages of a job', () => {
     expect((await retryJob(store, holder, job, why)).done).to.equal(true);
     const { job: waiting, attempts } = (await readStored(store, job.id))!;
     expect(attempts.at(-1)).to.deep.include({ counts: 'interruption', reason: 'the node "a" went away' });
-    const texts = ['Reading the page took 0.3 s', 'Downloading was not finished after 1 min 5 s'];
+    const texts = ['Reading the page took 300 ms', 'Downloading was not finished after 1 min 5 s'];
     expect((await told(job.id)).texts).to.deep.equal(texts);
     await cancelJob(store, waiting, 'Cancelled');
     expect((await told(job.id)).texts).to.deep.equal(texts);

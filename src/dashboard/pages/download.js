@@ -99,7 +99,7 @@ function Watched({ id }) {
   }, [isOpen, reload]);
   if (!job) return null;
   return html`<section class="card" aria-live="polite">
-    <h2><a href=${`/jobs/${id}`}>${job.result?.metadata?.title ?? 'Your file'}</a> <${Status} status=${job.status} /></h2>
+    <h2><a href=${`/jobs/${id}`}>${job.result?.metadata?.title ?? 'Your file'}</a> <${Status} job=${job} /></h2>
     <p><${Progress} job=${job} kind="button main" /></p>
     ${job.result?.sha256 && html`<p class="quiet mono">SHA-256 ${job.result.sha256}</p>`}
   </section>`;

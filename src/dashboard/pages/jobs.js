@@ -24,7 +24,8 @@ const names = {
   BadRequest: 'refused',
 };
 
-export function Status({ status }) {
+export function Status({ job: { status, error_code } }) {
+  if (error_code === 'cancelled') return html`<${Badge}>cancelled<//>`;
   return html`<${Badge} kind=${kinds[status] ?? 'bad'}>${names[status] ?? status}<//>`;
 }
 
@@ -68,7 +69,7 @@ export function Jobs({ address }) {
       (job) =>
         html`<a href=${`/jobs/${job.id}`}>${titleOf(job)}</a><br /><span class="quiet">${job.endpoint.split('/')[2]}</span>`,
     ],
-    ['Status', (job) => html`<${Status} status=${job.status} />`],
+    ['Status', (job) => html`<${Status} job=${job} />`],
     ['Progress', (job) => html`<${Progress} job=${job} />`],
     ['Created', (job) => html`<${Moment} at=${job.created_at} />`],
   ];
@@ -131,7 +132,7 @@ export function Job({ id, may, go }) {
     await reload();
   };
   return html`<h1>${titleOf(job)}</h1>
-    <p class="lead"><${Status} status=${job.status} /> <code>${job.id}</code></p>
+    <p class="lead"><${Status} job=${job} /> <code>${job.id}</code></p>
     <section class="card">
       ${job.error ? '' : html`<p><${Progress} job=${job} /></p>`}
       ${job.error && html`<${Notice}>${job.error}${job.error_code !== 'cancelled' && html` <span class="quiet">(${job.error_code}${job.retryable ? ', may pass on another try' : ''})</span>`}<//>`}
@@ -152,7 +153,7 @@ export function Job({ id, may, go }) {
     <section class="card">
       <h2>What happened</h2>
       <ol class="timeline">
-        ${job.timeline.map(({ at, source, text }) => html`<li><b>${text}</b><br /><span class="quiet">${source} · <${Moment} at=${at} /></span></li>`)}
+        ${job.timeline.map(({ at, source, text }) => html`<li class=${source}><b>${text}</b><br /><span class="quiet">${source} · <${Moment} at=${at} /></span></li>`)}
       </ol>
     </section>`;
 }

@@ -38,7 +38,7 @@ export function Overview({ session }) {
         failed.length === 0
           ? html`<p class="quiet">${ended.length ? `Nothing among ${last}.` : 'No job has ended yet.'}</p>`
           : html`<ul>
-            ${failed.map((job) => html`<li><a href=${`/jobs/${job.id}`}>${job.args.query}</a> <${Status} status=${job.status} /> ${job.error}</li>`)}
+            ${failed.map((job) => html`<li><a href=${`/jobs/${job.id}`}>${job.args.query}</a> <${Status} job=${job} /> ${job.error}</li>`)}
           </ul>`
       }
     </section>
