@@ -77,7 +77,8 @@ function dropUnused(lua: string): string {
 /**
  * Declares a script. Its Lua sees every key and argument by name, `clock` (TIME of Redis), and `now`: that time in
  * milliseconds plus the rehearsal's offset, so that replicas cannot disagree. Rules: validate first, write last; answer
- * {word, values …}; a script that refuses has written nothing. A Lua function takes at most 60 outer locals, a script 200.
+ * {word, values …}, or on paths that every job takes the same as one text with spaces between, for which Redis allocates no
+ * list; a script that refuses has written nothing. A Lua function takes at most 60 outer locals, a script 200.
  *
  * Redis does not roll back: a script with several writes is repeatable after each of them, or adds a function to `undos`
  * before them. When it fails, these run, the last one first. A script that would begin after its first argument, when its
@@ -191,6 +192,7 @@ export async function run<K extends string, A extends string>(
       [String(store.clock.offset()), ...script.readArgs.map((read) => read(values)), ...more],
       { isKept: script.isKept, withinMs: store.withinMs, asBytes },
     );
+    if (typeof reply === 'string') return reply.split(' ');
     if (!Array.isArray(reply)) throw new Error(`the script ${script.name} answered ${typeof reply}, not a list`);
     return reply;
   } catch (error) {

@@ -115,7 +115,7 @@ if kind == 'job' then
     redis.call('PUBLISH', workChannel, '')
   end
 end
-return { 'admitted', id, '', rates, held + 1 }
+return 'admitted' .. string.format(' %s  %s %d', id, rates, held + 1)
 `,
 );
 

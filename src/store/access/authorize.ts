@@ -49,8 +49,8 @@ function readFields(hash: string, names: string): string {
 
 /**
  * Lua that checks key, account and plan of a call, and the plan's rate (D10); it ends the script with the refusal. Replies are
- * {word, detail, wait in milliseconds, rates, …}; rates are the per-second limit, calls left, the per-minute limit, calls
- * left, each '' without one. With `rolls` the script answers {'roll'} when the billing period has ended. Afterwards the named
+ * {word, detail, wait in milliseconds, rates, …}; rates are the per-second limit, calls left, the per-minute limit and calls
+ * left, with commas between, each '' without one. With `rolls` the script answers {'roll'} when the billing period has ended. Afterwards the named
  * fields are locals such as `key_id` and `account_held`, `plan` is nil without one, and `stamp` is `now` as text.
  *
  * check_rate() → nil, or the refusal of a call whose rate is used up. Writes nothing.
@@ -61,7 +61,7 @@ export function authorizeLua({ key = '', account = '' }: AuthorizedFields, rolls
   return /* lua */ `${slidingWindow}
 -- Redis formats a Lua number slowly: what is sent with each call is text.
 local stamp = string.format('%d', now)
-local rates = { '', '', '', '' }
+local rates = ',,,'
 
 local function answer(word, detail, wait) return { word, detail or '', wait or '', rates } end
 
@@ -87,12 +87,13 @@ local function check_rate()
   if not per_second and not per_minute then return nil end
   local a, b, c, d, e, f = string.match(account_rate or '', '(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)')
   second, minute = read_window(rate, 0, 10, 100, a, b, c), read_window(rate, 44, 10, 6000, d, e, f)
-  if per_second then rates[1], rates[2] = per_second, math.max(0, per_second - second.sum) end
-  if per_minute then rates[3], rates[4] = per_minute, math.max(0, per_minute - minute.sum) end
-  if rates[2] == 0 then return answer('rate_limited', 'per-second', wait_of(second, per_second)) end
-  if rates[4] == 0 then return answer('rate_limited', 'per-minute', wait_of(minute, per_minute)) end
-  if per_second then rates[2] = rates[2] - 1 end
-  if per_minute then rates[4] = rates[4] - 1 end
+  local of_second = per_second and math.max(0, per_second - second.sum)
+  local of_minute = per_minute and math.max(0, per_minute - minute.sum)
+  local counted = (of_second == 0 or of_minute == 0) and 0 or 1
+  rates = (per_second and string.format('%d,%d,', per_second, of_second - counted) or ',,')
+    .. (per_minute and string.format('%d,%d', per_minute, of_minute - counted) or ',')
+  if of_second == 0 then return answer('rate_limited', 'per-second', wait_of(second, per_second)) end
+  if of_minute == 0 then return answer('rate_limited', 'per-minute', wait_of(minute, per_minute)) end
   return nil
 end
 
@@ -156,7 +157,7 @@ export function readRefused(reply: ScriptReply): RefusedCall | null {
 
 /** Returns the plan's rate windows, the fourth element of a reply. */
 export function readRates([, , , rates]: ScriptReply): Rates {
-  const [perSecond, leftOfSecond, perMinute, leftOfMinute] = rates as readonly unknown[];
+  const [perSecond, leftOfSecond, perMinute, leftOfMinute] = text(rates).split(',');
   return { perSecond: rateOf(perSecond, leftOfSecond), perMinute: rateOf(perMinute, leftOfMinute) };
 }
 

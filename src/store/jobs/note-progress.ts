@@ -46,7 +46,7 @@ if records then write('recorded', string.format('%d', now)) end
 redis.call('HSET', job, unpack(written))
 if records then redis.call('PUBLISH', workChannel, jobId) end
 if job_watched then redis.call('PUBLISH', jobChannel, jobId) end
-return { 'noted' }
+return 'noted'
 `,
 );
 

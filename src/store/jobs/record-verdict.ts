@@ -22,7 +22,7 @@ else
   redis.call('HSET', job, 'verdict', verdict, 'stages', string.format('%d', began) .. stages)
 end
 redis.call('PUBLISH', workChannel, jobId)
-return { 'told' }
+return 'told'
 `,
 );
 

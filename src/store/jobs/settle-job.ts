@@ -25,7 +25,7 @@ if refused then return refused end
 if j.attempt ~= attempt or (status == 'CompletedJob' and is_counted(j)) then return { 'stale' } end
 refused = read_balances()
 if refused then return refused end
-return { 'settled', end_job({ status = status, code = code, log = log, is_delivered = isDelivered == '1', reason = reason }) }
+return 'settled' .. ' ' .. end_job({ status = status, code = code, log = log, is_delivered = isDelivered == '1', reason = reason })
 `,
 );
 

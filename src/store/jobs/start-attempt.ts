@@ -21,7 +21,7 @@ if fields.attempt + 1 ~= tonumber(attempt) or not has_slot then return { 'stale'
 redis.call('HSET', job, 'attempt', attempt, 'deadline', deadline, 'storing_since', '',
   'revision', next_revision(fields), 'attempts', mark(fields, attempt))
 tell_watchers(fields)
-return { 'started' }
+return 'started'
 `,
 );
 

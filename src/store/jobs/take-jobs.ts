@@ -81,7 +81,7 @@ local due = update_ready(accountId, running, owner[2], tag, waiting[3] ~= nil, i
 local other, due_of_other = turns[1], turns[2]
 if other == accountId then other, due_of_other = turns[3], turns[4] end
 if due and (not other or due < tonumber(due_of_other)) then other = accountId end
-return { 'taken', id, other or '' }
+return 'taken' .. ' ' .. id .. ' ' .. (other or '')
 `,
 );
 
