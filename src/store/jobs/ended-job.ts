@@ -50,28 +50,20 @@ type EndWord = (typeof endWords)[number];
 /** Times that are kept as milliseconds since the creation of the job: they are shorter. */
 const relativeWords: readonly EndWord[] = ['started_at', 'ended_at', 'storing_since', 'removed_at'];
 
-/** Lua of a word as it is kept: '-' for none. */
-function keptWord(name: EndWord): string {
-  if (name === 'status') return `string.sub(words.status, 1, 1)`;
-  return relativeWords.includes(name) ? `since(words.${name}, words.created_at)` : `kept(words.${name})`;
-}
-
 /**
- * Lua that writes the stored form.
- *
- * write_end(words, attempts, texts) writes an ended job, whose words stand under their names; of a status the first letter counts.
+ * Lua that writes the stored form: `words`, `attempts` and `texts` are the Lua of each part. Of a status the first letter counts.
+ * One statement, because a job that ends pays for each function and table of its script.
  */
-export const writeEnd = /* lua */ `
-local function kept(word) return word and word ~= '' and word or '-' end
-local function since(time, created_at)
-  return time and time ~= '' and string.format('%d', time - created_at) or '-'
-end
-
-local function write_end(words, attempts, texts)
-  local line = table.concat({ ${endWords.map(keptWord).join(', ')} }, ' ')
-  redis.call('SET', endedJob, line .. '\\n' .. attempts .. '\\n' .. texts)
-end
-`;
+export function writeEnd(words: (name: EndWord) => string, attempts: string, texts: string): string {
+  const kept = endWords.map((name) => {
+    const word = words(name);
+    if (name === 'status') return `string.sub(${word}, 1, 1)`;
+    if (word === "''") return "'-'";
+    const shown = relativeWords.includes(name) ? `string.format('%d', ${word} - ${words('created_at')})` : word;
+    return `${word} ~= '' and ${shown} or '-'`;
+  });
+  return `redis.call('SET', endedJob, table.concat({ ${kept.join(', ')} }, ' ') .. '\\n' .. ${attempts} .. '\\n' .. ${texts})`;
+}
 
 /**
  * Lua that reads the stored form.

@@ -8,14 +8,10 @@ import { readEnd } from './ended-job.ts';
  */
 export const keptFileShift = 10_000_000_000_000;
 
-/**
- * Lua of these scores.
- *
- * file_score(at) → the score of an ended job with files that count from a time.
- */
-export const fileScore = `
-local function file_score(at) return string.format('%d', at - ${keptFileShift}) end
-`;
+/** Lua of the score of an ended job with files that count from a time. */
+export function fileScore(at: string): string {
+  return `string.format('%d', ${at} - ${keptFileShift})`;
+}
 
 /** Gives an ended job the score of one without files. Answers {'dropped'} or {'not_kept'}. */
 const dropFileScript = script(

@@ -13,13 +13,13 @@ const removeFileScript = script(
   'always',
   ['endedJob', 'ended'] as const,
   ['accountId', 'jobId', 'shortId', 'workChannel'] as const,
-  /* lua */ `${readEnd}${writeEnd}${fileScore}
+  /* lua */ `${readEnd}
 local words, marks, texts = read_end()
 if not words or words.account ~= accountId or words.status ~= 'C' then return { 'not_found' } end
 if words.removed_at ~= '' then return { 'already_removed' } end
 words.removed_at, words.revision = string.format('%d', now), string.format('%d', words.revision + 1)
-redis.call('ZADD', ended, file_score(0), shortId)
-write_end(words, marks, texts)
+redis.call('ZADD', ended, ${fileScore('0')}, shortId)
+${writeEnd((name) => `words.${name}`, 'marks', 'texts')}
 redis.call('PUBLISH', workChannel, jobId)
 return { 'removed' }
 `,

@@ -14,6 +14,10 @@ export const balanceKeyNames = [
   ...outboxKeyNames,
 ] as const;
 
+/** Lua of the rest of the plan's quota, and of all credits that are left. */
+export const quotaLeft = 'math.max(0, b.quota - b.used)';
+const creditsLeft = `${quotaLeft} + b.packs_left + b.credits_given - b.credits_consumed`;
+
 /**
  * Lua of one account's balances. The functions below only decide: write_balances() writes every balance that changed in one
  * command, and its ledger entries before; when the script fails later, all of it is undone.
@@ -59,17 +63,15 @@ local function write_entry(kind, balance, ...)
   entries[#entries + 1] = { string.sub(kind, 1, 1), string.sub(balance, 1, 1), ... }
 end
 
-local function undo_balances(written)
-  if #written > 0 then redis.pcall('XDEL', ledger, unpack(written)) end
-  for n, name in ipairs(names) do older[name] = values[n] end
-  for _, name in ipairs(changed) do
-    if older[name] then redis.pcall('HSET', account, name, older[name]) else redis.pcall('HDEL', account, name) end
-  end
-end
-
 local function write_balances()
   local written = {}
-  undos[#undos + 1] = function() undo_balances(written) end
+  undos[#undos + 1] = function()
+    if #written > 0 then redis.pcall('XDEL', ledger, unpack(written)) end
+    for n, name in ipairs(names) do older[name] = values[n] end
+    for _, name in ipairs(changed) do
+      if older[name] then redis.pcall('HSET', account, name, older[name]) else redis.pcall('HDEL', account, name) end
+    end
+  end
   for _, e in ipairs(entries) do
     written[#written + 1] = append(ledger, ledgerStreams, string.format('%d', now), 'kind', e[1], 'balance', e[2],
       'amount', e[3], 'job', e[4] or '', 'pack', e[5] or '', 'reason', e[6] or '')
@@ -91,13 +93,11 @@ local function arm_alerts()
   if b.alert ~= '' and b.alert ~= 'off' then set_field('alert', '') end
 end
 
-local function quota_left() return math.max(0, b.quota - b.used) end
-
 local function set_quota(quota)
-  local left = quota_left()
   if quota == b.quota then return end
+  local left = ${quotaLeft}
   set_field('quota', quota)
-  local after = quota_left()
+  local after = ${quotaLeft}
   if after > left then
     write_entry('grant', 'subscription', after - left)
     arm_alerts()
@@ -106,8 +106,6 @@ local function set_quota(quota)
 end
 
 local function book_plan_quota() set_quota(b.terms and b.terms.quota or 0) end
-
-local function remaining() return quota_left() + b.packs_left + b.credits_given - b.credits_consumed end
 
 local function grant_credits(amount, reason)
   set_field('credits_given', b.credits_given + amount)
@@ -156,7 +154,7 @@ local function request_topup()
   if not threshold or not size then return end
   if t[4] and t[4] ~= '' then return end
   if t[3] and t[3] ~= '' and now - tonumber(t[3]) < 72 * 3600000 then return end
-  if remaining() * 100 >= threshold * (b.quota + size) then return end
+  if (${creditsLeft}) * 100 >= threshold * (b.quota + size) then return end
   others[#others + 1] = function()
     undos[#undos + 1] = function()
       redis.pcall('HSET', topup, 'purchase', '')
@@ -169,13 +167,12 @@ end
 
 local function alert_owners()
   if b.alert == 'off' then return end
-  local left = remaining()
+  local left = ${creditsLeft}
   local start, sent = string.match(b.alert, '^(%d+):(%d+)$')
   start, sent = tonumber(start or left + 1), tonumber(sent or 0)
-  local reached = sent
-  for _, percent in ipairs({ 50, 80, 90, 100 }) do
-    if (start - left) * 100 >= percent * start then reached = math.max(reached, percent) end
-  end
+  local used = (start - left) * 100
+  local reached = math.max(sent, used >= 100 * start and 100 or used >= 90 * start and 90 or used >= 80 * start and 80
+    or used >= 50 * start and 50 or 0)
   if reached == sent and b.alert ~= '' then return end
   set_field('alert', string.format('%d:%d', start, reached))
   if reached == sent then return end
@@ -187,7 +184,7 @@ end
 local function draw(jobId)
   book_plan_quota()
   local balance = 'overdraft'
-  if quota_left() > 0 then
+  if b.used < b.quota then
     balance = 'subscription'
     set_field('used', b.used + 1)
     write_entry('charge', balance, 1, jobId)

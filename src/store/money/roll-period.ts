@@ -1,7 +1,7 @@
 import { refuse } from '../../base/errors.ts';
 import { periodAt } from '../../model/billing-period.ts';
 import { keys } from '../keys.ts';
-import { balanceKeyNames, balances } from '../lua/balances.ts';
+import { balanceKeyNames, balances, quotaLeft } from '../lua/balances.ts';
 import { RedisTimeout, withTimeout } from '../redis/timeout.ts';
 import { number, type RecordStore, run, type ScriptReply, script, text } from '../script.ts';
 
@@ -19,7 +19,7 @@ const rollScript = script(
 local state = read_balances()
 if not state then return { 'already_rolled' } end
 if state[1] ~= 'roll' then return state end
-local lapsed = quota_left()
+local lapsed = ${quotaLeft}
 set_quota(0)
 set_field('used', 0)
 set_field('period_start', start)
