@@ -14,7 +14,7 @@ import {
   readRates,
   readRefused,
 } from './authorize.ts';
-import { admissionKeyNames, creditFields, creditRules } from './credit-rules.ts';
+import { admissionKeyNames, countedWindows, creditFields, creditRules } from './credit-rules.ts';
 
 const argNames = [
   ...authorizeArgNames,
@@ -92,7 +92,7 @@ undos[#undos + 1] = function()
 end
 redis.call('HSET', account, 'held', string.format('%d', held + wanted))
 redis.call('HSET', key, 'total', string.format('%d', key_total + wanted), 'last_used_at', stamp,
-  'windows', count_in(month, wanted) .. ' ' .. count_in(week, wanted) .. ' ' .. count_in(day, wanted))
+  'windows', ${countedWindows})
 if repeatKey ~= '' then
   redis.call('HSET', repeats, 'request', request, 'id', batchId, 'until', string.format('%d', now + keptMs), 'answer', '')
   redis.call('PEXPIRE', repeats, keptMs)

@@ -14,7 +14,7 @@ import {
   readRates,
   readRefused,
 } from './authorize.ts';
-import { admissionKeyNames, creditFields, creditRules } from './credit-rules.ts';
+import { admissionKeyNames, countedWindows, creditFields, creditRules } from './credit-rules.ts';
 
 /**
  * Admits a call of a credit endpoint in the order of D10 and holds one credit, or refuses it and changes nothing but the rate
@@ -98,7 +98,7 @@ undos[#undos + 1] = function()
 end
 redis.call('HSET', account, 'held', string.format('%d', held + 1), 'rate', counted_rate())
 redis.call('HSET', key, 'total', string.format('%d', key_total + 1), 'last_used_at', stamp,
-  'windows', count_in(month) .. ' ' .. count_in(week) .. ' ' .. count_in(day))
+  'windows', ${countedWindows})
 if repeatKey ~= '' then
   redis.call('HSET', repeats, 'request', request, 'id', id, 'until', expires, 'answer', kind == 'job' and '' or 'running')
   redis.call('PEXPIRE', repeats, keptMs)

@@ -15,6 +15,14 @@ export const admissionKeyNames = [
   ...(['quota', 'drain', 'jobs', 'openWork', 'repeats'] as const),
 ] as const;
 
+/** The rolling quotas of the key, as arguments of `read_window`. */
+const month = `quota, ${quotaWindows.month}, a, b, c`;
+const week = `quota, ${quotaWindows.week}, d, e, f`;
+const day = `quota, ${quotaWindows.day}, g, h, i`;
+
+/** Lua of the new text of the key's field `windows`, with the wanted credits. */
+export const countedWindows = [month, week, day].map((window) => `counted_in(${window}, wanted)`).join(" .. ' ' .. ");
+
 /**
  * Lua that judges whether an authorized call may hold `wanted` credits. It needs the keys `quota` and `repeats` and the arguments
  * `repeatKey`, `request` and `otherwise`.
@@ -29,9 +37,6 @@ local held = tonumber(account_held)
 local keptMs = 86400000
 local a, b, c, d, e, f, g, h, i =
   string.match(key_windows or '', '(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)')
-local month = read_window(quota, ${quotaWindows.month}, a, b, c)
-local week = read_window(quota, ${quotaWindows.week}, d, e, f)
-local day = read_window(quota, ${quotaWindows.day}, g, h, i)
 
 local function repeat_of()
   if repeatKey == '' then return nil end
@@ -51,9 +56,9 @@ local function quota_refusal()
   if key_quota_total ~= '' and tonumber(key_total) + wanted > tonumber(key_quota_total) then
     return answer('key_quota_exceeded', 'total')
   end
-  return key_quota_monthly ~= '' and window_refusal('monthly', month, key_quota_monthly)
-    or key_quota_weekly ~= '' and window_refusal('weekly', week, key_quota_weekly)
-    or key_quota_daily ~= '' and window_refusal('daily', day, key_quota_daily)
+  return key_quota_monthly ~= '' and window_refusal('monthly', read_window(${month}), key_quota_monthly)
+    or key_quota_weekly ~= '' and window_refusal('weekly', read_window(${week}), key_quota_weekly)
+    or key_quota_daily ~= '' and window_refusal('daily', read_window(${day}), key_quota_daily)
 end
 
 local function credits_left()

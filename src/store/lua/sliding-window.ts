@@ -14,6 +14,7 @@ export const quotaWindows = {
  * read_window(name, at, size, width in milliseconds, cursor, sum, run) → the window of the string `name`, from the three
  *   texts of its head (nil for a new one), moved on to `now`. Writes nothing.
  * count_in(window, calls) → the new text of its head, with so many calls more, one when nil. Writes buckets that have passed.
+ * counted_in(name, at, size, width, cursor, sum, run, calls) → the same of a window that is not read otherwise.
  * take_back(name, at, size, width, counted, cursor, sum, run) → the new text of its head without a call counted at that time.
  * wait_of(window, limit) → milliseconds until what was counted falls below the limit.
  */
@@ -45,10 +46,10 @@ local function move_on(window, present)
 end
 
 local function read_window(name, at, size, width, cursor, sum, run)
-  local window = { name = name, at = at, size = size, width = width, cursor = tonumber(cursor or 0),
-    sum = tonumber(sum or 0), run = tonumber(run or 0), bucket = tonumber(cursor or 0), passed = false }
-  local present = math.floor(now / width)
-  if present ~= window.cursor then move_on(window, present) end
+  local newest, present = tonumber(cursor or 0), math.floor(now / width)
+  local window = { name = name, at = at, size = size, width = width, cursor = newest, bucket = newest,
+    sum = tonumber(sum or 0), run = tonumber(run or 0) }
+  if present ~= newest then move_on(window, present) end
   return window
 end
 
@@ -67,6 +68,14 @@ local function count_in(window, calls)
     run = 0
   end
   return string.format('%d %d %d', window.bucket, window.sum + more, run + more)
+end
+
+local function counted_in(name, at, size, width, cursor, sum, run, calls)
+  -- Mostly its bucket is still the running one: that needs no table.
+  if cursor and math.floor(now / width) == tonumber(cursor) then
+    return string.format('%s %d %d', cursor, sum + calls, run + calls)
+  end
+  return count_in(read_window(name, at, size, width, cursor, sum, run), calls)
 end
 
 local function take_back(name, at, size, width, counted, cursor, sum, run)
