@@ -6,8 +6,8 @@ import { admitted, anAccount, completed, holder, lead, storeOf, takeOne, theJob 
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 
 const jobs = 20;
-/** Commands that are not a script's own: its call, its clock, and what this test reads and asks. */
-const others = ['evalsha', 'eval', 'time', 'info', 'config|resetstat', 'hgetall'];
+/** Commands that are not a script's own: its call, its clock, what this test reads and asks, and the watch of durability. */
+const others = ['evalsha', 'eval', 'time', 'info', 'config|get', 'config|resetstat', 'hgetall'];
 /** Commands that move windows of counters: how many there are depends on the time that passes, not on jobs. */
 const ofTime = ['bitfield', 'setrange'];
 const report = { progress: 5, stage: 'download', speed_bytes: 1_000, eta_seconds: 9 };
