@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { registerHooks } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { readConfig } from '../../src/base/config.ts';
 import { makeLog } from '../../src/base/log.ts';
@@ -11,7 +12,6 @@ import { parseRequest } from '../../src/model/request-parameters.ts';
 import { openFolder } from '../../src/objects/folder-store.ts';
 import { askInspector } from '../../src/roles/inspector-client.ts';
 import { openTraces } from '../../src/roles/open-traces.ts';
-import { serveApi } from '../../src/roles/serve-api.ts';
 import { admitCall } from '../../src/store/access/admit-call.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { connect } from '../../src/store/redis/connection.ts';
@@ -19,6 +19,25 @@ import type { RecordStore } from '../../src/store/script.ts';
 
 const [mode = '', given = '', folder = '', tracesUrl = ''] = process.argv.slice(2);
 const log = makeLog({ level: 'error', write: (line) => process.stderr.write(line), now: Date.now });
+
+/** Takes the lines of traces out of the API as it is loaded: what it would cost if it had none. */
+function leaveOutTraces(): void {
+  const lines = [
+    [/server\.traces && route\?\.isTraced \? beginTrace\([^\n]*\) : null/, 'null'],
+    [/^ *if \(server\.traces && call\.trace\)[^\n]*$/m, ''],
+  ] as const;
+  registerHooks({
+    load(url, context, load) {
+      const loaded = load(url, context);
+      if (!url.endsWith('/src/api/app.ts')) return loaded;
+      const source = lines.reduce((text, [line, instead]) => {
+        if (!line.test(text)) throw new Error(`The API has no line like ${line}`);
+        return text.replace(line, instead);
+      }, String(loaded.source));
+      return { ...loaded, source };
+    },
+  });
+}
 
 /** Bare node:http, which gives the same answer to everything. */
 function answerBare(answer: string) {
@@ -72,6 +91,9 @@ async function serve(): Promise<number> {
   const stop = makeShutdown();
   const traces = await openTraces({ config, log, metrics, stop });
   const parts = { config, store, seal, objects, inspector, log, metrics, traces };
+  if (mode === 'untraced') leaveOutTraces();
+  // Loaded only here, so that what is left out of it is.
+  const { serveApi } = await import('../../src/roles/serve-api.ts');
   const { port, dashboardPort } = await serveApi(parts, stop);
   return mode === 'dashboard' ? dashboardPort! : port;
 }

@@ -46,13 +46,15 @@ async function measureWith(redis: Redis, folder: string): Promise<Measurement[]>
     admit: api,
     poll: api,
     traced: await serve('api', redis.url, join(folder, 'objects'), tracesUrl),
+    untraced: await serve('untraced', redis.url, join(folder, 'objects')),
     plain: await serve('plain', redis.url),
     bareAdmit: await serve('bare', await answerOf(api, admit)),
     barePoll: await serve('bare', await answerOf(api, poll)),
     idle: await serve('api', redis.url, join(folder, 'objects')),
   };
   try {
-    const cost = await costs(servers, { admit, poll, traced: admit, plain: admit, bareAdmit: admit, barePoll: poll });
+    const asked = { admit, poll, traced: admit, untraced: admit, plain: admit, bareAdmit: admit, barePoll: poll };
+    const cost = await costs(servers, asked);
     const wide = await widths(api, admit);
     const streams = await holdStreams(servers.idle, await eventsOfAccounts(store), 1000);
     return [
@@ -60,6 +62,11 @@ async function measureWith(redis: Redis, folder: string): Promise<Measurement[]>
       { what: 'admit / the same without Express, CPU', bound: { most: 1.4 }, ...beside(cost.admit, cost.plain) },
       { what: 'poll / bare node:http, CPU', bound: { most: maxTimesBare }, ...beside(cost.poll, cost.barePoll) },
       { what: 'admit with traces / without, CPU', ...beside(cost.traced, cost.admit) },
+      {
+        what: 'admit without traces / with their lines left out of the API, CPU',
+        bound: { most: 1.05 },
+        ...beside(cost.admit, cost.untraced),
+      },
       { what: 'rate at 512 connections / at 64', ratio: wide, bound: { least: 0.75 }, because: 'median of rounds' },
       {
         what: 'KB of memory for each of 1,000 idle event streams',
