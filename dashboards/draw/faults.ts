@@ -120,10 +120,9 @@ export const faults: readonly Fault[] = [
     drill: 'The API server throttles',
     changes: {
       'trawl_kube_refused_total{': set(1.5),
-      'trawl_kube_wait_seconds{': ({ random }) => 14 + 6 * random(),
+      'trawl_kube_wait_seconds{': ({ random }) => 2 * random(),
       'trawl_attempts_waiting{namespace="films",instance="trawl-controller-1",wait="starting"}': ({ random }) =>
-        12 + Math.round(6 * random()),
-      'trawl_cleanups_postponed{': ({ since }) => Math.min(60, since / 12),
+        3 + Math.round(3 * random()),
     },
   },
   {
@@ -157,7 +156,7 @@ export const faults: readonly Fault[] = [
       ...noDownloads,
       'trawl_watch_age_seconds{': age,
       'trawl_oldest_unsettled_seconds{': age,
-      'trawl_reconcile_errors_total{': set(0.3),
+      'trawl_reconcile_errors_total{': set(1),
       'trawl_attempts_waiting{': none,
       'trawl_cleanups_postponed{': none,
     },

@@ -6,6 +6,7 @@ import { until } from '../support/until.ts';
 import { clockFactor, usualSeconds } from '../support/watch/compressed-rules.ts';
 import { type DrillGround, startDrillGround } from '../support/watch/drill-ground.ts';
 import { type DrillLoad, startLoad } from '../support/watch/drill-load.ts';
+import { watchedNamespace } from '../support/watch/prometheus.ts';
 import { blocksOf, runRunbook } from '../support/watch/runbook-shell.ts';
 import { drills } from './drills.ts';
 
@@ -51,7 +52,7 @@ if (isLong)
       await ground?.stop();
     });
 
-    for (const { name, alerts: fired, make } of drills)
+    for (const { name, alerts: fired, after: late = [], shows = [], make } of drills)
       it(`${name}: ${Object.keys(fired).join(', ')} and no other alert, and its runbook can be followed`, async () => {
         const { prometheus } = ground;
         // What the drill before has left in a window would fire an alert of its own.
@@ -63,12 +64,14 @@ if (isLong)
         let began = performance.now();
         const seen = new Map<string, number>();
         const others: string[] = [];
+        let isMended = false;
         const look = async () => {
           await pause(lookMs);
           for (const alert of await prometheus.firing()) {
             if (seen.has(alert)) continue;
             seen.set(alert, (performance.now() - began) / 1000);
-            if (!(alert in fired)) others.push(`${alert}: ${await prometheus.wordsOf(alert)}`);
+            const mayFire = alert in fired || (isMended && late.includes(alert));
+            if (!mayFire) others.push(`${alert}: ${await prometheus.wordsOf(alert)}`);
           }
         };
         const mend = await make(ground);
@@ -83,9 +86,14 @@ if (isLong)
               throw new Error(`${error.message}, but ${[...seen.keys()]}`);
             });
           }
+          for (const query of shows) {
+            const asked = query.replaceAll('$namespace', watchedNamespace).replaceAll('[5m]', '[10s]');
+            await until(async () => (await prometheus.ask(asked)).length > 0, maxSeconds, `${asked} has an answer`);
+          }
           for (const alert of Object.keys(fired)) await follow(alert);
         } finally {
           await mend();
+          isMended = true;
         }
         const isOver = async () => {
           await look();

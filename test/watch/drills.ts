@@ -12,6 +12,10 @@ export interface Drill {
   readonly name: string;
   /** Alerts that it fires and no other, with the seconds until then on a clock that is not compressed. */
   readonly alerts: Readonly<Record<string, number>>;
+  /** Alerts that may fire after the fault is mended. */
+  readonly after?: readonly string[];
+  /** Queries that have an answer while the fault is on, as in the history of its pictures. */
+  readonly shows?: readonly string[];
   /** Makes the fault and returns what mends it. */
   readonly make: (ground: DrillGround) => Promise<() => unknown>;
 }
@@ -64,6 +68,7 @@ export const drills: readonly Drill[] = [
   {
     name: 'The API server throttles',
     alerts: { TrawlApiServerThrottles: 10 * minute },
+    shows: ['sum(rate(trawl_jobs_total{namespace="$namespace"}[5m])) > 0'],
     make: ({ testbed }) => refuseRequests(testbed.cluster.admin),
   },
   {
@@ -80,6 +85,15 @@ export const drills: readonly Drill[] = [
   {
     name: 'The watch is stale',
     alerts: { TrawlWatchStale: 6 * minute, TrawlControllerErrors: 12 * minute },
+    after: ['TrawlJobsStartLate'],
+    shows: [
+      'sum(rate(trawl_jobs_total{namespace="$namespace"}[5m])) == 0',
+      'sum(rate(trawl_charges_total{namespace="$namespace"}[5m])) == 0',
+      'sum(rate(trawl_egress_connections_total{namespace="$namespace",verdict="open"}[5m])) < 1',
+      'sum(trawl_jobs_open{namespace="$namespace",state="queued"}) > 10',
+      'max(trawl_oldest_queued_seconds{namespace="$namespace"}) > 10',
+      'sum(rate(trawl_reconcile_errors_total{namespace="$namespace"}[5m])) > 0.5',
+    ],
     make: async ({ testbed }) => {
       const { freeze, thaw } = testbed.cluster.parts['kube-apiserver'];
       freeze();
@@ -178,15 +192,18 @@ async function refuseRequests(admin: Kube): Promise<() => Promise<void>> {
   };
 }
 
-/** Nothing is heard any more of the node that runs most pods; before that its workers take long. */
+/**
+ * Nothing is heard any more of the node that runs most pods. Workers take long until it is back: on a slow machine the node is given up
+ * late, and what other workers complete until then would hide its share.
+ */
 async function loseNode({ switches, testbed: { kubelet } }: DrillGround): Promise<() => void> {
   switches.isHeld = true;
   const podsOf = (node: string) => kubelet.running().filter((pod) => pod.spec.nodeName === node);
   const find = () => kubelet.nodes.find((node) => podsOf(node).length >= 12);
   const lost = (await until(find, 60, 'a node runs twelve workers')) as string;
   kubelet.cutOff(lost);
-  switches.isHeld = false;
   return () => {
+    switches.isHeld = false;
     kubelet.restore(lost);
     for (const pod of kubelet.running()) kubelet.end(pod.metadata.name, { exitCode: 143 });
   };

@@ -32,7 +32,11 @@ describe('the histories of the drills before a real Prometheus', function () {
   let server: HistoryServer;
 
   before(async () => {
-    const queries = [...all.flatMap((panel) => Object.keys(panel.queries)), ...alerts.map(({ expr }) => expr)];
+    const queries = [
+      ...all.flatMap((panel) => Object.keys(panel.queries)),
+      ...alerts.map(({ expr }) => expr),
+      ...drills.flatMap(({ shows = [] }) => shows),
+    ];
     const metrics = new Set(queries.flatMap(listMetrics));
     // Each history is a namespace of one Prometheus. Types are left out: they may be said once alone.
     const texts = states.map((drill) => {
@@ -68,15 +72,25 @@ describe('the histories of the drills before a real Prometheus', function () {
       }
     });
 
+  it('show what their drills see', async () => {
+    for (const { name, shows = [] } of drills)
+      for (const query of shows) expect(await ask(query, name), `${name}: ${query}`).to.have.length(1);
+  });
+
   /** Returns the color that Grafana gives a number at the end of a history, `null` when there is none. */
   async function colorOf(panel: Panel, drill: string | null): Promise<Color | null> {
-    const query = Object.keys(panel.queries)[0]!.replaceAll('$namespace', nameOf(drill)).replaceAll('$__range', '6h');
-    const asked = new URLSearchParams({ query, time: String(end) });
-    const { data } = (await (await fetch(`${server.url}/api/v1/query?${asked}`)).json()) as Answer;
-    const [found] = data.result;
+    const [found] = await ask(Object.keys(panel.queries)[0]!, drill);
     if (!found) return null;
     const value = Number(found.value[1]);
     const passed = (panel.limits ?? [[null, 'green']]).filter(([from]) => from === null || value >= from);
     return passed.at(-1)![1];
+  }
+
+  /** Asks for the end of a history. */
+  async function ask(query: string, drill: string | null): Promise<Answer['data']['result']> {
+    const text = query.replaceAll('$namespace', nameOf(drill)).replaceAll('$__range', '6h');
+    const asked = new URLSearchParams({ query: text, time: String(end) });
+    const { data } = (await (await fetch(`${server.url}/api/v1/query?${asked}`)).json()) as Answer;
+    return data.result;
   }
 });

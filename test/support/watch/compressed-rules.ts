@@ -7,9 +7,11 @@ export const clockFactor = 30;
 const countFactor = 4;
 /**
  * Ages that trawl itself measures pass at their real speed: their limits are divided by less, so that a slow machine reaches none. The
- * API server of Kubernetes may say nothing to a watch for a minute.
+ * API server of Kubernetes may say nothing to a watch for a minute, and jobs wait in the queue as long as the watch is stale.
  */
-const ageFactors = { oldest: 12, watch: 2 } as const;
+const ageFactors = { oldest: 12, oldest_queued: 2, watch: 2 } as const;
+type AgeKind = keyof typeof ageFactors;
+const agePattern = /^(.*trawl_(oldest_queued|oldest|watch)(?:_\w+)?_seconds\b.*> )(\d+)$/gm;
 const secondsOf: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
 /**
@@ -23,9 +25,7 @@ export function compressRules(aheadSeconds = 0): string {
       return `${before}${Math.max(1, Math.round((Number(count) * secondsOf[unit]!) / clockFactor))}s`;
     })
     .replaceAll(/^(.*\bincrease\(.*> )(\d+)$/gm, (_, before, limit) => `${before}${Number(limit) / countFactor}`)
-    .replaceAll(/^(.*trawl_(oldest|watch)_\w+_seconds\b.*> )(\d+)$/gm, (_, before, kind: 'oldest' | 'watch', limit) => {
-      return `${before}${Number(limit) / ageFactors[kind]}`;
-    });
+    .replaceAll(agePattern, (_, before, kind: AgeKind, limit) => `${before}${Number(limit) / ageFactors[kind]}`);
 }
 
 /**
@@ -36,8 +36,8 @@ export function usualSeconds(name: string, seconds: number): number {
   const { expr = '', for: held = '0s' } = alerts.find(({ alert }) => alert === name) ?? {};
   if (/\[\d+[smhd]\]/.test(expr)) return seconds * clockFactor;
   const heldSeconds = Number(held.slice(0, -1)) * secondsOf[held.at(-1)!]!;
-  const [, kind, limit = 0] = /trawl_(oldest|watch)_\w+_seconds\b.*> (\d+)$/m.exec(expr) ?? [];
+  const [[, , kind, limit = 0] = []] = expr.matchAll(agePattern);
   const age = Number(limit);
-  const compressed = heldSeconds / clockFactor + age / (kind ? ageFactors[kind as 'oldest' | 'watch'] : 1);
+  const compressed = heldSeconds / clockFactor + age / (kind ? ageFactors[kind as AgeKind] : 1);
   return Math.max(0, seconds - compressed) + heldSeconds + age;
 }
