@@ -51,6 +51,8 @@ export function answerMcp(routes: McpRoutes): KeyedHandler {
         return value === undefined ? [] : [[name, value]];
       }),
     );
+    // The SDK wants both types named, and many callers send only that any type will do.
+    if (/\*\/\*/.test(headers.accept ?? '*/*')) headers.accept = 'application/json, text/event-stream';
     const { answerMessage } = await import('../mcp/mcp-server.ts');
     const { response, close } = await answerMessage(service, routes.version, headers, message);
     call.res.once('close', () => void close());

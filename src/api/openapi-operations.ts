@@ -21,6 +21,12 @@ const jobText =
   'With an `Idempotency-Key` the call may be repeated safely for 24 hours.';
 const inBody = 'The same as the GET, with the parameters in a JSON body of at most 16 KiB; those of the body win.';
 
+const messageId = {
+  type: ['string', 'integer'],
+  description: 'Absent in a notification, which has no answer.',
+  ...{ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER },
+};
+
 /** Returns the GET and the POST of a route that costs a credit. */
 function creditRows(row: Omit<OperationRow, 'errors' | 'headers'>, more: readonly RefusalCode[] = []) {
   const GET: OperationRow = { ...row, headers: ['idempotency-key'], errors: [...creditRefusals, ...more] };
@@ -181,8 +187,10 @@ export const operations: OperationTable = {
         'the rate answers the request, every other one is the result of the tool.',
       tables: [],
       body: {
-        ...object({ jsonrpc: { const: '2.0' }, method: text }, ['method']),
-        // A message has more: its id, its parameters or its result.
+        ...object({ jsonrpc: { const: '2.0' }, id: messageId, method: text, params: { type: 'object' } }, [
+          'id',
+          'params',
+        ]),
         additionalProperties: true,
       },
       ok: { 200: 'messages' },

@@ -2,7 +2,7 @@ import { Ajv } from 'ajv';
 import type { AddressException } from '../base/settings/kinds.ts';
 import { uuidForm } from './job.ts';
 import { judgeUrl, maxUrlLength, notUrl } from './public-address.ts';
-import { fieldsAllowed, maxFieldsBytes, type Path, parseFields } from './select-fields.ts';
+import { fieldsAllowed, fieldsPattern, maxFieldsLength, type Path, parseFields } from './select-fields.ts';
 import { readTime } from './timestamp.ts';
 
 /** A JSON Schema, as it stands in the OpenAPI document too. */
@@ -102,7 +102,11 @@ export function number<A extends number | undefined>(
 
 /** A day as `YYYY-MM-DD`; its value is the time of its beginning. */
 export function day(description: string): Parameter<number, undefined> {
-  const schema = { type: 'string', description, format: 'date', examples: ['2026-03-04'] };
+  const schema = {
+    ...{ type: 'string', description, format: 'date' },
+    pattern: '^(19[7-9][0-9]|[2-9][0-9]{3})-[0-9]{2}-[0-9]{2}$',
+    examples: ['2026-03-04'],
+  };
   return optional(schema, undefined, (given) => {
     const time = typeof given === 'string' && given.length === 10 ? readTime(given, 'first') : null;
     return time === null ? refuse('must be a day since 1970, such as 2026-03-04') : { ok: true, value: time };
@@ -123,9 +127,14 @@ export function url(description: string, maxLength = maxUrlLength, examples?: st
 }
 
 export function fieldPaths(description: string): Parameter<readonly Path[], readonly Path[]> {
-  const schema = { type: 'string', description, maxLength: maxFieldsBytes };
+  const schema = { type: 'string', description, maxLength: maxFieldsLength, pattern: fieldsPattern };
   const read = (given: unknown) => (typeof given === 'string' ? parseFields(given) : refuse(fieldsAllowed));
   return { schema, required: false, absent: [], read };
+}
+
+/** Returns a parameter whose description also tells rules that are judged later, with other parameters. */
+export function described<T, A>(parameter: Parameter<T, A>, rules: ParameterSchema): Parameter<T, A> {
+  return { ...parameter, schema: { ...parameter.schema, ...rules } };
 }
 
 export function required<T>(parameter: Parameter<T>): Parameter<T, never> {

@@ -48,8 +48,8 @@ export function judgeUrl(text: string, exceptions: readonly AddressException[], 
   if (sentence !== null) return refused(sentence);
   // yt-dlp takes orders from a fragment (__youtubedl_smuggle), and no server ever sees one.
   url.hash = '';
-  // Serialising writes one character as up to nine.
-  if (Math.max(text.length, url.href.length) > maxLength) {
+  // Serialising writes one character as up to nine, and ends a bare host with a slash.
+  if (text.length > maxLength || url.href.length > maxLength + 1) {
     return refused(`must be a URL of at most ${maxLength} characters`);
   }
   return { ok: true, href: url.href };

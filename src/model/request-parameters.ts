@@ -3,6 +3,7 @@ import { type Endpoint, jobStatuses } from './job.ts';
 import {
   choice,
   day,
+  described,
   fieldPaths,
   flag,
   number,
@@ -63,7 +64,10 @@ const webhook = {
     'must be 1 to 4096 visible ASCII characters, with spaces only between them',
   ),
 };
-const noControls = { maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]*$' };
+const controls = '\\u0000-\\u001f\\u007f-\\u009f';
+const noControls = { maxLength: 256, pattern: `^[^${controls}\\ud800-\\udfff]*$` };
+/** Pattern for the document: no query holds a surrogate, and few readers of patterns know one. */
+const shown = { pattern: `^[^${controls}]*$` };
 const noControlsAllowed = 'must be at most 256 characters, none of them a control character';
 
 /** The parameters of the endpoints that cost a credit, in the order of the contract. */
@@ -98,8 +102,15 @@ export const globalParameters = {
 export type Flags = ParameterValues<typeof globalParameters>;
 
 export const statsParameters = {
-  engine: text('Engine to look at.', { ...noControls, examples: Object.keys(catalogue) }, noControlsAllowed),
-  path: text('Endpoint to look at.', { ...noControls, examples: Object.values(catalogue).flat() }, noControlsAllowed),
+  engine: described(text('Engine to look at.', noControls, noControlsAllowed), {
+    ...shown,
+    minLength: 1,
+    examples: Object.keys(catalogue),
+  }),
+  path: described(text('Endpoint to look at.', noControls, noControlsAllowed), {
+    ...shown,
+    enum: Object.values(catalogue).flatMap((paths) => paths.flatMap((path) => [path, `/api${path}`])),
+  }),
 } as const satisfies ParameterTable;
 
 export const listParameters = {

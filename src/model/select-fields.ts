@@ -7,11 +7,12 @@ interface Wanted {
   readonly inside: Map<string, Wanted>;
 }
 
-export const maxFieldsBytes = 2048;
-export const fieldsAllowed = `must be at most 100 names with commas between them, without control characters, each at most 10 levels deep, ${maxFieldsBytes} bytes in all`;
+export const maxFieldsLength = 2048;
+export const fieldsAllowed = `must be at most ${maxFieldsLength} characters, names with commas between them, without control characters`;
+/** Pattern of the texts that `parseFields` reads: white space of any kind may stand around commas. */
+export const fieldsPattern = '^[^\\u0000-\\u0008\\u000e-\\u001f\\u007f-\\u009f]*$';
 
-const maxPaths = 100;
-const maxLevels = 10;
+const fitting = new RegExp(fieldsPattern);
 const neverKept = new Set(['__proto__', 'constructor', 'prototype']);
 
 /** Reads the parameter `fields`: paths between commas, levels between dots. A text that names nothing gives no paths. */
@@ -21,11 +22,8 @@ export function parseFields(text: string) {
     .map((name) => name.trim())
     .filter((name) => name !== '');
   const paths = names.map((name) => name.split('.'));
-  const fits =
-    Buffer.byteLength(text) <= maxFieldsBytes &&
-    paths.length <= maxPaths &&
-    paths.every((path) => path.length <= maxLevels) &&
-    !names.some((name) => /[\p{Cc}\p{Cs}]/u.test(name));
+  const isShort = text.length <= 2 * maxFieldsLength && [...text].length <= maxFieldsLength;
+  const fits = isShort && fitting.test(text) && text.isWellFormed();
   return fits ? ({ ok: true, value: paths } as const) : ({ ok: false, sentence: fieldsAllowed } as const);
 }
 

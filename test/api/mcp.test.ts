@@ -174,6 +174,7 @@ describe('POST /mcp', () => {
       expectRefused(await post(body, { 'content-type': 'application/json' }), 400, 'bad_request', /^Bad Request/);
     }
     expectRefused(await post(toolCall({}, 'usage'), { accept: 'text/html' }), 400, 'bad_request', /Accept/);
+    expect((await post(toolCall({}, 'usage'), { accept: 'text/html, */*' })).text).to.contain('remaining');
     const odd = { ...toolCall(), params: { name: 'download', arguments: 'odd' } };
     expect((await post(odd)).text).to.match(/^event: message\ndata: .*"error":/);
     expect(await openJobs()).to.deep.equal([]);
