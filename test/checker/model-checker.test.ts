@@ -130,6 +130,7 @@ async function check(service: SimulatedService): Promise<void> {
       const isDone = job.status === 'CompletedJob';
       expect(charged.includes(job.id), `${job.id}, ${job.status}, is charged`).to.equal(isDone);
       if (!isDone) continue;
+      expect(job.delivered, `the file that ${job.id} names`).not.to.equal(null);
       const file = cluster.files.get(job.delivered!.key);
       expect(file, `the file of ${job.id}`).to.deep.equal({
         bytes: job.delivered!.bytes,
