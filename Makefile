@@ -45,8 +45,8 @@ verify: node_modules/.bin/mocha ## Write what is generated anew, check the workf
 	@.ci/lint-workflows
 	@git diff --exit-code
 
-pictures: node_modules/.bin/mocha ## Draw every dashboard with Grafana's panels, healthy and in each drill, into PICTURES=; with SEED= what a reader sees of one fault; needs Chromium and Prometheus
-	@dashboards/draw/build && $(locked) node dashboards/draw/$(if $(SEED),blind-drill.ts --seed $(SEED),draw.ts) $(or $(PICTURES),.cache/pictures)
+pictures: node_modules/.bin/mocha ## Draw every dashboard with Grafana's panels, healthy and in each drill, into docs/pictures/watch or PICTURES=; with SEED= what a reader sees of one fault; needs Chromium and Prometheus
+	@dashboards/draw/build && $(locked) node dashboards/draw/$(if $(SEED),blind-drill.ts --seed $(SEED),draw.ts) $(or $(PICTURES),$(if $(SEED),.cache/pictures,docs/pictures/watch))
 
 release: node_modules/.bin/mocha ## Move all versions to VERSION=, the pending changes under its heading, commit and tag; DRY_RUN=1 only says so
 	@$(locked) node .ci/release.ts $(if $(DRY_RUN),--dry-run) '$(VERSION)'

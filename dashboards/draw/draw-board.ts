@@ -1,6 +1,7 @@
-import { execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { extname } from 'node:path';
+import { promisify } from 'node:util';
 import { chromium } from 'playwright-core';
 import { boards } from '../boards.ts';
 import { makeDashboard } from '../panels.ts';
@@ -20,6 +21,7 @@ export interface Drawer {
   close(): Promise<void>;
 }
 
+const run = promisify(execFile);
 const shownHours = 6;
 const chromiumPath = process.env.CHROMIUM ?? '/usr/bin/chromium';
 // A palette of its own colors makes a picture a third as large, and WebP without loss takes another 40 % off a PNG.
@@ -45,7 +47,7 @@ export async function openDrawer(): Promise<Drawer> {
         await page.waitForFunction('document.title === "drawn"', null, { timeout: 60_000 });
         await page.locator('#root').screenshot({ path: `${file}.png` });
         const input = ['-v', 'error', '-y', '-i', `${file}.png`];
-        execFileSync('ffmpeg', [...input, '-vf', palette, ...(encodings[extname(file)] ?? []), file]);
+        await run('ffmpeg', [...input, '-vf', palette, ...(encodings[extname(file)] ?? []), file]);
         rmSync(`${file}.png`);
         return (await page.evaluate('globalThis.report')) as Report;
       } finally {

@@ -1,13 +1,14 @@
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { boards } from '../../dashboards/boards.ts';
 import { faults, sourcesOf } from '../../dashboards/draw/faults.ts';
+import { looks } from '../../dashboards/draw/picture-index.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { aFolder } from '../support/redis.ts';
-import { root } from '../support/tree.ts';
+import { files, read, root } from '../support/tree.ts';
 import { drills } from './drills.ts';
 
 const run = promisify(execFile);
@@ -46,10 +47,40 @@ describe('the histories behind the pictures', () => {
     });
 });
 
+const folderOfPictures = 'docs/pictures/watch/';
+
 /** Returns the pictures that an index leads to. */
 function linkedFiles(index: string): string[] {
   return [...new Set([...index.matchAll(/\((\S+\.webp)\)/g)].map(([, file]) => file!))];
 }
+
+describe('the pictures in the documents', () => {
+  const index = read(`${folderOfPictures}README.md`);
+  const rows = index.split('\n').filter((line) => line.startsWith('|'));
+
+  it('are of every dashboard, in a healthy system in each theme and width, in each drill dark and wide at least', () => {
+    const [heading, , ...states] = rows.map((row) => row.slice(2, -2).split(' | '));
+    expect(heading).to.deep.equal(['State', ...boards.map(({ title }) => title)]);
+    expect(states.map(([state]) => state)).to.deep.equal(['A healthy system', ...drills.map(({ name }) => name)]);
+    const [best] = looks;
+    for (const [state, ...cells] of states)
+      for (const [n, cell] of cells.entries()) {
+        const wanted = state === 'A healthy system' ? looks : [best!];
+        const shown = [...cell.matchAll(/\[(\w+ \d+)\]\([\w-]+-(\w+)-(\w+)-(\d+)\.webp\)/g)];
+        const keys = shown.map(([, name, board, theme, width]) => [name, board, `${theme} ${width}`].join());
+        expect(keys).to.include.members(
+          wanted.map(({ theme, width }) => [`${theme} ${width}`, boards[n]!.name, `${theme} ${width}`].join()),
+        );
+      }
+  });
+
+  it('are those that the index leads to, of 8 MB at most', () => {
+    const there = files.filter((path) => path.startsWith(folderOfPictures) && !path.endsWith('.md'));
+    expect(there).to.have.members(linkedFiles(index).map((file) => folderOfPictures + file));
+    const bytes = there.reduce((sum, path) => sum + statSync(join(root, path)).size, 0);
+    expect(bytes).to.be.below(8e6);
+  });
+});
 
 if (isLong)
   describe('the pictures', function () {
