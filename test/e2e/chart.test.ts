@@ -154,6 +154,9 @@ describe('the chart on a real node', function () {
     expect(await succeed(...testOf('trawl-policies'))).to.include(
       'The cluster enforces network policies: a worker pod',
     );
+    const doctor = ['node', '/opt/trawl/src/main.ts', 'doctor', '--policies', '--json'];
+    const told = await kubectl(ground.cluster, ['exec', '-n', namespace, controllerOf('trawl'), '--', ...doctor]);
+    expect(JSON.parse(told)).to.include({ ok: true });
     expect(await listTrials()).to.equal('');
   });
 
