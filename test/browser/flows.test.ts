@@ -113,10 +113,15 @@ describe('what people do on the dashboard', function () {
     await card.getByRole('combobox', { name: /^Pack/ }).selectOption('small');
     await card.getByRole('button', { name: 'Save' }).click();
     await card.getByRole('alert').filter({ hasText: 'a payment method' }).waitFor();
+    await page.getByRole('button', { name: 'Store a card' }).waitFor();
     await setTopup(on.api.store, buyer.account, { customer: 'cus_1', payment_method: 'pm_card_visa' });
     await card.getByRole('combobox', { name: /^Below/ }).selectOption('20');
+    await card.getByText('With 10 credits of the plan and a pack of 50: when fewer than 12 credits are left').waitFor();
     await card.getByLabel('At most in a month').fill('1500');
+    await card.getByText('€15.00 a month', { exact: true }).waitFor();
     await card.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('A card is stored.').waitFor();
+    await page.getByRole('button', { name: 'Store another card' }).waitFor();
     await card.getByText('Below 20 % it buys 50 credits for €5.00, at most €15.00 a month').waitFor();
     await card.getByText('on', { exact: true }).waitFor();
     await expectAccessible(page);
@@ -125,6 +130,15 @@ describe('what people do on the dashboard', function () {
     await card.getByRole('button', { name: 'Save' }).click();
     await card.getByText('Nothing is bought by itself').waitFor();
     expect(stripe.charges).to.have.length(0);
+  });
+
+  it('an owner without a paid plan reads that the top-up needs one, in place of its form', async () => {
+    await setOffer(on.api.store, offer);
+    const { page } = await on.signIn();
+    await on.show(page, '/billing');
+    await page.getByText('needs a paid plan. Plans are given by the operator').waitFor();
+    expect(await page.getByLabel('Buy a pack when little is left').count()).to.equal(0);
+    await expectAccessible(page);
   });
 
   it('an owner whose card is declined sees the top-up off and why, and has a mail', async () => {

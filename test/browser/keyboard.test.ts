@@ -5,6 +5,7 @@ import { makeSeal } from '../../src/base/seal.ts';
 import { channels } from '../../src/store/keys.ts';
 import { setOffer } from '../../src/store/money/offers.ts';
 import { testReceivers } from '../../src/webhooks/test-receivers.ts';
+import type { ApiCaller } from '../support/api.ts';
 import { invited } from '../support/browser-session.ts';
 import { expectFocus, pressAt, tabTo, typeAt } from '../support/keyboard.ts';
 import { startReceiverProxy } from '../support/receiver-proxy.ts';
@@ -23,8 +24,8 @@ describe('the dashboard by the keyboard alone', function () {
 
   const button = (page: Page, name: string, exact = true) => page.getByRole('button', { name, exact });
   /** Signs in by keyboard and goes to a page by the navigation. */
-  const enter = async (pageName: string) => {
-    const { page } = await on.signIn();
+  const enter = async (pageName: string, of: Pick<ApiCaller, 'account'> = on.caller) => {
+    const { page } = await on.signIn('owner', {}, of);
     await pressAt(page, page.getByRole('link', { name: pageName, exact: true }));
     await page.getByRole('heading', { level: 1, name: pageName }).waitFor();
     return page;
@@ -124,7 +125,7 @@ describe('the dashboard by the keyboard alone', function () {
 
   it('switches the top-up and the alerts, and asks for a pack', async () => {
     await setOffer(on.api.store, offer);
-    const page = await enter('Billing');
+    const page = await enter('Billing', await on.api.addCaller({ quota: 10, paid: true }));
     await pressAt(page, button(page, 'Buy'));
     await page.getByRole('alert').filter({ hasText: 'No payment provider is configured' }).waitFor();
     await tabTo(page, page.getByRole('combobox', { name: /^Pack/ }));

@@ -14,7 +14,7 @@ export function Audit({ address }) {
   const before = new URLSearchParams(address.split('?')[1] ?? '').get('before');
   const { json, error, reload } = useAnswer(`/api/audit?${new URLSearchParams(before ? { before } : {})}`);
   return html`<h1>Audit log</h1>
-    <p class="lead">Who changed keys, people, webhooks and money, and from where, newest first. Changes are kept for a year.</p>
+    <p class="lead">Who changed keys, people, webhooks, plans and the automatic top-up, and from where, newest first. Changes are kept for a year. What was bought stands under <a href="/billing">Billing</a>.</p>
     <section class="card">
       ${
         json

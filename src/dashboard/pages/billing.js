@@ -47,7 +47,7 @@ export function Billing({ may }) {
     </div>
     ${packs && html`<section class="card"><${Table} caption="Packs, in the order in which they are used" columns=${packColumns} rows=${packs.items} none="" /></section>`}
     <${Charts} subjects=${['credits']} />
-    <${Shop} ...${{ may, spent, last: purchases.find(({ kind }) => kind === 'topup') }} />
+    <${Shop} ...${{ may, plan, spent, last: purchases.find(({ kind }) => kind === 'topup') }} />
     <${Alerts} ...${{ may, alerts, reload }} />
     <section class="card"><h2>Purchases</h2><${Table} caption="Packs that were bought, newest first" columns=${purchaseColumns} rows=${purchases} none="Nothing was bought yet." /></section>
     <section class="card"><${Table} caption="Ledger: the last 100 entries" columns=${ledgerColumns} rows=${ledger} none="Nothing has moved yet." /></section>`;

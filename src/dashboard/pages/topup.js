@@ -7,9 +7,11 @@ function price(cents, currency) {
 }
 
 /** Packs that owners may buy at the page of the payment provider, and the automatic top-up, which buys one of them; `last`: what it bought last. */
-export function Shop({ may, spent, last }) {
+export function Shop({ may, plan, spent, last }) {
   const { json, error, reload } = useAnswer('/api/offers');
+  const topup = useAnswer('/api/topup');
   if (!json) return html`<section class="card"><h2>Packs</h2><${Waiting} error=${error} reload=${reload} /></section>`;
+  const hasCard = Boolean(topup.json?.payment_method);
   const leave = async (body) => location.assign((await ask('POST', '/api/checkout', body)).url);
   return html`<section class="card">
       <h2>Packs</h2>
@@ -19,17 +21,19 @@ export function Shop({ may, spent, last }) {
           html`<p class="actions"><b>${title}</b> ${count(credits)} credits for ${price(price_cents, currency)}
             ${may.own && html`<${Action} run=${() => leave({ offer: name })}>Buy<//>`}</p>`,
       )}
-      ${may.own && json.offers.length > 0 && html`<p><${Action} run=${() => leave({})}>Store a card<//></p>`}
+      ${hasCard && html`<p>A card is stored.</p>`}
+      ${may.own && json.offers.length > 0 && html`<p><${Action} run=${() => leave({})}>${hasCard ? 'Store another card' : 'Store a card'}<//></p>`}
     </section>
-    <${Topup} ...${{ may, spent, last, offers: json.offers }} />`;
+    <${Topup} ...${{ may, plan, spent, last, offers: json.offers, topup }} />`;
 }
 
 /** The rule of the automatic top-up as one sentence, and the form that changes it. */
-function Topup({ may, spent, last, offers }) {
-  const { json, error, reload } = useAnswer('/api/topup');
+function Topup({ may, plan, spent, last, offers, topup: { json, error, reload } }) {
   const [isSaved, setSaved] = useState(false);
   if (!json)
     return html`<section class="card"><h2>Automatic top-up</h2><${Waiting} error=${error} reload=${reload} /></section>`;
+  // Who has lost the paid plan can still switch it off.
+  const isPossible = plan?.paid || json.enabled;
   const save = async (form) => {
     setSaved(false);
     const offer = offers.find(({ name }) => name === form.get('offer'));
@@ -54,22 +58,36 @@ function Topup({ may, spent, last, offers }) {
     }
     <${Spent} ...${{ spent, topup: json }} />
     ${isSaved && html`<${Notice} kind="good">Saved. Nothing is bought by saving.<//>`}
-    ${
-      may.own &&
-      html`<${Form} button="Save" onSend=${save}>
-      <label class="check"><input type="checkbox" name="enabled" checked=${json.enabled} />Buy a pack when little is left</label>
-      <label>Below this share of the quota and one pack<select name="threshold">
-        ${[10, 15, 20, 25, 30].map((n) => html`<option value=${n} selected=${n === json.threshold_percent}>${n} %</option>`)}
-      </select></label>
-      <label>Pack<select name="offer">
-        <option value="">${json.pack.title ?? 'Choose one'}</option>
-        ${offers.map((offer) => html`<option value=${offer.name}>${offer.title}: ${count(offer.credits)} credits for ${price(offer.price_cents, offer.currency)}</option>`)}
-      </select></label>
-      <label>At most in a month <small>In the smallest unit of the currency, such as cents; empty: no limit</small>
-        <input name="cap" type="number" min="1" step="1" value=${json.monthly_cap_cents ?? ''} /></label>
-    <//>`
-    }
+    ${may.own && !isPossible && html`<p class="quiet">The automatic top-up needs a paid plan. Plans are given by the operator of this service.</p>`}
+    ${may.own && isPossible && html`<${Rule} ...${{ plan, offers, topup: json, onSend: save }} />`}
   </section>`;
+}
+
+/** The form of the rule, with what is chosen in credits and money. */
+function Rule({ plan, offers, topup, onSend }) {
+  const [isOn, setOn] = useState(topup.enabled);
+  const [percent, setPercent] = useState(topup.threshold_percent);
+  const [chosen, setChosen] = useState('');
+  const [cap, setCap] = useState(topup.monthly_cap_cents ?? '');
+  const offer = offers.find(({ name }) => name === chosen);
+  const currency = offer?.currency ?? topup.pack.currency ?? offers[0]?.currency;
+  const pack = offer?.credits ?? topup.pack.total ?? offers[0]?.credits;
+  const quota = plan?.quota ?? 0;
+  return html`<${Form} button="Save" onSend=${onSend}>
+    <label class="check"><input type="checkbox" name="enabled" checked=${isOn} onChange=${(event) => setOn(event.target.checked)} />Buy a pack when little is left</label>
+    <label>Below this share of the quota and one pack
+      ${pack && html`<small>With ${count(quota)} credits of the plan and a pack of ${count(pack)}: when fewer than ${count(Math.ceil(((quota + pack) * percent) / 100))} credits are left</small>`}
+      <select name="threshold" onChange=${(event) => setPercent(Number(event.target.value))}>
+        ${[10, 15, 20, 25, 30].map((n) => html`<option value=${n} selected=${n === percent}>${n} %</option>`)}
+      </select></label>
+    <label>Pack<select name="offer" onChange=${(event) => setChosen(event.target.value)}>
+      <option value="">${topup.pack.title ?? 'Choose one'}</option>
+      ${offers.map(({ name, title, credits, price_cents, currency: unit }) => html`<option value=${name} selected=${name === chosen}>${title}: ${count(credits)} credits for ${price(price_cents, unit)}</option>`)}
+    </select></label>
+    <label>At most in a month <small>In the smallest unit of the currency, such as cents; empty: no limit</small>
+      <input name="cap" type="number" min="1" step="1" value=${cap} onInput=${(event) => setCap(event.target.value)} />
+      ${currency && html`<small>${cap === '' ? 'No limit' : `${price(Number(cap), currency)} a month`}</small>`}</label>
+  <//>`;
 }
 
 function sentenceOf({ enabled, threshold_percent, pack, monthly_cap_cents, next_possible_at }) {
