@@ -131,8 +131,8 @@ export class JobAdvancer {
     return store.connection.clock.isSteady() ? (job.deadline ?? 0) : deadlineOf(job, limits, store.clock.now());
   }
 
-  #decide(situation: Omit<Situation, 'decidedAt'>): NextDelay {
-    const decidedAt = this.#options.store.clock.now();
+  /** Decides again by TIME of the script that found an end too early: the clock went back since it was last read. */
+  #decide(situation: Omit<Situation, 'decidedAt'>, decidedAt = this.#options.store.clock.now()): NextDelay {
     const step = next(situation.job, situation.seen, decidedAt, this.#limits());
     return this.#carryOut({ ...situation, decidedAt }, step);
   }
@@ -145,7 +145,7 @@ export class JobAdvancer {
   async #carryOut(situation: Situation, step: Step): NextDelay {
     switch (step.do) {
       case 'nothing':
-        return step.until === undefined ? null : Math.max(atOnceMs, step.until - this.#options.store.clock.now());
+        return step.until === undefined ? null : Math.max(atOnceMs, step.until - situation.decidedAt);
       case 'start':
         return this.#start(situation, step.attempt);
       case 'note':
@@ -183,9 +183,11 @@ export class JobAdvancer {
     return this.#decide({ term, job: { ...job, ...begun, stage }, runner, seen });
   }
 
-  async #retry({ term, job, runner }: Situation, step: StepOf<'retry'>): NextDelay {
+  async #retry(situation: Situation, step: StepOf<'retry'>): NextDelay {
     const { store, metrics } = this.#options;
+    const { term, job, runner } = situation;
     const moved = await retryJob(store, term, job, step);
+    if (moved.refused === 'early') return this.#decide(situation, moved.now);
     const { counts, code, text } = step;
     this.#logOf(job).info('the attempt ended', { counts, code, reason: text, moved: moved.done === true });
     // Another controller leads: it still has to read from the worker how the attempt ended.
@@ -228,12 +230,14 @@ export class JobAdvancer {
   }
 
   async #settle(
-    { term, job, runner, decidedAt }: Situation,
-    { end, metadata, reason }: Omit<StepOf<'settle'>, 'do'>,
+    situation: Situation,
+    { end, metadata, reason, dueAt }: Omit<StepOf<'settle'>, 'do'>,
     delivered: Delivered | null,
   ): NextDelay {
     const { store, metrics } = this.#options;
-    const settled = await settleJob(store, term, job, { ...end, metadata, delivered, reason });
+    const { term, job, runner, decidedAt } = situation;
+    const settled = await settleJob(store, term, job, { ...end, metadata, delivered, reason, dueAt });
+    if (settled.refused === 'early') return this.#decide(situation, settled.now);
     if (settled.refused === 'not_leading' || settled.refused === 'stale') return null;
     if (settled.done) {
       countSettledJob(metrics, job, { end, balance: settled.balance, now: store.clock.now() });

@@ -39,6 +39,12 @@ export interface JobEnd {
 
 type JobMetadata = NonNullable<Job['metadata']>;
 
+/** Cause of an end: `dueAt` is its earliest time by the clock of Redis, where a step ends something for its age alone. */
+interface Cause {
+  readonly reason?: string;
+  readonly dueAt?: number;
+}
+
 export type Step =
   | { readonly do: 'nothing'; readonly until?: number }
   | { readonly do: 'start'; readonly attempt: number }
@@ -51,21 +57,19 @@ export type Step =
       readonly code: FailureCode;
       readonly text: string | null;
       readonly notBefore: number;
+      readonly dueAt?: number;
     }
   /** Complete the job if the object store has the file; while the object store is away, the job is storing (D75). */
   | { readonly do: 'confirm'; readonly delivered: Delivered; readonly metadata: JobMetadata }
   /** `metadata` is null when the job failed. */
-  | { readonly do: 'settle'; readonly end: JobEnd; readonly metadata: JobMetadata | null; readonly reason?: string }
+  | ({ readonly do: 'settle'; readonly end: JobEnd; readonly metadata: JobMetadata | null } & Cause)
   | { readonly do: 'stop' };
 
 /** A source may deliver a whole file the second time, but hardly the third: one more try, within `maxAttempts` (D97). */
 const triedTwice: readonly FailureCode[] = ['file_damaged', 'file_too_large'];
 
-/** Outcome of an attempt at its deadline: one that never ran has waited, not worked, for too long. */
-const deadlineOutcomes: Record<'waiting' | 'running', Outcome> = {
-  waiting: { is: 'failed', code: 'queue_timeout' },
-  running: { is: 'failed', code: 'timeout' },
-};
+/** Failure of an attempt at its deadline: one that never ran has waited, not worked, for too long. */
+const deadlineCodes = { waiting: 'queue_timeout', running: 'timeout' } as const;
 
 const maxRetryDelayMs = 600_000;
 /** A job that would wait longer before its next attempt waits no more: the clock went back since. */
@@ -79,8 +83,9 @@ export function next(job: Job, seen: Seen, now: number, limits: JobLimits): Step
   if (!hasOpenAttempt(job)) return seen.is === 'absent' ? startLater(job, now, limits) : { do: 'stop' };
   // A storing job has the verdict in its record: its worker may be gone (D75).
   if (job.storing_since !== null && job.delivered && job.metadata) {
-    return now - job.storing_since >= limits.maxStoringMs
-      ? settleFailed('storage_unavailable', null)
+    const dueAt = job.storing_since + limits.maxStoringMs;
+    return now >= dueAt
+      ? settleFailed('storage_unavailable', null, { dueAt })
       : { do: 'confirm', delivered: job.delivered, metadata: job.metadata };
   }
   if (job.status === 'QueuedJob' && hasRun(seen)) return { do: 'note', running: true, stage: null };
@@ -95,8 +100,11 @@ export function next(job: Job, seen: Seen, now: number, limits: JobLimits): Step
       // Every start sets a deadline; a missing one counts as reached.
       const deadline = job.deadline ?? now;
       const isOver = now >= deadline;
-      const mayEnd = !limits.ignoresDeadlines || verdictOf(job) !== null;
-      if (isOver && mayEnd) return judgeOutcome(job, verdictOf(job) ?? deadlineOutcomes[seen.is], now, limits);
+      const verdict = verdictOf(job);
+      if (isOver && verdict) return judgeOutcome(job, verdict, now, limits);
+      if (isOver && !limits.ignoresDeadlines) {
+        return failAttempt(job, deadlineCodes[seen.is], null, now, limits, { dueAt: deadline });
+      }
       if (job.preempted === job.attempt && job.verdict === null) {
         return repeatInterrupted(job.stage === recordingStage ? surplusText : preemptedText, now);
       }
@@ -106,10 +114,17 @@ export function next(job: Job, seen: Seen, now: number, limits: JobLimits): Step
   }
 }
 
-export function failAttempt(job: Job, code: FailureCode, text: string | null, now: number, limits: JobLimits): Step {
+export function failAttempt(
+  job: Job,
+  code: FailureCode,
+  text: string | null,
+  now: number,
+  limits: JobLimits,
+  cause: Pick<Cause, 'dueAt'> = {},
+): Step {
   const failed = job.failures + 1;
-  if (failed >= maxAttemptsFor(code, limits)) return settleFailed(code, text);
-  return { do: 'retry', counts: 'failure', code, text, notBefore: now + retryDelayMs(failed) };
+  if (failed >= maxAttemptsFor(code, limits)) return settleFailed(code, text, cause);
+  return { do: 'retry', counts: 'failure', code, text, notBefore: now + retryDelayMs(failed), ...cause };
 }
 
 /** `max_duration` or `end` is added to every recording, because a source is not known to be live before the attempt. */
@@ -152,8 +167,8 @@ function hasRun(seen: Seen): boolean {
 }
 
 function startLater(job: Job, now: number, limits: JobLimits): Step {
-  const queuedSince = Math.max(job.created_at, job.not_before);
-  if (now - queuedSince >= limits.maxQueueMs) return settleFailed('queue_timeout', null);
+  const dueAt = Math.max(job.created_at, job.not_before) + limits.maxQueueMs;
+  if (now >= dueAt) return settleFailed('queue_timeout', null, { dueAt });
   const waits = job.not_before > now && job.not_before - now <= maxWaitMs;
   if (waits) return { do: 'nothing', until: job.not_before };
   return { do: 'start', attempt: job.attempt + 1 };
@@ -186,7 +201,9 @@ function isOwn(job: Job, delivered: Delivered): boolean {
 }
 
 function interruptAttempt(job: Job, reason: string | null, now: number, limits: JobLimits): Step {
-  if (job.interruptions >= limits.maxInterruptions) return settleFailed('worker_lost', null, reason);
+  if (job.interruptions >= limits.maxInterruptions) {
+    return settleFailed('worker_lost', null, reason === null ? {} : { reason });
+  }
   return repeatInterrupted(reason, now);
 }
 
@@ -200,6 +217,6 @@ function maxAttemptsFor(code: FailureCode, limits: JobLimits): number {
   return failures[code].retryable && failures[code].blame !== 'caller' ? limits.maxAttempts : 1;
 }
 
-function settleFailed(code: FailureCode, text: string | null, reason: string | null = null): Step {
-  return { do: 'settle', end: endOf(code, text), metadata: null, ...(reason !== null && { reason }) };
+function settleFailed(code: FailureCode, text: string | null, cause: Cause = {}): Step {
+  return { do: 'settle', end: endOf(code, text), metadata: null, ...cause };
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
+import { noteStoring } from '../../src/store/jobs/note-storing.ts';
 import { recordVerdict } from '../../src/store/jobs/record-verdict.ts';
 import { keys } from '../../src/store/keys.ts';
 import { advanceWith, aRunner } from '../support/advance.ts';
@@ -136,6 +137,54 @@ describe('advancing a job', () => {
     await advance(id).catch(() => undefined);
     await advance(id);
     expect(await theJob(store, id)).to.include({ attempt: 1, interruptions: 1, status: 'QueuedJob' });
+  });
+
+  describe('after the clock of Redis has gone back by a day since the controller read it', () => {
+    const begin = async () => {
+      const store = storeOf(redis.connection);
+      const old = { ...store, clock: { ...store.clock, now: () => store.clock.now() + 24 * hour } };
+      return { store, old, caller: await anAccount(store, { credits: 1 }) };
+    };
+
+    it('a new job that looks a day old is started, and does not end as queue_timeout', async () => {
+      const { store, old, caller } = await begin();
+      const id = await admitted(store, caller);
+      await lead(store, holder);
+      while ((await takeJob(store, holder, 1_000_000)) !== id);
+      const runner = aRunner({});
+      await advanceWith(old, runner)(id);
+      expect(runner.started).to.deep.equal([`${id}-1`]);
+      expect(await theJob(store, id)).to.include({ attempt: 1, failures: 0, error_code: null });
+    });
+
+    for (const failures of [0, 2]) {
+      it(`an attempt after ${failures} failures that seems to be past its deadline goes on until then`, async () => {
+        const { store, old, caller } = await begin();
+        const { id } = await aRunningJob(store, caller);
+        const deadline = store.clock.now() + hour;
+        await store.connection.send(['HSET', keys.job(id), 'failures', String(failures)]);
+        await store.connection.send(['HSET', keys.job(id), 'attempt', String(failures + 1)]);
+        await store.connection.send(['HSET', keys.job(id), 'deadline', String(deadline), 'status', 'Running']);
+        const runner = aRunner({}, [`${id}-${failures + 1}`]);
+        const delay = await advanceWith(old, runner)(id);
+        expect(delay)
+          .to.be.within(1, hour)
+          .and.above(hour / 2);
+        expect(await theJob(store, id)).to.include({ failures, error_code: null, deadline });
+        expect(runner.stopped).to.deep.equal([]);
+      });
+    }
+
+    it('a file that seems to wait a day for the object store is confirmed once that answers', async () => {
+      const { store, old, caller } = await begin();
+      const job = await aRunningJob(store, caller);
+      const delivered = { ...someDelivered(1), key: `${job.id}/1/media.mp4` };
+      await noteStoring(store, holder, job, { metadata: someMetadata, delivered });
+      const see = async () => ({ bytes: delivered.bytes, checksum: delivered.sha256 });
+      const objects = { finish: async () => {}, see, remove: async () => {} };
+      await advanceWith(old, aRunner({}), { objects })(job.id);
+      expect(await theJob(store, job.id)).to.deep.include({ status: 'CompletedJob', error_code: null, delivered });
+    });
   });
 
   it('workers of other attempts than the last one, and of unknown jobs, are stopped', async () => {

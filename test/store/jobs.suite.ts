@@ -169,6 +169,28 @@ export function jobsSuite(store: () => TestStore): void {
     expect(await books(caller.accountId)).to.deep.include({ held: 0, credits_consumed: 0 });
   });
 
+  it('ends neither a job nor an attempt for its age before TIME of the script has reached it', async () => {
+    await drain();
+    const caller = await anAccount(store(), { credits: 1 });
+    const job = await aRunningJob(store(), caller);
+    const dueAt = store().clock.now() + 60_000;
+    const why = { counts: 'failure', code: 'timeout', notBefore: 0, dueAt } as const;
+    for (const step of [
+      () => retryJob(store(), holder, job, why),
+      () => settleJob(store(), holder, job, { ...failed, dueAt }),
+    ]) {
+      const early = await step();
+      expect(early).to.include({ refused: 'early' });
+      expect(early)
+        .to.have.property('now')
+        .within(dueAt - 60_000, dueAt - 1);
+    }
+    expect(await theJob(store(), job.id)).to.deep.include({ failures: 0, ended_at: null, revision: job.revision });
+    store().advance(60_000);
+    expect(await settleJob(store(), holder, job, { ...failed, dueAt })).to.include({ done: true });
+    expect(await retryJob(store(), holder, job, why)).to.deep.equal({ refused: 'already_ended' });
+  });
+
   it('completes no job that was never started', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     const job = await theJob(store(), await admitted(store(), caller));

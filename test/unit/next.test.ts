@@ -1,16 +1,7 @@
 import { expect } from 'chai';
 import { type FailureCode, failures } from '../../src/base/errors.ts';
 import type { Job } from '../../src/model/job.ts';
-import {
-  deadlineOf,
-  endOf,
-  failAttempt,
-  type JobLimits,
-  next,
-  retryDelayMs,
-  type Seen,
-  type Step,
-} from '../../src/model/next.ts';
+import { deadlineOf, endOf, type JobLimits, next, type Seen, type Step } from '../../src/model/next.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
 import { aJob, aRunningJob as run, someDelivered, someMetadata } from '../support/jobs.ts';
 
@@ -50,7 +41,7 @@ function until(time: number): Step {
   return { do: 'nothing', until: time };
 }
 
-function retry(code: FailureCode, notBefore: number, text: string | null = null): Step {
+function retry(code: FailureCode, notBefore: number, text: string | null = null): Step & { readonly do: 'retry' } {
   return { do: 'retry', counts: 'failure', code, text, notBefore };
 }
 
@@ -58,8 +49,13 @@ function lost(reason: string | null): Step {
   return { do: 'retry', counts: 'interruption', code: 'worker_lost', text: reason, notBefore: 2000 };
 }
 
-function settle(code: FailureCode | null, text?: string): Step {
+function settle(code: FailureCode | null, text?: string): Step & { readonly do: 'settle' } {
   return { do: 'settle', end: endOf(code, text), metadata: code === null ? whole : null };
+}
+
+/** A step that is carried out for an age alone, and never before this time of Redis. */
+function due(dueAt: number, step: ReturnType<typeof retry> | ReturnType<typeof settle>): Step {
+  return { ...step, dueAt };
 }
 
 /** [situation, job, seen, the step, now when it is not 2000] */
@@ -77,10 +73,16 @@ const queued: Row[] = [
   ['the running worker of a counted attempt is stopped', again, running, { do: 'stop' }],
   ['the ended worker of a counted attempt is stopped', again, done, { do: 'stop' }],
   ['a job may wait in the queue up to its limit', aJob(), absent, start(1), 24 * hour - 1],
-  ['D72: a job that waits longer than the queue allows ends', aJob(), absent, settle('queue_timeout'), 24 * hour],
+  [
+    'D72: a job that waits longer than the queue allows ends',
+    aJob(),
+    absent,
+    due(24 * hour, settle('queue_timeout')),
+    24 * hour,
+  ],
   ['the queue is timed from the creation', aJob({ created_at: 5 }), absent, start(1), 24 * hour],
   ['a job that waits again is timed from its back-off', againAtOne, absent, start(2), 25 * hour - 1],
-  ['a job that waits again too long ends', againAtOne, absent, settle('queue_timeout'), 25 * hour],
+  ['a job that waits again too long ends', againAtOne, absent, due(25 * hour, settle('queue_timeout')), 26 * hour],
 ];
 
 const unseen = run({ status: 'QueuedJob' });
@@ -96,10 +98,27 @@ const watched: Row[] = [
   ['a worker that failed before it was seen makes the job Running', unseen, failed('private'), becomesRunning],
   ['a worker interrupted before it was seen does not make the job Running', unseen, interrupted, lost('evicted')],
   ['a running worker is let alone until its deadline', run(), running, until(50_000), 49_999],
-  ['a passed deadline is a failure that may pass', run(), running, retry('timeout', 55_000), 50_000],
-  ['the last passed deadline ends the job', run({ attempt: 3, failures: 2 }), running, settle('timeout'), 50_000],
-  ['a worker that waits at its deadline has timed out', unseen, waiting, retry('queue_timeout', 55_000), 50_000],
-  ['an attempt without a deadline counts as timed out', run({ deadline: null }), running, retry('timeout', 7000)],
+  ['a passed deadline is a failure that may pass', run(), running, due(50_000, retry('timeout', 56_000)), 51_000],
+  [
+    'the last passed deadline ends the job',
+    run({ attempt: 3, failures: 2 }),
+    running,
+    due(50_000, settle('timeout')),
+    50_000,
+  ],
+  [
+    'a worker that waits at its deadline has timed out',
+    unseen,
+    waiting,
+    due(50_000, retry('queue_timeout', 55_000)),
+    50_000,
+  ],
+  [
+    'an attempt without a deadline counts as timed out',
+    run({ deadline: null }),
+    running,
+    due(2000, retry('timeout', 7000)),
+  ],
   ['the reason why a worker waits is noted', unseen, waiting, { do: 'note', running: false, stage: 'no room' }],
   ['a reason that is noted already is not noted again', run({ stage: 'no room' }), waiting, until(50_000)],
   ['a started job is no longer timed by the queue', unplaced, waiting, until(26 * hour), 25 * hour],
@@ -115,7 +134,13 @@ const watched: Row[] = [
   ['the attempt after it is let alone', run({ attempt: 2, interruptions: 1, preempted: 1 }), running, until(50_000)],
   ['a worker that ended meanwhile is confirmed', preempted, done, confirm],
   ['a worker that has told of its end is let alone', run({ preempted: 1, verdict: doneWell }), running, until(50_000)],
-  ['a passed deadline counts before another account', preempted, running, retry('timeout', 55_000), 50_000],
+  [
+    'a passed deadline counts before another account',
+    preempted,
+    running,
+    due(50_000, retry('timeout', 55_000)),
+    50_000,
+  ],
 ];
 
 const second = run({ attempt: 2, failures: 1 });
@@ -189,7 +214,13 @@ const finished: Row[] = [
   ['a storing job is confirmed without its worker', storing, absent, confirm, 9 * hour],
   ['a storing job is confirmed although its worker fails later', storing, failed('timeout'), confirm, 9 * hour],
   ['D75: a job may be storing up to 24 h', storing, absent, confirm, 1499 + 24 * hour],
-  ['a job that is storing for 24 h ends', storing, done, settle('storage_unavailable'), 1500 + 24 * hour],
+  [
+    'a job that is storing for 24 h ends',
+    storing,
+    done,
+    due(1500 + 24 * hour, settle('storage_unavailable')),
+    1500 + 24 * hour,
+  ],
   ['metadata alone completes at once', inspecting, described, settle(null)],
   ['a download without a file fails as worker_failed', run(), described, retry('worker_failed', 7000)],
   ['metadata with a file fail as worker_failed', inspecting, done, retry('worker_failed', 7000)],
@@ -243,22 +274,7 @@ describe('next', () => {
   });
 });
 
-describe('the parts of next', () => {
-  it('a file that the object store does not have is a failed attempt', () => {
-    expect(failAttempt(run(), 'worker_failed', 'No file.', 2000, limits)).to.deep.equal({
-      do: 'retry',
-      counts: 'failure',
-      code: 'worker_failed',
-      text: 'No file.',
-      notBefore: 7000,
-    });
-  });
-
-  it('the back-off grows threefold up to ten minutes', () => {
-    const waits = [1, 2, 3, 4, 5, 6, 50].map(retryDelayMs);
-    expect(waits).to.deep.equal([5_000, 15_000, 45_000, 135_000, 405_000, 600_000, 600_000]);
-  });
-
+describe('the deadline of an attempt', () => {
   it('the deadline of an attempt is one job time limit after its start', () => {
     expect(deadlineOf(aJob(), limits, 1000)).to.equal(1000 + 2 * hour);
   });
@@ -270,31 +286,5 @@ describe('the parts of next', () => {
 
   it('the deadline of a job without max_duration is not later', () => {
     expect(deadlineOf(aJob({ args: { max_duration: null } }), limits, 1000)).to.equal(1000 + 2 * hour);
-  });
-});
-
-describe('endOf', () => {
-  it('a completed job is logged as 201', () => {
-    const end = { status: 'CompletedJob', code: null, text: null, log: 201, success: true, blame: null };
-    expect(endOf(null)).to.deep.equal(end);
-  });
-
-  it('a failure ends with the status, sentence and blame of its table', () => {
-    const text = failures.deleted.sentence;
-    const end = { status: 'NotFound', code: 'deleted', text, log: 404, success: false, blame: 'caller' };
-    expect(endOf('deleted')).to.deep.equal(end);
-  });
-
-  it('the words of a worker replace the sentence of the table', () => {
-    expect(endOf('source_error', 'It said 503.')).to.include({
-      status: 'Error',
-      text: 'It said 503.',
-      log: 500,
-      blame: 'site',
-    });
-  });
-
-  it('a cancelled job is logged as 400', () => {
-    expect(endOf('cancelled')).to.include({ status: 'Error', text: 'Cancelled', log: 400, success: false });
   });
 });

@@ -1,13 +1,15 @@
 import type { Job } from '../../model/job.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
+import { type Early, earlyOf, refuseEarly } from './due-end.ts';
 import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
 import { workShift } from './work-ranges.ts';
 
 /**
  * Ends an attempt that another one follows: frees its slot and delays the job until its time, or puts it at the head of its
  * account's queue at once. Counts a failure or an interruption (D74), once an attempt.
- * Answers {'waiting'}, {'stale'}, {'already_ended'}, {'not_found'} or {'not_leading'}.
+ * One that ends at its deadline does not before TIME of this moment has reached it.
+ * Answers {'waiting'}, {'early', now}, {'stale'}, {'already_ended'}, {'not_found'} or {'not_leading'}.
  */
 const retryScript = script(
   'retry',
@@ -22,6 +24,7 @@ const retryScript = script(
     'code',
     'reason',
     'notBefore',
+    'dueAt',
     'jobChannel',
     'workChannel',
   ] as const,
@@ -33,6 +36,7 @@ if fields.account ~= accountId then return { 'not_found' } end
 local place = redis.call('ZSCORE', openWork, jobId)
 local has_slot = tonumber(place or 0) < 0
 if fields.attempt ~= attempt or is_counted(fields) or not has_slot then return { 'stale' } end
+${refuseEarly}
 local owner = redis.call('HMGET', account, 'concurrency', 'tag', 'running')
 local running = tonumber(owner[3])
 undos[1] = function()
@@ -64,8 +68,8 @@ export async function retryJob(
   store: RecordStore,
   term: string,
   job: Pick<Job, 'id' | 'account' | 'attempt'>,
-  why: { counts: 'failure' | 'interruption'; code: string; text?: string | null; notBefore: number },
-): Promise<Change<'stale' | 'already_ended' | 'not_found' | 'not_leading'>> {
+  why: { counts: 'failure' | 'interruption'; code: string; text?: string | null; notBefore: number; dueAt?: number },
+): Promise<Change<'stale' | 'already_ended' | 'not_found' | 'not_leading'> | Early> {
   const reply = await run(store, retryScript, {
     term,
     accountId: job.account,
@@ -75,6 +79,7 @@ export async function retryJob(
     code: why.code,
     reason: (why.text ?? '').slice(0, maxReasonChars),
     notBefore: why.notBefore,
+    dueAt: why.dueAt ?? '',
   });
-  return changeOf(reply, 'waiting');
+  return earlyOf(reply) ?? changeOf(reply, 'waiting');
 }

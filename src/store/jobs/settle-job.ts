@@ -3,6 +3,7 @@ import { shortenMetadata } from '../../model/metadata.ts';
 import type { JobEnd } from '../../model/next.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { type Change, changeOf, type RecordStore, run, script, text } from '../script.ts';
+import { type Early, earlyOf, refuseEarly } from './due-end.ts';
 import { type EndingJob, endJob, endJobArgNames, endJobKeyNames, endJobValues } from './end-job.ts';
 import { packTexts } from './ended-job.ts';
 import { maxReasonChars } from './retry-job.ts';
@@ -10,19 +11,21 @@ import { maxReasonChars } from './retry-job.ts';
 /**
  * Ends a job, once: final status, charge or release, ledger, request-log line, statistics and webhook in one step.
  * Only an attempt that is open completes a job. A repetition, a late attempt and a controller that does not lead change nothing.
- * Answers {'settled', balance that was charged or ''}, {'already_ended'}, {'stale'}, {'not_found'}, {'roll'} or
+ * One that ends for its age does not before it is due by TIME of this moment, whatever its controller took for the time.
+ * Answers {'settled', balance that was charged or ''}, {'early', now}, {'already_ended'}, {'stale'}, {'not_found'}, {'roll'} or
  * {'not_leading'}.
  */
 const settleScript = script(
   'settle',
   'always',
   [...endJobKeyNames, 'lead'] as const,
-  [...endJobArgNames, 'term', 'attempt', 'status', 'code', 'log', 'isDelivered', 'reason'] as const,
+  [...endJobArgNames, 'term', 'attempt', 'status', 'code', 'log', 'isDelivered', 'reason', 'dueAt'] as const,
   /* lua */ `${endJob}
 if redis.call('GET', lead) ~= term then return { 'not_leading' } end
 local refused = read_job()
 if refused then return refused end
 if j.attempt ~= attempt or (status == 'CompletedJob' and is_counted(j)) then return { 'stale' } end
+${refuseEarly}
 refused = read_balances()
 if refused then return refused end
 return 'settled' .. ' ' .. end_job({ status = status, code = code, log = log, is_delivered = isDelivered == '1', reason = reason })
@@ -34,6 +37,8 @@ export interface JobEnding extends Pick<JobEnd, 'status' | 'code' | 'text' | 'lo
   readonly delivered: Job['delivered'];
   /** Cause of the last interruption, for the mark of the attempt. */
   readonly reason?: string | undefined;
+  /** Earliest time at which the job may end so; absent where its age is not the cause. */
+  readonly dueAt?: number | undefined;
 }
 
 /** Gives the balance that was charged, or ''. Long metadata is shortened for all who read it from now on. */
@@ -42,7 +47,7 @@ export async function settleJob(
   term: string,
   job: EndingJob & Pick<Job, 'attempt'>,
   end: JobEnding,
-): Promise<Change<'already_ended' | 'stale' | 'not_found' | 'not_leading', { readonly balance: string }>> {
+): Promise<Change<'already_ended' | 'stale' | 'not_found' | 'not_leading', { readonly balance: string }> | Early> {
   const metadata = end.metadata && shortenMetadata(end.metadata);
   const texts = packTexts(job.id, { ...job, error: end.text, metadata, delivered: end.delivered });
   const values = {
@@ -54,7 +59,8 @@ export async function settleJob(
     log: end.log,
     isDelivered: end.delivered ? '1' : '',
     reason: (end.reason ?? '').slice(0, maxReasonChars),
+    dueAt: end.dueAt ?? '',
   };
   const reply = await withRolledPeriod(store, job.account, () => run(store, settleScript, values));
-  return changeOf(reply, 'settled', { balance: text(reply[1]) });
+  return earlyOf(reply) ?? changeOf(reply, 'settled', { balance: text(reply[1]) });
 }
