@@ -14,6 +14,9 @@ import {
 } from '/elements.js';
 import { ask } from '/server.js';
 
+/** The key that the server makes for downloads on the page Download. */
+const isOwn = ({ alias, category }) => alias === 'dashboard' && category === 'by hand';
+
 const windows = [
   ['total', 'Ever'],
   ['daily', '24 hours'],
@@ -34,7 +37,8 @@ export function Keys({ may }) {
   const columns = [
     [
       'Alias',
-      ({ alias, category }) => html`<b>${alias}</b>${category && html`<br /><span class="quiet">${category}</span>`}`,
+      ({ alias, category }) =>
+        html`<b>${alias}</b>${category && html`<br /><span class="quiet">${category}</span>`}${isOwn({ alias, category }) && html`<br /><span class="hint">made by the page Download for its files</span>`}`,
     ],
     ['State', (key) => html`<${State} ...${key} />`],
     ['Last used', ({ last_used_at }) => html`<${Moment} at=${last_used_at} none="never" />`],
@@ -45,7 +49,7 @@ export function Keys({ may }) {
       : []),
   ];
   return html`<h1>Keys</h1>
-    <p class="lead">Programs send a key in the header <code>x-api-key</code>. The record keeps a hash of it, so nobody can show it again.</p>
+    <p class="lead">Programs send a key in the header <code>x-api-key</code>. The record keeps a hash of it, so nobody can show it again. A key that nobody of you made comes from the operator, who set the account up: ask before you change it.</p>
     ${may.change && html`<p><button class="main" onClick=${() => setEdited({})}>Create a key</button></p>`}
     <section class="card"><${Table} caption="Keys, oldest first" columns=${columns} rows=${json.keys} none="No key yet: create the first one." /></section>
     ${
@@ -103,7 +107,7 @@ function KeyActions({ shown: key, change, reload, setEdited, setMade }) {
     <${Action} run=${rotate} confirm=${`Make a new secret for ${alias}? The old one works for 24 more hours, or stops at once if the key has quotas.`}>Rotate<//>
     ${
       last_used_at
-        ? html`<span class="hint">used, so it stays</span>`
+        ? html`<span class="hint">was used, so its history keeps it: it can be deactivated, not deleted</span>`
         : html`<${Action} kind="danger" run=${remove} confirm=${`Delete ${alias}? It was never used.`}>Delete<//>`
     }
   </div>`;
