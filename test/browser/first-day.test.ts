@@ -80,7 +80,7 @@ describe('the first day of a new owner', function () {
     await photograph(page, 'day-4-file');
     await expectAccessible(page);
     const saved = page.waitForEvent('download');
-    await file.getByRole('link', { name: 'Download', exact: true }).click();
+    await file.getByRole('link', { name: 'Save the file' }).click();
     const content = readFileSync(await (await saved).path());
     expect(await file.textContent()).to.include(createHash('sha256').update(content).digest('hex'));
   };

@@ -61,7 +61,7 @@ describe('what people do on the dashboard', function () {
     await settleJob(on.api.store, holder, job, { ...completed, metadata: { title: hostile } });
     for (const seen of [page, other.page]) {
       await seen.getByText(hostile).waitFor();
-      await seen.getByRole('link', { name: 'Download', exact: true }).last().waitFor();
+      await seen.getByRole('link', { name: 'Save the file' }).last().waitFor();
       expect(await seen.locator('img[src=x]').count()).to.equal(0);
       await expectAccessible(seen);
     }

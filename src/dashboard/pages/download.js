@@ -13,6 +13,7 @@ function clock(seconds) {
 export function Download({ may }) {
   const [found, setFound] = useState(null);
   const [jobId, setJobId] = useState(null);
+  const [hasEarlier, setEarlier] = useState(false);
   const [endpoint, setEndpoint] = useState('video');
   const [url, setUrl] = useState('');
   const field = useRef(null);
@@ -24,7 +25,6 @@ export function Download({ may }) {
     setFound((await ask('POST', '/api/metadata', { query: url })).metadata);
   };
   const start = async (form) => {
-    setJobId(null);
     const asked = { endpoint, query: url };
     for (const name of ['video_quality', 'video_format', 'audio_quality', 'audio_format']) {
       if (form.get(name)) asked[name] = form.get(name);
@@ -33,7 +33,9 @@ export function Download({ may }) {
     // The first seconds of a live stream can be had, but no later ones.
     if (from > 0) Object.assign(asked, { start: from, ...(to && { end: to }) });
     else if (to) asked.max_duration = to;
-    setJobId((await ask('POST', '/api/jobs', asked)).job_id);
+    const { job_id } = await ask('POST', '/api/jobs', asked);
+    setEarlier(jobId !== null);
+    setJobId(job_id);
   };
   return html`<h1>Download</h1>
     <p class="lead">A file costs one credit, when it is there. Looking at it first costs one credit too.</p>
@@ -60,7 +62,8 @@ export function Download({ may }) {
         </fieldset>
       <//>
     </section>
-    ${jobId && html`<${Watched} key=${jobId} id=${jobId} />`}`;
+    ${jobId && html`<${Watched} key=${jobId} id=${jobId} />`}
+    ${hasEarlier && html`<p class="quiet">What you started before is in <a href="/jobs">Jobs</a>.</p>`}`;
 }
 
 /** Returns the seconds of a time such as 1:02:03; `null` for none. */

@@ -44,7 +44,7 @@ export function Progress({ job, kind = '' }) {
   if (job.status === 'CompletedJob') {
     const { response, bytes: size } = job.result ?? {};
     return response
-      ? html`<a class=${kind} href=${response} download>Download</a> <span class="quiet">${bytes(size)}</span>`
+      ? html`<a class=${kind} href=${response} download>Save the file</a> <span class="quiet">${bytes(size)}</span>`
       : html`<span class="quiet">its file is gone</span>`;
   }
   return html`<span class="bad">${job.error}</span>`;
