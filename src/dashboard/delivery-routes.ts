@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readOwnJob } from '../api/job-view.ts';
+import type { ApiReply } from '../api/reply.ts';
 import { refuse } from '../base/errors.ts';
 import type { Seal } from '../base/seal.ts';
 import { parseJobId } from '../model/request-parameters.ts';
@@ -7,9 +8,9 @@ import { writeTime } from '../model/timestamp.ts';
 import { setAccount } from '../store/accounts/set-account.ts';
 import { readBatch } from '../store/batches/read-batch.ts';
 import type { RecordStore } from '../store/script.ts';
-import { listDeliveries } from '../store/webhooks/read-deliveries.ts';
+import { isSigned, listDeliveries } from '../store/webhooks/read-deliveries.ts';
 import { replayWebhook } from '../store/webhooks/replay-webhook.ts';
-import type { DashboardRoute } from './dashboard-app.ts';
+import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
 
 const shownDeliveries = 100;
 
@@ -19,23 +20,7 @@ export function deliveryRoutes(seal: Seal): DashboardRoute[] {
     {
       method: 'GET',
       path: '/api/webhooks',
-      handle: async ({ req, store, accountId }) => {
-        const failed = req.query.failed === 'true';
-        const found = accountId === '' ? [] : await listDeliveries(store, accountId, shownDeliveries, failed);
-        const webhooks = found.map(({ id, kind, url, state, attempts, last_status, next_at, last_at }) => {
-          return {
-            job: id,
-            kind,
-            url,
-            status: state,
-            attempts,
-            last_status,
-            next_at: writeTime(next_at),
-            last_at: writeTime(last_at),
-          };
-        });
-        return { status: 200, body: { webhooks } };
-      },
+      handle: showDeliveries,
     },
     {
       method: 'POST',
@@ -69,6 +54,27 @@ export function deliveryRoutes(seal: Seal): DashboardRoute[] {
       },
     },
   ];
+}
+
+async function showDeliveries({ req, store, accountId }: DashboardCall): Promise<ApiReply> {
+  if (accountId === '') return { status: 200, body: { webhooks: [], signed: false } };
+  const [found, signed] = await Promise.all([
+    listDeliveries(store, accountId, shownDeliveries, req.query.failed === 'true'),
+    isSigned(store, accountId),
+  ]);
+  const webhooks = found.map(({ id, kind, url, state, attempts, last_status, next_at, last_at }) => {
+    return {
+      job: id,
+      kind,
+      url,
+      status: state,
+      attempts,
+      last_status,
+      next_at: writeTime(next_at),
+      last_at: writeTime(last_at),
+    };
+  });
+  return { status: 200, body: { webhooks, signed } };
 }
 
 /** Returns true when the account has a job or a batch with this id. */

@@ -164,11 +164,13 @@ describe('the dashboard by the keyboard alone', function () {
   it('makes and removes a signing secret, invites and removes a person', async () => {
     const page = await enter('Webhooks');
     page.on('dialog', (dialog) => void dialog.accept());
+    expect(await button(page, 'Remove it').count()).to.equal(0);
     await pressAt(page, button(page, 'Make a new secret'));
     await page.getByText('whsec_').waitFor();
     await pressAt(page, button(page, 'Done'));
     await expectFocus(button(page, 'Make a new secret'));
     await pressAt(page, button(page, 'Remove it'));
+    await button(page, 'Remove it').waitFor({ state: 'detached' });
     await pressAt(page, page.getByRole('link', { name: 'People' }));
     await typeAt(page, page.getByLabel('E-mail address'), 'guest@example.com');
     await page.keyboard.press('Enter');

@@ -16,7 +16,14 @@ export function Webhooks({ address, may }) {
   const { json, error, reload } = useAnswer(`/api/webhooks${isFailed ? '?failed=true' : ''}`);
   const [secret, setSecret] = useState(null);
   if (!json) return html`<h1>Webhooks</h1><${Waiting} error=${error} reload=${reload} />`;
-  const renew = async () => setSecret((await ask('POST', '/api/webhooks/secret', {})).webhook_secret);
+  const renew = async () => {
+    setSecret((await ask('POST', '/api/webhooks/secret', {})).webhook_secret);
+    await reload();
+  };
+  const remove = async () => {
+    await ask('DELETE', '/api/webhooks/secret');
+    await reload();
+  };
   const columns = [
     ['Job or batch', nameOf],
     ['Receiver', ({ url }) => html`<span class="mono">${url}</span>`],
@@ -53,7 +60,7 @@ export function Webhooks({ address, may }) {
       <p>With a secret every delivery carries the headers of Standard Webhooks.</p>
       <div class="actions">
         <${Action} run=${renew} confirm="Make a new secret? Deliveries are signed with it from now on, and with no other.">Make a new secret<//>
-        <${Action} kind="danger" run=${() => ask('DELETE', '/api/webhooks/secret')} confirm="Send webhooks without a signature from now on?">Remove it<//>
+        ${json.signed && html`<${Action} kind="danger" run=${remove} confirm="Send webhooks without a signature from now on?">Remove it<//>`}
       </div>
     </section>
     <${ReceiverForm} />`

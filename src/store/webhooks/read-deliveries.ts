@@ -73,6 +73,11 @@ export async function readDelivery(store: RecordStore, id: string): Promise<Stor
   return deliveryOf(id, fields);
 }
 
+/** Returns true when a secret signs the webhooks of the account. */
+export async function isSigned({ connection }: RecordStore, accountId: string): Promise<boolean> {
+  return text(await connection.read(['HGET', keys.account(accountId), 'webhook_secret'])) !== '';
+}
+
 /** Returns deliveries of an account with their URLs, newest first: all, or failed ones only. */
 export async function listDeliveries(
   store: RecordStore,
