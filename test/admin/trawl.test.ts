@@ -77,7 +77,8 @@ describe('./trawl', function () {
     });
     expect([json.code, JSON.parse(json.out).code]).to.deep.equal([2, 'usage']);
     expect(json.err).to.match(/^There is no group nonsense/);
-    expect(doctor).to.include({ code: 2, err: 'There is no option --nonsense here\nUsage: trawl doctor [--json]\n' });
+    const usage = 'Usage: trawl doctor [--policies] [--json]';
+    expect(doctor).to.include({ code: 2, err: `There is no option --nonsense here\n${usage}\n` });
   });
 
   it('exits with 1 and a sentence when there is no record, or Redis does not answer', async () => {

@@ -72,6 +72,8 @@ for (const defersCleanup of [true, false]) {
       await make(makeJob(later, aShape(namespace), 0));
       await until(async () => (await runner.list()).includes('later-1'), 20, 'the watch has come so far');
       expect(await runner.list()).not.to.include('network-trial-1');
+      const run = () => kubelet.running().map(({ metadata }) => metadata.name.replace(/-[^-]+$/, ''));
+      await until(() => run().includes('network-trial-1') && run().includes('later-1'), 20, 'both run');
       await runner.stop('later-1');
       await runner.client.change('DELETE', `${jobs}/network-trial-1`, { propagationPolicy: 'Background' });
     });

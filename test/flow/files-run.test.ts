@@ -13,6 +13,8 @@ import { type RoleProcess, startRole } from '../support/role-process.ts';
 const away = 'http://127.0.0.1:9';
 /** A reader who follows a call opens as many files. */
 const maxFiles = { admission: 18, settle: 30 };
+/** The line of the request log is written after the answer, so a busy machine may count it and a quiet one may not. */
+const afterAnswer = 'src/store/log/write-lines.ts';
 
 describe('the files of src whose functions run', () => {
   let redis: TestRecord;
@@ -45,8 +47,9 @@ describe('the files of src whose functions run', () => {
       expect(answer.status, await answer.text()).to.equal(202);
     };
     const files = await listFilesRun(counted, maxFiles.admission, { run });
-    expect(files).to.include.members(['src/api/app.ts', 'src/store/access/admit-call.ts']);
-    expect(files.length, files.join('\n')).to.be.at.most(maxFiles.admission);
+    const before = files.filter((path) => path !== afterAnswer);
+    expect(before).to.include.members(['src/api/app.ts', 'src/store/access/admit-call.ts']);
+    expect(before.length, before.join('\n')).to.be.at.most(maxFiles.admission);
   });
 
   it(`are at most ${maxFiles.settle} for the settle of a completed job`, async () => {
