@@ -4,6 +4,7 @@ import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
 import { scoreOfStatus } from '../lua/job-index.ts';
 import { statistics } from '../lua/statistics.ts';
+import { type ScriptReply, text } from '../script.ts';
 import { writeEnd } from './ended-job.ts';
 import { fileScore } from './kept-files.ts';
 import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
@@ -162,3 +163,20 @@ local function end_job(e)
   return balance
 end
 `;
+
+/**
+ * Lua that ends a script with {'early', now} before `dueAt`, an argument that is '' where nothing ends for its age. A controller
+ * knows TIME as of seconds ago: since then the clock of Redis may have gone back, and a new job would look a day old.
+ */
+export const refuseEarly = `if dueAt ~= '' and now < tonumber(dueAt) then return { 'early', now } end`;
+
+/** Refusal of an end that is not due, with the time of the record at that moment. */
+export interface Early {
+  readonly done?: undefined;
+  readonly refused: 'early';
+  readonly now: number;
+}
+
+export function earlyOf([word, now]: ScriptReply): Early | null {
+  return text(word) === 'early' ? { refused: 'early', now: Number(now) } : null;
+}

@@ -1,7 +1,7 @@
 import type { Job } from '../../model/job.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
-import { type Early, earlyOf, refuseEarly } from './due-end.ts';
+import { type Early, earlyOf, refuseEarly } from './end-job.ts';
 import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
 import { workShift } from './work-ranges.ts';
 

@@ -3,8 +3,16 @@ import { shortenMetadata } from '../../model/metadata.ts';
 import type { JobEnd } from '../../model/next.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { type Change, changeOf, type RecordStore, run, script, text } from '../script.ts';
-import { type Early, earlyOf, refuseEarly } from './due-end.ts';
-import { type EndingJob, endJob, endJobArgNames, endJobKeyNames, endJobValues } from './end-job.ts';
+import {
+  type Early,
+  type EndingJob,
+  earlyOf,
+  endJob,
+  endJobArgNames,
+  endJobKeyNames,
+  endJobValues,
+  refuseEarly,
+} from './end-job.ts';
 import { packTexts } from './ended-job.ts';
 import { maxReasonChars } from './retry-job.ts';
 
