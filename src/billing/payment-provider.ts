@@ -38,8 +38,10 @@ export interface CheckoutOrder {
   readonly offer: Offer | null;
   /** Currency that a stored payment method must be able to pay in. */
   readonly currency: string;
-  /** Page of the dashboard that the owner comes back to. */
+  /** Page of the dashboard that the owner comes back to without having paid. */
   readonly returnUrl: string;
+  /** Page that they come back to afterwards. */
+  readonly paidUrl: string;
 }
 
 /** Takes money. Every request for one purchase names its id as idempotency key, so that it is charged at most once. */

@@ -15,10 +15,10 @@ export function metadataOf({
 
 /** Opens a page of Stripe; the card that is used there is stored for top-ups. */
 export async function startCheckout(stripe: Stripe, order: CheckoutOrder): Promise<string> {
-  const { id, account, email, returnUrl } = order;
+  const { id, account, email, returnUrl, paidUrl } = order;
   const about = { name: account.name, email, metadata: { trawl_account: account.id } };
   const customer = order.customer ?? (await stripe.customers.create(about, { idempotencyKey: `customer-${id}` })).id;
-  const pages = { customer, success_url: returnUrl, cancel_url: returnUrl };
+  const pages = { customer, success_url: paidUrl, cancel_url: returnUrl };
   const session = await stripe.checkout.sessions.create(
     { ...pages, ...(order.offer === null ? storing(account.id, order.currency) : paying(order, order.offer)) },
     { idempotencyKey: id },

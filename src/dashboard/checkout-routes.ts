@@ -46,14 +46,18 @@ async function openCheckout(
   if (offer === undefined) throw refuse('not_found', 'There is no such offer');
   const { customer } = await readTopup(store, accountId);
   const { name } = await readAccount(store, accountId);
+  const visit = randomBytes(12).toString('hex');
+  const billing = `${dashboardUrl()}/billing`;
   const url = await provider.checkout({
-    id: `${accountId}-${randomBytes(12).toString('hex')}`,
+    id: `${accountId}-${visit}`,
     account: { id: accountId, name },
     email: signedIn.person.email,
     customer: customer || null,
     offer,
     currency: offer?.currency ?? offers[0]?.currency ?? 'eur',
-    returnUrl: `${dashboardUrl()}/billing`,
+    returnUrl: billing,
+    // The page waits for this purchase, of which the provider tells a moment later.
+    paidUrl: offer === null ? billing : `${billing}?bought=${visit}`,
   });
   return { status: 200, body: { url } };
 }

@@ -1,4 +1,4 @@
-import type { AttemptStage } from '../model/attempt-stages.ts';
+import { type AttemptStage, msOf } from '../model/attempt-stages.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import { queueJson } from '../model/job-json.ts';
 import { type AttemptMark, readPositions } from './jobs/read-job.ts';
@@ -36,7 +36,11 @@ export async function readTimeline(
     ...attempts.flatMap((mark) => [
       event('attempt', mark.started_at, `Attempt ${mark.attempt} begins`),
       ...stageEvents(mark),
-      event('attempt', mark.ended_at, `Attempt ${mark.attempt} ends: ${mark.code}${reasonOf(mark)}${countsOf(mark)}`),
+      event(
+        'attempt',
+        mark.ended_at,
+        `Attempt ${mark.attempt} ends: ${mark.code}${reasonOf(mark)}${countsOf(mark)}${stagesOf(mark)}`,
+      ),
     ]),
     event('job', queue && store.clock.now(), queue?.reason ?? ''),
     event('job', job.storing_since, 'Its worker has ended well, and its file is waited for'),
@@ -86,9 +90,9 @@ function durationOf(ms: number): string {
 }
 
 const payers: Readonly<Record<string, string>> = {
-  quota: 'from the plan',
+  subscription: 'from the plan',
   packs: 'from a pack',
-  credits: 'from the credits of the account',
+  credits: 'from single credits',
 };
 const overdraft = '1 credit is owed: every balance was empty';
 
@@ -104,8 +108,13 @@ function countsOf({ counts }: AttemptMark): string {
   return counts === undefined ? '' : `, which counts as ${counts === 'failure' ? 'a failure' : 'an interruption'}`;
 }
 
-function endOf({ status, error_code, error }: Job): string {
-  if (status === 'CompletedJob') return 'completed';
+function stagesOf({ stages = [] }: AttemptMark): string {
+  return stages.length < 2 ? '' : `; its stages took ${durationOf(msOf(stages))} in all`;
+}
+
+function endOf({ status, error_code, error, created_at, ended_at }: Job): string {
+  if (status === 'CompletedJob')
+    return `completed, ${durationOf(Math.max(0, (ended_at ?? 0) - created_at))} after it was accepted`;
   return `${status} (${error_code}), ${error}; the hold is released, and nothing is charged`;
 }
 

@@ -183,6 +183,7 @@ describe('payments', () => {
       offer,
       currency: 'eur',
       returnUrl: 'https://t.example',
+      paidUrl: 'https://t.example/?bought=visit-1',
     };
     expect(await provider().checkout(order)).to.equal('https://checkout.example/pay');
     const [customer, session] = stripe.visits;

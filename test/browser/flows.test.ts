@@ -264,7 +264,6 @@ describe('what people do on the dashboard', function () {
     await page.getByLabel('Name of the new passkey').fill('<b>laptop');
     await page.keyboard.press('Enter');
     await page.getByText('The passkey is added').waitFor();
-    expect(await page.getByText('no password or passkey').count()).to.equal(0);
     const row = page.getByRole('row').filter({ hasText: '<b>laptop' });
     await row.getByRole('button', { name: 'Rename' }).click();
     await page.getByLabel('New name').fill('laptop');
@@ -283,6 +282,8 @@ describe('what people do on the dashboard', function () {
     await on.photograph(page, 'sign-in');
     await page.getByRole('button', { name: 'Sign in with a passkey' }).focus();
     await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: on.caller.slug }).waitFor();
+    expect(await page.getByText('no password or passkey').count()).to.equal(0);
     await page.getByRole('link', { name: 'Your sign-in' }).click();
     page.on('dialog', (dialog) => void dialog.accept());
     await page.getByRole('button', { name: 'Remove' }).click();

@@ -164,6 +164,7 @@ describe('the dashboard by the keyboard alone', function () {
   it('makes and removes a signing secret, invites and removes a person', async () => {
     const page = await enter('Webhooks');
     page.on('dialog', (dialog) => void dialog.accept());
+    await button(page, 'Make a new secret').waitFor();
     expect(await button(page, 'Remove it').count()).to.equal(0);
     await pressAt(page, button(page, 'Make a new secret'));
     await page.getByText('whsec_').waitFor();

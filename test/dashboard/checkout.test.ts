@@ -33,12 +33,16 @@ describe('the checkout', () => {
     const { status, json } = await browser.ask('POST', '/api/checkout', { offer: 'small', price_cents: 1 });
     expect([status, json]).to.deep.equal([200, { url: 'https://checkout.example/pay' }]);
     expect(stripe.visits.at(-1)?.form).to.include({
-      ...{ mode: 'payment', success_url: `${api.dashboardUrl}/billing` },
+      ...{ mode: 'payment', cancel_url: `${api.dashboardUrl}/billing` },
       ...{ 'line_items[0][price_data][unit_amount]': '500', 'line_items[0][price_data][currency]': 'usd' },
       ...{ 'payment_intent_data[metadata][trawl_account]': account },
     });
+    const { success_url, 'payment_intent_data[metadata][trawl_purchase]': purchase } = stripe.visits.at(-1)!.form;
+    expect(`${account}-${new URL(success_url!).searchParams.get('bought')}`).to.equal(purchase);
     expect((await browser.ask('POST', '/api/checkout', {})).status).to.equal(200);
-    expect(stripe.visits.at(-1)?.form).to.include({ mode: 'setup', currency: 'usd' });
+    expect(stripe.visits.at(-1)?.form).to.include({
+      ...{ mode: 'setup', currency: 'usd', success_url: `${api.dashboardUrl}/billing` },
+    });
   });
 
   it('sells nothing that is not offered, and nothing to a member', async () => {

@@ -73,6 +73,8 @@ describe('the stages of a job', () => {
     const sources = events.map(({ source }) => source);
     expect(sources.indexOf('stage')).to.be.above(sources.indexOf('attempt'));
     expect(sources.lastIndexOf('attempt')).to.be.above(sources.lastIndexOf('stage'));
+    const ends = events.map(({ text }) => text).filter((text) => text.includes('ends:'));
+    expect(ends[0]).to.equal('Attempt 1 ends: completed; its stages took 2 min 7 s in all');
   });
 
   it('are those of each attempt, with the reason why it ended', async () => {

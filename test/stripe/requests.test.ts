@@ -12,6 +12,7 @@ const purchase: TakenPurchase = {
 const order = {
   ...{ id: 'visit', account: { id: 'account', name: 'Films' }, email: 'ada@example.com', currency: 'eur' },
   returnUrl: 'https://dashboard.example.com/billing',
+  paidUrl: 'https://dashboard.example.com/billing?bought=visit',
 };
 const offer = { name: 'small', title: 'Small', credits: 50, price_cents: 500, currency: 'eur' };
 

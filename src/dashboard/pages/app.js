@@ -112,8 +112,6 @@ function Frame({ session, path, address, go, load, isReached }) {
   const jobId = /^\/jobs\/([\w-]+)$/.exec(path)?.[1];
   useEffect(() => {
     document.title = `${title ?? (jobId ? 'Job' : 'Not found')} · trawl`;
-    // On a phone the pages stand in one line, which scrolls.
-    document.querySelector('.side [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
   }, [title, jobId]);
   const may = { change: ['owner', 'member'].includes(session.role), own: session.role === 'owner' };
   const hidden = session.user.operator ? [] : may.own ? [Service] : [Service, Audit, People];
@@ -149,7 +147,7 @@ function Frame({ session, path, address, go, load, isReached }) {
               >`
               : html`<span><b>${session.account?.name ?? 'No account chosen'}</b></span>`
           }
-          <span>${session.user.email} · ${session.role ?? 'operator'}</span>
+          <span title=${session.user.email}><${Address} of=${session.user.email} /><br />${session.role ?? 'operator'}</span>
           <button type="button" onClick=${leave}>Sign out</button>
         </div>
       </header>
@@ -175,6 +173,12 @@ function Frame({ session, path, address, go, load, isReached }) {
         }
       </main>
     </div>`;
+}
+
+/** An e-mail address, which breaks before its host when it is too long for one line. */
+function Address({ of }) {
+  const at = of.lastIndexOf('@');
+  return html`${of.slice(0, at)}<wbr />${of.slice(at)}`;
 }
 
 /** Operators see every account, and change nothing. */

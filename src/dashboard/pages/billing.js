@@ -1,15 +1,34 @@
 import { Charts } from '/charts.js';
-import { Action, Badge, count, html, Moment, Table, useAnswer, Waiting } from '/elements.js';
+import {
+  Action,
+  Badge,
+  count,
+  html,
+  Moment,
+  Notice,
+  Table,
+  useAnswer,
+  useEffect,
+  useState,
+  Waiting,
+} from '/elements.js';
 import { ask } from '/server.js';
 import { Shop } from '/topup.js';
 
+const balances = { subscription: 'plan', packs: 'packs', credits: 'single credits' };
+
 /** Balances in the order in which they are drawn, packs, and the ledger. */
-export function Billing({ may }) {
+export function Billing({ address, may }) {
   const { json, error, reload } = useAnswer('/api/billing');
   if (!json) return html`<h1>Billing</h1><${Waiting} error=${error} reload=${reload} />`;
   const { usage, plan, ledger, purchases, spent, alerts } = json;
   if (!usage) return html`<h1>Billing</h1><p class="lead">Choose an account to look at.</p>`;
-  const { packs, credits, period } = usage;
+  const { packs, credits, period, subscription } = usage;
+  // The contract counts packs with the plan.
+  const ofPlan = {
+    total: subscription.total - (packs?.total ?? 0),
+    remaining: subscription.remaining - (packs?.remaining ?? 0),
+  };
   const packColumns = [
     ['Pack', ({ title }) => title],
     ['Purchased', ({ purchased_at }) => html`<${Moment} at=${purchased_at} />`],
@@ -22,8 +41,8 @@ export function Billing({ may }) {
   const ledgerColumns = [
     ['Time', ({ at }) => html`<${Moment} at=${at} />`],
     ['What', ({ kind, reason }) => html`${kind}${reason && html` <span class="quiet">${reason}</span>`}`],
-    ['Balance', ({ balance }) => balance],
-    ['Credits', ({ kind, amount }) => `${kind === 'grant' ? '+' : '−'}${count(amount)}`, 'number'],
+    ['Balance', ({ balance }) => balances[balance] ?? balance],
+    ['Credits moved', ({ kind, amount }) => `${kind === 'grant' ? '+' : '−'}${count(amount)}`, 'number'],
     ['Job', ({ job }) => (job ? html`<a href=${`/jobs/${job}`}><code>${job.slice(0, 8)}</code></a>` : '')],
   ];
   const purchaseColumns = [
@@ -38,19 +57,45 @@ export function Billing({ may }) {
     ],
   ];
   return html`<h1>Billing</h1>
-    <p class="lead">A credit is taken when a file is there, first from the plan, then from packs, then from credits.</p>
+    <${Bought} ...${{ address, purchases, reload }} />
+    <p class="lead">A credit is taken when a file is there, first from the plan, then from packs, then from single credits, which the operator gave without either.</p>
     <div class="tiles">
-      <div class="card">Left in all <b>${count(usage.remaining)}</b><span class="quiet">${count(usage.held)} held</span></div>
-      <div class="card">Plan <b>${plan ? count(plan.quota) : '–'}</b><span class="quiet">${plan ? html`${plan.name}, until <${Moment} at=${period.end} />` : 'none'}</span></div>
-      <div class="card">Packs <b>${count(packs?.remaining ?? 0)}</b><span class="quiet">of ${count(packs?.total ?? 0)}</span></div>
-      <div class="card">Credits <b>${count(credits.remaining)}</b><span class="quiet">of ${count(credits.given)}</span></div>
+      <div class="card">Credits left <b>${count(usage.remaining)}</b><span class="quiet">in all${usage.held > 0 && `, ${count(usage.held)} of them held for jobs in hand`}</span></div>
+      <div class="card">Left of the plan <b>${plan ? count(ofPlan.remaining) : '–'}</b><span class="quiet">${plan ? html`of ${count(ofPlan.total)}, ${plan.name}, until <${Moment} at=${period.end} />` : 'no plan'}</span></div>
+      <div class="card">Left of packs <b>${count(packs?.remaining ?? 0)}</b><span class="quiet">${packs ? `of ${count(packs.total)}` : 'no pack yet'}</span></div>
+      <div class="card">Left of single credits <b>${count(credits.remaining)}</b><span class="quiet">${credits.given ? `of ${count(credits.given)}` : 'none given'}</span></div>
     </div>
     ${packs && html`<section class="card"><${Table} caption="Packs, in the order in which they are used" columns=${packColumns} rows=${packs.items} none="" /></section>`}
-    <${Charts} subjects=${['credits']} />
+    <${Charts} subjects=${['credits']} left=${usage.remaining} />
     <${Shop} ...${{ may, plan, spent, last: purchases.find(({ kind }) => kind === 'topup') }} />
     <${Alerts} ...${{ may, alerts, reload }} />
     <section class="card"><h2>Purchases</h2><${Table} caption="Packs that were bought, newest first" columns=${purchaseColumns} rows=${purchases} none="Nothing was bought yet." /></section>
     <section class="card"><${Table} caption="Ledger: the last 100 entries" columns=${ledgerColumns} rows=${ledger} none="Nothing has moved yet." /></section>`;
+}
+
+const askAgainMs = 2_000;
+const maxAsked = 30;
+
+/** What became of the purchase that the owner comes from: the provider tells of it a moment after they are back. */
+function Bought({ address, purchases, reload }) {
+  const wanted = new URLSearchParams(address.split('?')[1] ?? '').get('bought');
+  const [asked, setAsked] = useState(0);
+  const found = wanted && purchases.find(({ id }) => id.endsWith(`-${wanted}`));
+  const isAwaited = Boolean(wanted) && !found && asked < maxAsked;
+  useEffect(() => {
+    if (!isAwaited) return;
+    const timer = setTimeout(() => void reload().then(() => setAsked(asked + 1)), askAgainMs);
+    return () => clearTimeout(timer);
+  }, [isAwaited, asked, reload]);
+  if (!wanted) return null;
+  if (found?.state === 'paid')
+    return html`<${Notice} kind="good">${found.pack} is paid: ${count(found.credits)} credits are added.<//>`;
+  if (found) return html`<${Notice} kind="warn">This purchase is ${found.state}. ${found.reason}<//>`;
+  return html`<${Notice} kind="warn">${
+    isAwaited
+      ? 'Waiting for the payment provider to confirm your payment …'
+      : 'The payment provider has not confirmed a payment yet. The credits are added as soon as it does, and a mail brings the invoice.'
+  }<//>`;
 }
 
 /** The mails about what is used, which owners may switch off. */

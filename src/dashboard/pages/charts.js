@@ -1,4 +1,4 @@
-import { count, html, Moment, Table, useAnswer, useEffect, useRef, useState, Waiting } from '/elements.js';
+import { count, html, Moment, Table, useAnswer, useEffect, useMemo, useRef, useState, Waiting } from '/elements.js';
 
 const height = 200;
 const dates = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
@@ -30,7 +30,7 @@ const callLine = ['calls in all', 'text', ({ calls }) => calls];
 /** Charts by their subject: bars, drawn one over the other, and a line with a scale of its own. */
 const charts = {
   credits: {
-    title: 'Credits',
+    title: 'Credits used',
     bars: [['used', 'accent', ({ credits }) => credits]],
     line: ['left', 'text', ({ remaining }) => remaining],
   },
@@ -56,14 +56,19 @@ function loadLibrary() {
 }
 
 /** What was used on each of the last 30 days. */
-export function Charts({ subjects }) {
-  return html`<${ShownCharts} subjects=${subjects} answer=${useAnswer('/api/history')} />`;
+export function Charts({ subjects, left }) {
+  return html`<${ShownCharts} subjects=${subjects} answer=${useAnswer('/api/history')} left=${left} />`;
 }
 
-/** The same of an answer that was asked for. */
-export function ShownCharts({ subjects, answer: { json, error, reload } }) {
+/** The same of an answer that was asked for. The server keeps it for a while: `left`, the credits of now, is newer. */
+export function ShownCharts({ subjects, answer: { json, error, reload }, left }) {
+  const shown = useMemo(() => json && { ...json, days: withLeft(json.days, left) }, [json, left]);
   if (!json) return html`<section class="card chart-space"><${Waiting} error=${error} reload=${reload} /></section>`;
-  return html`<div class="charts">${subjects.map((subject) => html`<${Chart} ...${charts[subject]} rows=${json[charts[subject].unit ?? 'days']} />`)}</div>`;
+  return html`<div class="charts">${subjects.map((subject) => html`<${Chart} ...${charts[subject]} rows=${shown[charts[subject].unit ?? 'days']} />`)}</div>`;
+}
+
+function withLeft(days, left) {
+  return left === undefined ? days : [...days.slice(0, -1), { ...days.at(-1), remaining: left }];
 }
 
 function Chart({ title, unit = 'days', bars, line, rows }) {

@@ -1,7 +1,7 @@
 import { ask } from '/server.js';
-import { html, useCallback, useEffect, useLayoutEffect, useRef, useState } from '/vendor/preact.js';
+import { html, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from '/vendor/preact.js';
 
-export { html, useCallback, useEffect, useRef, useState };
+export { html, useCallback, useEffect, useMemo, useRef, useState };
 
 const zone = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });

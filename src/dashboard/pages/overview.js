@@ -28,10 +28,10 @@ export function Overview({ session }) {
     ${invoice === 'unpaid' && html`<${Notice} kind="warn">An invoice is unpaid: calls that cost a credit answer 402.<//>`}
     <div class="tiles">
       <div class="card">Credits left <b>${count(usage.remaining)}</b><span class="quiet">${count(usage.held)} held for jobs in hand</span></div>
-      <div class="card">Used in all <b>${count(usage.total_used)}</b><span class="quiet">${history.json && runsOut(usage, history.json.hours)}</span></div>
-      <div class="card">Completed <b>${ended.length ? `${Math.round((100 * good) / ended.length)} %` : '–'}</b><span class="quiet">${ended.length ? `of ${last}` : 'no job has ended yet'}</span></div>
+      <div class="card">Credits used in all <b>${count(usage.total_used)}</b><span class="quiet">${history.json && runsOut(usage, history.json.hours)}</span></div>
+      <div class="card">Jobs completed <b>${ended.length ? `${Math.round((100 * good) / ended.length)} %` : '–'}</b><span class="quiet">${ended.length ? `of ${last}` : 'no job has ended yet'}</span></div>
     </div>
-    <${ShownCharts} subjects=${['credits', 'hours']} answer=${history} />
+    <${ShownCharts} subjects=${['credits', 'hours']} answer=${history} left=${usage.remaining} />
     <section class="card">
       <h2>What failed lately</h2>
       ${

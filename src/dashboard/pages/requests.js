@@ -27,7 +27,7 @@ export function Requests({ address, go }) {
     ],
     ['Duration', ({ duration_ms }) => `${duration_ms} ms`, 'number'],
     ['Address', ({ ip }) => ip],
-    ['Credits', ({ credits }) => credits, 'number'],
+    ['Credits used', ({ credits }) => credits, 'number'],
     ['Key', ({ key }) => key],
   ];
   return html`<h1>Requests</h1>
