@@ -27,10 +27,6 @@ const bodies = {
   MetadataRequest: '/v1/media/metadata',
   BatchRequest: '/v1/batches',
 };
-/** Refusals that may pass by themselves, so that clients repeat the call. */
-const passing: readonly RefusalCode[] = ['rate_limited', 'internal_error', 'unavailable'];
-const ours: readonly RefusalCode[] = ['internal_error', 'unavailable'];
-
 /** Returns a document that has nothing but whole answers, and the bodies of requests under names of their own. */
 function documentOfCallers(): object {
   const { openapi, info, paths, components } = makeOpenapi('1', 'https://trawl.example') as ApiDocument;
@@ -46,7 +42,9 @@ function documentOfCallers(): object {
 /** Returns blame and retryability of every code that an answer or a job may have. */
 function codesOfCallers(): [string, string, boolean][] {
   const refused = (Object.keys(refusals) as RefusalCode[]).map((code): [string, string, boolean] => {
-    return [code, ours.includes(code) ? 'us' : 'caller', passing.includes(code)];
+    const isOurs = refusals[code].status >= 500;
+    // What may pass by itself: clients repeat the call.
+    return [code, isOurs ? 'us' : 'caller', isOurs || code === 'rate_limited'];
   });
   const failed = Object.entries(failures).map(([code, { blame, retryable }]): [string, string, boolean] => {
     return [code, blame, retryable];

@@ -1,6 +1,6 @@
 import { text } from '../model/answer-schemas.ts';
 import { idempotencyParameters } from '../model/request-parameters.ts';
-import type { RequestHeader } from './openapi-row.ts';
+import { publicRefusals, type RequestHeader } from './openapi-row.ts';
 
 const whole = { type: 'integer', minimum: 0 };
 
@@ -10,7 +10,10 @@ export const answerHeaders = {
     description: 'Id of the request, to quote to the operator; that of the caller is kept',
     schema: text,
   },
-  'x-error-code': { description: 'Stable code of an error', schema: text },
+  'x-error-code': {
+    description: 'Stable code of an error; docs/errors.md may gain more',
+    schema: { ...text, 'x-extensible-enum': publicRefusals },
+  },
   'x-original-status': { description: 'The real status of an error under soft_fail', schema: whole },
   'x-credits-held': { description: 'Credits held by the open jobs and calls of the account', schema: whole },
   location: { description: 'Path of the job or the batch', schema: text },

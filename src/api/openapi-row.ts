@@ -56,3 +56,11 @@ export const creditRefusals: readonly RefusalCode[] = [
   'idempotency_conflict',
   'payload_too_large',
 ];
+
+/** Every refusal that the header `x-error-code` of the API may name. */
+export const publicRefusals: readonly RefusalCode[] = [
+  ...creditRefusals,
+  'not_found',
+  'not_ended',
+  'method_not_allowed',
+];

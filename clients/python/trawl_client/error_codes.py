@@ -8,7 +8,7 @@ ERROR_CODES: dict[str, tuple[str, bool]] = {
     "bad_request": ("caller", False),
     "cancelled": ("caller", False),
     "deleted": ("caller", False),
-    "draining": ("caller", False),
+    "draining": ("us", True),
     "drm_protected": ("caller", False),
     "expired_api_key": ("caller", False),
     "extractor_failed": ("us", True),

@@ -8,7 +8,7 @@ export const errorCodes = {
   bad_request: { blame: 'caller', retryable: false },
   cancelled: { blame: 'caller', retryable: false },
   deleted: { blame: 'caller', retryable: false },
-  draining: { blame: 'caller', retryable: false },
+  draining: { blame: 'us', retryable: true },
   drm_protected: { blame: 'caller', retryable: false },
   expired_api_key: { blame: 'caller', retryable: false },
   extractor_failed: { blame: 'us', retryable: true },
