@@ -1,8 +1,10 @@
 """Hooks of schemathesis: what the document cannot say, one excuse for each operation, check and rule.
 
-An answer under soft_fail is judged by the status that it stands for (D8). The file that EXCUSES_USED names gets a line for each use.
+A rule is a row of the contract or a page, and words of it. An answer under soft_fail is judged by the status that it stands for (D8).
+The file that EXCUSES_USED names gets a line for each use; the one that UNANSWERED names, the requests without an answer.
 """
 
+import atexit
 import os
 import re
 
@@ -84,39 +86,50 @@ def each(operations, check, rule, is_right):
     return [(operation, check, rule, is_right) for operation in operations]
 
 
-PART = "docs/api.md: start and end stand instead of max_duration"
-ENDS = "docs/api.md: end is greater than start"
+PART = "docs/api.md: instead of `max_duration`"
+ENDS = "docs/api.md: greater than `start`"
 is_part_twice, ends_early = says("max_duration cannot be used with start or end"), says("end must be greater than start")
-DELETED = "docs/api.md: DELETE cancels, and what it cancelled can be read"
+DELETED = "docs/api.md: `DELETE` cancels an open job and removes the file of an ended one"
+EXPONENT = "docs/api.md: a number in a query has no exponent"
 STRIPPED = "RFC 9110, 5.5: white space around the value of a header is no part of it"
 
 # Each long form uses all of these; one that is used no more has to go.
 USUAL = [
-    *each(["downloadVideo", "downloadAudio"], REFUSED, "docs/api.md: a number of a query has no exponent", has_exponent),
+    *each(["downloadVideo", "downloadAudio"], REFUSED, EXPONENT, has_exponent),
     *each(["downloadVideoByPost", "downloadAudioByPost", "startBatch"], REFUSED, PART, is_part_twice),
-    *each(["startBatch"], REFUSED, "docs/api.md: items of the endpoint audio are audio", says(r"items\[[0-9]+\]: download_type must be audio")),
-    *each(["startBatch"], REFUSED, "docs/api.md: max_items and max_credits", says("max_(items|credits) is [0-9]+, but there are")),
-    *each(["listJobs"], REFUSED, "docs/api.md: a cursor comes from the service", says("cursor must be the next_cursor of an earlier answer")),
-    *each(["getUsageHistory"], REFUSED, "docs/api.md: at most 92 days", says("from must not be after to, and not 92 days")),
-    *each(["getStats"], REFUSED, "D51: an engine or a path", says("engine or path is required")),
-    *each(["getStats"], REFUSED, "D51: a path of the engine", says("path must be /v1/")),
+    *each(["listJobs"], REFUSED, "D84: a wrong cursor", says("cursor must be the next_cursor of an earlier answer")),
+    *each(["getUsageHistory"], REFUSED, "docs/api.md: At most 92 days", says("from must not be after to, and not 92 days")),
+    *each(["getStats"], REFUSED, "stats-engine: engine or path must be given", says("engine or path is required")),
+    *each(["getStats"], REFUSED, "stats-path: belongs to the engine when both are given", says("path must be /v1/")),
 ]
 # Random data meets these in some runs only.
 SELDOM = [
-    *each([*CREDIT_POSTS, "startBatch"], ACCEPTED, "D5: flags and numbers may be spelled in a body as in a query", is_spelled_right),
-    *each(CREDIT_POSTS, ACCEPTED, "D96: a parameter of the body wins", is_shadowed),
+    *each([*CREDIT_POSTS, "startBatch"], ACCEPTED, "docs/api.md: A body may hold both as a query spells them", is_spelled_right),
+    *each(CREDIT_POSTS, ACCEPTED, "D96: the body wins", is_shadowed),
     *each(KEPT, ACCEPTED, STRIPPED, is_stripped),
-    *each(["getJob"], REFUSED, "docs/api.md: a number of a query has no exponent", has_exponent),
+    *each(["getJob"], REFUSED, EXPONENT, has_exponent),
     *each(["downloadVideo", "downloadAudio"], REFUSED, PART, is_part_twice),
     *each([*DOWNLOADS, "startBatch"], REFUSED, ENDS, ends_early),
-    *each(["startBatch"], REFUSED, "docs/api.md: a playlist is the one item", says("items must be a list of the one playlist")),
+    *each(["startBatch"], REFUSED, "docs/api.md: objects with the parameters of the endpoint", says(r"items\[[0-9]+\]: download_type must be audio")),
+    *each(["startBatch"], REFUSED, "docs/api.md: the batch is refused (400) when it has more items", says("max_(items|credits) is [0-9]+, but there are")),
+    *each(["startBatch"], REFUSED, "docs/api.md: With `playlist: true` the batch has one item", says("items must be a list of the one playlist")),
     *each(["getJob", "streamJobEvents", "getBatch"], FREED, DELETED, always),
 ]
+
+
+# Requests that were sent, until their answer is there.
+unanswered = {}
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    unanswered[case.id] = f"{case.operation.label}\n"
 
 
 @schemathesis.hook
 def after_call(context, case, response):
     """Has an answer judged by the status that it stands for."""
+    unanswered.pop(case.id, None)
     real = response.headers.get("x-original-status")
     if real:
         response.status_code = int(real[0])
@@ -141,3 +154,9 @@ def note(operation, check, rule):
 
 def named(operation, check, rule):
     return f"{operation} {check.__name__} {rule}"
+
+
+@atexit.register
+def note_unanswered():
+    with open(os.environ.get("UNANSWERED", os.devnull), "w") as noted:
+        noted.writelines(unanswered.values())
