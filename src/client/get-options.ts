@@ -19,7 +19,8 @@ export interface GetOrder {
 
 const text = { type: 'string' } as const;
 const yes = { type: 'boolean' } as const;
-const options = {
+/** Options of the command line, as `parseArgs` reads them. */
+export const getOptions = {
   audio: yes,
   quality: text,
   format: text,
@@ -120,7 +121,7 @@ export function readUrlList(list: string): string[] {
 
 function parse(args: readonly string[]) {
   try {
-    return parseArgs({ args: [...args], options, allowPositionals: true });
+    return parseArgs({ args: [...args], options: getOptions, allowPositionals: true });
   } catch (error) {
     throw new ClientUsageError(error instanceof Error ? error.message : String(error));
   }
