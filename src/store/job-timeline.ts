@@ -53,8 +53,7 @@ export async function readTimeline(
     ),
     event('job', isEnded(job.status) ? job.ended_at : null, `It ends: ${endOf(job)}`),
     event('webhook', delivery?.created_at, 'Its webhook is due'),
-    event('webhook', delivery?.last_at, `Attempt ${delivery?.attempts} to deliver its webhook begins`),
-    event('webhook', delivery?.last_at, delivery ? standingOf(delivery) : ''),
+    ...(delivery === null ? [] : deliveryEvents(delivery)),
     event('job', job.removed_at, 'Its file is removed'),
   ].flat();
   return events.sort((a, b) => a.at - b.at);
@@ -118,8 +117,30 @@ function endOf({ status, error_code, error, created_at, ended_at }: Job): string
   return `${status} (${error_code}), ${error}; the hold is released, and nothing is charged`;
 }
 
+/** One event for each attempt to deliver a webhook, and the state in which the last one left it. */
+function deliveryEvents(delivery: StoredDelivery): TimelineEvent[][] {
+  const { attempts, last_at, tried } = delivery;
+  const last = tried.at(-1);
+  // The open attempt, one whose sender died, or one that an older release made.
+  const isNoted = last_at === null || last?.at === last_at;
+  const endedAt = last_at === null ? null : last_at + (isNoted ? (last?.ms ?? 0) : 0);
+  return [
+    ...tried.map(({ at, ms, ...one }, n) => {
+      const isAgain = tried.slice(1, n + 1).some(({ attempt }, m) => attempt <= tried[m]!.attempt);
+      const words = `${isAgain ? 'Sent again: attempt' : 'Attempt'} ${one.attempt} to deliver its webhook`;
+      return event('webhook', at, `${words} had ${answerOf(one.status)} after ${durationOf(ms)}`);
+    }),
+    event('webhook', isNoted ? null : last_at, `Attempt ${attempts} to deliver its webhook begins`),
+    event('webhook', endedAt, standingOf(delivery)),
+  ];
+}
+
+function answerOf(status: number | null): string {
+  return status === null ? 'no answer' : `the answer ${status}`;
+}
+
 function standingOf({ state, last_status, next_at }: StoredDelivery): string {
-  const answer = last_status === null ? 'no answer' : `the answer ${last_status}`;
+  const answer = answerOf(last_status);
   if (state !== 'due') return `Its webhook is ${state} with ${answer}`;
   return `Its webhook has ${answer} so far, and is due again at ${new Date(next_at ?? 0).toISOString()}`;
 }

@@ -1,13 +1,17 @@
 import { expect } from 'chai';
+import { maxTriedLength, type WebhookAttempt } from '../../src/model/webhook-attempts.ts';
 import { clearBlock } from '../../src/store/access/clear-block.ts';
 import { countAuthFailure } from '../../src/store/access/count-auth-failure.ts';
 import { listBlocks } from '../../src/store/access/list-blocks.ts';
+import { readTimeline } from '../../src/store/job-timeline.ts';
+import { readStored } from '../../src/store/jobs/read-job.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import { layouts, prepareSchema } from '../../src/store/schema.ts';
 import { dueWebhooks } from '../../src/store/webhooks/due-webhooks.ts';
 import { endWebhook } from '../../src/store/webhooks/end-webhook.ts';
 import { readDelivery } from '../../src/store/webhooks/read-deliveries.ts';
+import { replayWebhook } from '../../src/store/webhooks/replay-webhook.ts';
 import { takeWebhook } from '../../src/store/webhooks/take-webhook.ts';
 import { aDownload, anAccount, aRunningJob, completed, holder, type TestStore } from '../support/record.ts';
 
@@ -50,6 +54,72 @@ export function deliverySuite(store: () => TestStore): void {
         last_status: 500,
       });
       expect(await takeWebhook(store(), one, 15_000)).to.equal(null);
+    });
+
+    /** Makes the attempts of a webhook up to its end, each of which takes `ms`; returns when each began. */
+    const fail = async (one: Awaited<ReturnType<typeof due>>, ms: number, statuses: readonly (number | null)[]) => {
+      const begun: number[] = [];
+      for (const [n, status] of statuses.entries()) {
+        begun.push(store().clock.now());
+        expect(await takeWebhook(store(), one, 15_000)).to.equal(n + 1);
+        store().advance(ms);
+        await endWebhook(store(), one, n + 1, { verdict: 'again', status }, 5000);
+        store().advance(5000);
+      }
+      return begun;
+    };
+    const told = async (jobId: string) => {
+      const { job, attempts } = (await readStored(store(), jobId))!;
+      const events = await readTimeline(store(), job, attempts);
+      return events.filter(({ source }) => source === 'webhook');
+    };
+
+    it('keeps of each attempt when it began, how long it took and its answer, of those before it was sent again, too', async () => {
+      const one = await due();
+      const begun = await fail(one, 1_200, [500, null, 404]);
+      const near = ({ tried = [] }: { tried?: readonly WebhookAttempt[] }) =>
+        tried.map(({ at, ms, ...rest }, n) => {
+          // The clock of the test goes on meanwhile.
+          expect(Math.abs(at - begun[n]!), `begin of attempt ${n + 1}`).to.be.below(60_000);
+          expect(ms, `duration of attempt ${n + 1}`).to.be.within(1_200, 61_200);
+          return Object.values(rest);
+        });
+      const three = [
+        [1, 500],
+        [2, null],
+        [3, 404],
+      ];
+      expect(near((await readDelivery(store(), one.jobId))!)).to.deep.equal(three);
+      const words = (await told(one.jobId)).map(({ text }) => text.replace(/[\d.]+ s$/, 'some s'));
+      expect(words).to.deep.equal([
+        'Its webhook is due',
+        'Attempt 1 to deliver its webhook had the answer 500 after some s',
+        'Attempt 2 to deliver its webhook had no answer after some s',
+        'Attempt 3 to deliver its webhook had the answer 404 after some s',
+        'Its webhook is failed with the answer 404',
+      ]);
+      await replayWebhook(store(), one.jobId);
+      begun.push(...(await fail(one, 1_200, [503])));
+      expect(near((await readDelivery(store(), one.jobId))!)).to.deep.equal([...three, [1, 503]]);
+      expect((await told(one.jobId)).at(-2)?.text).to.match(
+        /^Sent again: attempt 1 to deliver its webhook had the answer 503/,
+      );
+    });
+
+    it('keeps the three attempts of a sending in few bytes, whenever it was', async () => {
+      const one = await due();
+      await fail(one, 60_000, [500, 500, 500]);
+      store().advance(365 * 86_400_000);
+      await replayWebhook(store(), one.jobId);
+      await fail(one, 60_000, [502, 503, 504]);
+      const { tried } = (await readDelivery(store(), one.jobId))!;
+      expect(tried.slice(-3).map(({ attempt, status }) => [attempt, status])).to.deep.equal([
+        [1, 502],
+        [2, 503],
+        [3, 504],
+      ]);
+      const kept = await store().connection.read(['HGET', keys.webhook(one.jobId), 'tried']);
+      expect(String(kept).length).to.be.at.most(maxTriedLength);
     });
 
     it('counts an attempt whose sender died, and refuses its late end once the next one began', async () => {

@@ -1,3 +1,4 @@
+import { maxTriedLength } from '../../model/webhook-attempts.ts';
 import { failingReceivers } from '../lua/failing-receivers.ts';
 import { outboxKeyNames } from '../lua/outbox.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
@@ -6,7 +7,8 @@ import { maxWebhookAttempts } from './take-webhook.ts';
 
 /**
  * Ends one attempt of a delivery: delivered, or due again `gap` milliseconds from now, or failed after the last attempt or a
- * final refusal (D55). Owners are told of a receiver that keeps failing. An attempt whose lease another attempt has taken over changes nothing.
+ * final refusal (D55). The attempt is noted in `tried`, once. Owners are told of a receiver that keeps failing. An attempt whose lease
+ * another attempt has taken over changes nothing.
  * Answers {'delivered'}, {'again', at}, {'failed'} or {'stale'}.
  */
 const endWebhookScript = script(
@@ -15,16 +17,22 @@ const endWebhookScript = script(
   ['webhooks', 'webhook', 'failingHooks', ...outboxKeyNames] as const,
   ['accountId', 'receiver', 'member', 'attempt', 'verdict', 'status', 'gap', 'max'] as const,
   /* lua */ `${failingReceivers}
-if redis.call('HGET', webhook, 'attempts') ~= attempt or not redis.call('ZSCORE', webhooks, member) then return { 'stale' } end
+local attempts, created_at, last_at, tried = unpack(redis.call('HMGET', webhook, 'attempts', 'created_at', 'last_at', 'tried'))
+if attempts ~= attempt or not redis.call('ZSCORE', webhooks, member) then return { 'stale' } end
+local begun = string.format('%s:%x:', attempt, math.max(0, last_at - created_at))
+local earlier = string.gsub(tried or '', ' ?' .. begun .. '%S*$', '')
+tried = string.format('%s %s%x:%s', earlier, begun, math.max(0, now - last_at), status)
+tried = string.match(tried, '^ ?(.*)$')
+while #tried > ${maxTriedLength} do tried = string.match(tried, ' (.*)$') end
 if verdict == 'again' and tonumber(attempt) < tonumber(max) then
   local at = now + tonumber(gap)
-  redis.call('HSET', webhook, 'last_status', status, 'next_at', at)
+  redis.call('HSET', webhook, 'last_status', status, 'next_at', at, 'tried', tried)
   redis.call('ZADD', webhooks, at, member)
   return { 'again', at }
 end
 local state = verdict == 'delivered' and 'delivered' or 'failed'
 note_receiver(accountId, receiver, state == 'delivered', status)
-redis.call('HSET', webhook, 'last_status', status, 'state', state, 'next_at', '')
+redis.call('HSET', webhook, 'last_status', status, 'state', state, 'next_at', '', 'tried', tried)
 redis.call('ZREM', webhooks, member)
 return { state }
 `,

@@ -1,5 +1,6 @@
 import type { BatchSummary } from '../../model/batch.ts';
 import type { Job } from '../../model/job.ts';
+import { readTried, type WebhookAttempt } from '../../model/webhook-attempts.ts';
 import { readBatch, summarizeBatch } from '../batches/read-batch.ts';
 import { readJob, readStored, readStoredEnds } from '../jobs/read-job.ts';
 import { keys, longId } from '../keys.ts';
@@ -18,6 +19,8 @@ export interface StoredDelivery {
   readonly next_at: number | null;
   readonly created_at: number;
   readonly last_at: number | null;
+  /** Attempts that have ended, oldest first, as far as the record keeps them. */
+  readonly tried: readonly WebhookAttempt[];
 }
 
 /** A delivery in the list of its account. */
@@ -121,5 +124,6 @@ function deliveryOf(id: string, fields: Readonly<Record<string, string>>): Store
     next_at: number(fields.next_at),
     created_at: Number(fields.created_at),
     last_at: number(fields.last_at),
+    tried: readTried(fields.tried ?? '', Number(fields.created_at)),
   };
 }
