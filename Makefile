@@ -12,8 +12,8 @@ up: ## Install what is missing to run, then run everything on this machine until
 setup: ## Install what is missing, and nothing the second time
 	@.ci/setup
 
-tools: ## Build what only tests of a cluster, of the chart and of S3 need (minutes, once; nothing the second time)
-	@.ci/tools/install
+tools: ## Build what only tests of a cluster, of the chart and of S3 need (minutes, once; nothing the second time); LONG=1 what make soak needs too
+	@.ci/tools/install $(if $(LONG),--long)
 
 images: ## Build the container images, with docker, podman or buildah; IMAGE_PREFIX= before their names, FRESH=1 anew, TRY=1 with those for trying out
 	@docker/build

@@ -1,16 +1,13 @@
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import { readConfig } from '../../src/base/config.ts';
 import { makeJob } from '../../src/runners/kubernetes/job-manifest.ts';
-import { podShapeOf } from '../../src/runners/kubernetes/pod-shape.ts';
 import { keys } from '../../src/store/keys.ts';
 import { chart, type Rendering, render, runTool, scenarios } from '../support/chart.ts';
-import { environmentOf } from '../support/chart-environment.ts';
+import { closeNamespace, defineForeignKinds, dryRun, letIn, refusal } from '../support/cluster/chart-objects.ts';
 import { type Cluster, makeNamespace, startCluster } from '../support/cluster/cluster.ts';
-import { foreignDefinitions, writeKubeSchemas } from '../support/cluster/kube-schemas.ts';
-import { apply, kubectl } from '../support/cluster/kubectl.ts';
-import { makeWorkerPod } from '../support/cluster/worker-namespace.ts';
+import { writeKubeSchemas } from '../support/cluster/kube-schemas.ts';
+import { kubectl } from '../support/cluster/kubectl.ts';
 import { attemptName } from '../support/cluster-objects.ts';
 import type { Json } from '../support/json.ts';
 import { trawl } from '../support/operator.ts';
@@ -23,7 +20,6 @@ import { until } from '../support/until.ts';
 
 /** Kinds of others, which a cluster knows by the definitions that they publish. */
 const foreign = ['HTTPRoute', 'PodMonitor', 'PrometheusRule', 'Certificate'];
-const lastGroup = 'apis/monitoring.coreos.com/v1';
 const namespaces = ['media', 'media-workers', 'films'];
 const administrator = 'system:serviceaccount:media:trawl-controller';
 /** No pod runs here, so nothing is waited for, tested, read or entered. */
@@ -43,13 +39,7 @@ describe('the chart on a real API server', () => {
   before(async () => {
     cluster = await startCluster();
     for (const name of namespaces) await makeNamespace(cluster, name);
-    const definitions = foreignDefinitions().flatMap((file) => ['-f', file]);
-    await kubectl(cluster, ['apply', '--server-side', ...definitions]);
-    const established = ['wait', '--for=condition=Established', '--timeout=180s', ...definitions];
-    await kubectl(cluster, established);
-    // The list of documents is small, and newer than the one document that kubeconform's schemas are made of.
-    const isListed = async () => Object.keys((await cluster.admin.ask('GET', '/openapi/v3')).paths).includes(lastGroup);
-    await until(isListed, 20, 'the server lists the kinds of others');
+    await defineForeignKinds(cluster);
     await until(isDescribed, 20, 'the server describes the kinds of others');
   });
   after(async () => {
@@ -69,11 +59,6 @@ describe('the chart on a real API server', () => {
     writeFileSync(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
     return { file, items };
   };
-  const refusal = (asked: Promise<unknown>): Promise<string> =>
-    asked.then(
-      () => 'it was let in',
-      (error: Error) => error.message,
-    );
 
   it('has no field in any scenario that the server does not know', async () => {
     const schemas = join(folder, 'schemas');
@@ -96,50 +81,27 @@ describe('the chart on a real API server', () => {
   for (const rendering of made) {
     it(`would be made by the server with ${rendering.scenario} as ${rendering.release ?? 'trawl'}`, async () => {
       const items = render(rendering);
-      // The server refuses a pod, also one that it only would make, whose account is not there.
-      await apply(cluster, ...items.filter(({ kind }) => kind === 'ServiceAccount'));
-      const list = { apiVersion: 'v1', kind: 'List', items };
-      const said = await kubectl(cluster, ['apply', '--dry-run=server', '--validate=strict', '-f', '-'], list);
-      expect(said.trim().split('\n')).to.have.length(items.length);
+      expect(await dryRun(cluster, items)).to.have.length(items.length);
     });
   }
 
-  /** Makes what the chart puts into the namespace of the workers; returns their shape once it is closed to others. */
-  const install = async (rendering: Rendering) => {
-    const objects = render(rendering);
-    const { values, readFile } = environmentOf(objects, 'controller');
-    const shape = podShapeOf(readConfig(values, readFile));
-    const ofCluster = objects.filter(({ kind }) => kind.startsWith('ValidatingAdmission'));
-    const inside = objects.filter(({ metadata }) => metadata.namespace === shape.namespace);
-    await apply(cluster, ...inside, ...ofCluster);
-    const path = `/api/v1/namespaces/${shape.namespace}/pods?dryRun=All`;
-    const letIn = (change: (pod: Json, worker: Json, marks: Json) => void = () => undefined) => {
-      const pod = makeWorkerPod('probe', shape);
-      change(pod.spec, pod.spec.containers[0], pod.metadata);
-      return refusal(cluster.admin.ask('POST', path, pod));
-    };
-    await until(async () => (await letIn((pod) => (pod.hostname = 'x'))) !== 'it was let in', 20, 'it is closed');
-    return { shape, letIn };
-  };
-
   it('lets in the workers of its controller, with what it allows, and nothing else', async () => {
-    const { letIn } = await install({
+    const { judge } = await closeNamespace(cluster, {
       values: {
         imagePullSecrets: [{ name: 'registry' }],
         'workers.extraImages': ['trawl-worker:0.0.9'],
         'workers.extraMarks': ['example.com/mesh'],
       },
     });
-    const is = 'it was let in';
-    expect(await letIn()).to.equal(is);
-    expect(await letIn((_, worker) => (worker.image = 'trawl-worker:0.0.9'))).to.equal(is);
-    expect(await letIn((_, worker) => (worker.image = 'other:1'))).to.include('trawl: only the image');
-    expect(await letIn((_, __, { annotations }) => (annotations['example.com/mesh'] = 'x'))).to.equal(is);
-    expect(await letIn((_, __, { annotations }) => (annotations.other = 'x'))).to.include('only the annotations');
-    expect(await letIn((pod) => (pod.imagePullSecrets = [{ name: 'registry' }]))).to.equal(is);
-    expect(await letIn((pod) => (pod.imagePullSecrets = [{ name: 'other' }]))).to.include('only the imagePullSecrets');
-    expect(await letIn((_, worker) => worker.env.push({ name: 'A', value: 'b' }))).to.include('only the env');
-    expect(await letIn((_, worker) => (worker.resources.limits.memory = '4Gi'))).to.match(/maximum memory|resources/);
+    expect(await judge()).to.equal(letIn);
+    expect(await judge((_, worker) => (worker.image = 'trawl-worker:0.0.9'))).to.equal(letIn);
+    expect(await judge((_, worker) => (worker.image = 'other:1'))).to.include('trawl: only the image');
+    expect(await judge((_, __, { annotations }) => (annotations['example.com/mesh'] = 'x'))).to.equal(letIn);
+    expect(await judge((_, __, { annotations }) => (annotations.other = 'x'))).to.include('only the annotations');
+    expect(await judge((pod) => (pod.imagePullSecrets = [{ name: 'registry' }]))).to.equal(letIn);
+    expect(await judge((pod) => (pod.imagePullSecrets = [{ name: 'other' }]))).to.include('only the imagePullSecrets');
+    expect(await judge((_, worker) => worker.env.push({ name: 'A', value: 'b' }))).to.include('only the env');
+    expect(await judge((_, worker) => (worker.resources.limits.memory = '4Gi'))).to.match(/maximum memory|resources/);
     const binding = await cluster.admin.ask('GET', '/api/v1/namespaces/media-workers/limitranges/trawl-workers');
     expect(binding.spec.limits[0].max.memory).to.equal('3Gi');
   });
@@ -250,7 +212,7 @@ describe('the chart on a real API server', () => {
   });
 
   it('is not removed while a job is open, and leaves no worker behind then', async () => {
-    const { shape } = await install({ values: { 'workers.namespace': 'films' } });
+    const { shape } = await closeNamespace(cluster, { values: { 'workers.namespace': 'films' } });
     const redis = await startTestServer();
     try {
       const store = storeOf(redis.connection);
@@ -265,7 +227,7 @@ describe('the chart on a real API server', () => {
       const refused = await trawl(['uninstall'], { ...env, TRAWL_DURABILITY: 'relaxed' });
       expect(refused.code).to.equal(1);
       expect(refused.err).to.match(/^1 job is open\. Repeat helm uninstall when all have ended/);
-      expect(await refusal(cluster.admin.ask('GET', `${jobs}/${attemptName}`))).to.equal('it was let in');
+      expect(await refusal(cluster.admin.ask('GET', `${jobs}/${attemptName}`))).to.equal(letIn);
       const { code, out, err } = await trawl(['uninstall', '--force'], { ...env, TRAWL_DURABILITY: 'relaxed' });
       expect({ code, err }).to.deep.equal({ code: 0, err: '' });
       expect(out).to.match(/^\d+ Jobs and pods of workers were deleted, 1 jobs are open\.\n$/);

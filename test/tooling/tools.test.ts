@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { root } from '../support/tree.ts';
+import { read, root } from '../support/tree.ts';
 
 const ofSystem =
   'awk basename bash cat cut dirname env flock grep head mkdir mv printf rm sha256sum sleep sort touch tr wc'.split(
@@ -86,6 +86,19 @@ describe('.ci/tools/install', () => {
     install();
     expect(builds()).to.have.length(3);
     expect(where()).to.have.length(1).and.not.to.include(place);
+  });
+
+  it('builds what only the long form of the tests needs when it is told to', () => {
+    const name = /^long_modules=' (\S+) '$/m.exec(read('.ci/tools/install'))?.[1] ?? '';
+    const long = join(folder, '.ci', 'tools', name);
+    mkdirSync(long);
+    writeFileSync(join(long, 'go.mod'), 'module long\n');
+    add(join(long, 'build'), 'touch "$1/long-program"');
+    expect(install().status).to.equal(0);
+    expect(where()).to.have.length(1);
+    expect(install('--long').status).to.equal(0);
+    expect(where().flatMap((place) => readdirSync(place))).to.have.members(['program', 'long-program']);
+    expect(install('--long').stdout).not.to.contain('building');
   });
 
   it('installs the tools of a module that says nothing else', () => {

@@ -46,6 +46,8 @@ export interface ClusterOptions {
   readonly address?: string;
   /** More flags for some parts; the last of two wins. */
   readonly flags?: Flags;
+  /** Name of another API server that `make tools` builds. */
+  readonly apiServer?: string;
 }
 
 type Flags = Readonly<Partial<Record<ControlPlaneProgram, readonly string[]>>>;
@@ -74,7 +76,8 @@ export const raisedLimits: Flags = {
 const administrator: Owner = { name: 'admin', group: 'system:masters' };
 
 /** Starts a control plane and waits until pods can be created. */
-export async function startCluster({ address = '127.0.0.1', flags = {} }: ClusterOptions = {}): Promise<Cluster> {
+export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
+  const { address = '127.0.0.1', flags = {}, apiServer = 'kube-apiserver' } = options;
   const folder = mkdtempSync(join(tmpdir(), 'trawl-test-'));
   const url = `https://${address}:${await freePort(address)}`;
   const authority = makeAuthority('test');
@@ -98,8 +101,10 @@ export async function startCluster({ address = '127.0.0.1', flags = {} }: Cluste
     rmSync(folder, { recursive: true, force: true });
   };
   const startBoth = async (names: readonly ControlPlaneProgram[], answers: () => Promise<unknown>) => {
-    for (const name of names)
-      parts[name] = startControlPlaneProcess(folder, name, [...words[name], ...(flags[name] ?? [])]);
+    for (const name of names) {
+      const built = name === 'kube-apiserver' ? apiServer : name;
+      parts[name] = startControlPlaneProcess(folder, name, [...words[name], ...(flags[name] ?? [])], built);
+    }
     await until(
       () => names.some((name) => !parts[name]?.isRunning()) || answers(),
       60,

@@ -41,13 +41,14 @@ export const controllers = [
   'service-cidr-controller',
 ];
 
-/** Starts a part that ends with this process at the latest. */
+/** Starts a part that ends with this process at the latest; `built` is the name of the program that `make tools` builds. */
 export function startControlPlaneProcess(
   folder: string,
   name: ControlPlaneProgram,
   words: readonly string[],
+  built: string = name,
 ): ControlPlaneProcess {
-  const program = tool(name);
+  const program = tool(built);
   const spawnIt = () => {
     const log = openSync(join(folder, `${name}.log`), 'a');
     try {
