@@ -19,21 +19,31 @@ const shownDays = 30;
 const shownHours = 24;
 /** Older credits left are not told: every charge is an entry. */
 const maxEntries = 5_000;
-const cachedMs = 30_000;
+/** A chart is kept for as long as this many readings of it take, so that no account keeps a process busy with its charts. */
+const keptReadings = 20;
+const maxCachedMs = 30_000;
 const maxCached = 1_000;
 
-/** Route of the last 30 days and 24 hours of an account, kept for 30 s: they are counted from the request log. */
+/** Route of the last 30 days and 24 hours of an account, kept for at most 30 s: they are counted from the request log. */
 export function chartRoutes(store: RecordStore, open: ReadArchivedPart): DashboardRoute[] {
-  const cached = new Map<string, { readonly until: number; readonly found: Promise<Charted> }>();
+  const cached = new Map<string, { until: number; readonly found: Promise<Charted> }>();
   const read = (accountId: string) => {
     const known = cached.get(accountId);
     if (known !== undefined && known.until > performance.now()) return known.found;
     cached.delete(accountId);
     const [oldest] = cached.keys();
     if (cached.size >= maxCached && oldest !== undefined) cached.delete(oldest);
+    const beganAt = performance.now();
     const found = readChart(store, open, accountId);
-    cached.set(accountId, { until: performance.now() + cachedMs, found });
-    found.catch(() => cached.delete(accountId));
+    const entry = { until: beganAt + maxCachedMs, found };
+    cached.set(accountId, entry);
+    found.then(
+      () => {
+        const endedAt = performance.now();
+        entry.until = Math.min(entry.until, endedAt + keptReadings * (endedAt - beganAt));
+      },
+      () => cached.delete(accountId),
+    );
     return found;
   };
   return [

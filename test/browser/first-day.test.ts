@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { setOffer } from '../../src/store/money/offers.ts';
 import { expectAccessible, expectFitting, startChromium, visit } from '../support/browser.ts';
 import { invited } from '../support/browser-session.ts';
@@ -52,6 +53,7 @@ describe('the first day of a new owner', function () {
   const invite = async (account: string) => {
     const [link] = await service.withStore(async (store) => {
       await setOffer(store, { name: 'small', title: 'Small', credits: 50, price_cents: 990, currency: 'eur' });
+      await setAccount(store, account, { name: 'Harbour Films' });
       return [await invited(store, account, 'owner', 'founder@example.com')];
     });
     const founder = await visit(browser, dashboard);
@@ -107,15 +109,35 @@ describe('the first day of a new owner', function () {
     await photograph(page, 'day-8-job-dark');
     await page.emulateMedia({ colorScheme: 'light' });
   };
+  const makeKey = async (page: Page) => {
+    await page.getByRole('link', { name: 'Keys' }).click();
+    await page.getByRole('button', { name: 'Create a key' }).click();
+    await page.getByLabel('Alias').fill('website');
+    await page.getByLabel('24 hours').fill('500');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    const secret = (await page.locator('dialog code').textContent())!;
+    await expectAccessible(page);
+    await page.getByRole('button', { name: 'Done' }).click();
+    const query = encodeURIComponent(`${films.url}/films/clip.mp4`);
+    expect((await service.ask(secret, `/v1/media/metadata?query=${query}`)).status).to.equal(200);
+    await page.reload();
+    await page.getByRole('row').filter({ hasText: 'website' }).getByText('1 of 500').waitFor();
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await photograph(page, 'day-9-keys-dark');
+    await page.emulateMedia({ colorScheme: 'light' });
+  };
   const buyPack = async (page: Page, context: BrowserContext, account: string) => {
     await context.route('https://checkout.example/**', (route) => route.fulfill({ body: 'the page of the provider' }));
     await page.getByRole('link', { name: 'Billing' }).click();
     await page.getByRole('button', { name: 'Buy' }).click();
     await page.getByText('the page of the provider').waitFor();
-    await sendEvent(dashboard, secret, paidEvent(account, 'first'));
+    // The provider sends an event again until it is taken.
+    const isTaken = async () => (await sendEvent(dashboard, secret, paidEvent(account, 'first'))).ok;
+    await until(isTaken, 30, 'the event of the payment is taken');
     await page.goto(`${dashboard}/billing`);
     const row = page.getByRole('row').filter({ hasText: 'Pack: 50 credits' });
     await row.waitFor();
+    await page.locator('.chart canvas').waitFor();
     await photograph(page, 'day-5-invoice');
     const invoice = page.waitForEvent('download');
     await row.getByRole('link').click();
@@ -144,6 +166,7 @@ describe('the first day of a new owner', function () {
     await page.getByText('The password is set').waitFor();
     await downloadByHand(page);
     await readTimeline(page);
+    await makeKey(page);
     await buyPack(page, context, account);
     // The file comes from the public API, and the checkout from the provider.
     const own = new RegExp(`^asks (${service.up().url}|https://checkout\\.example)/`);

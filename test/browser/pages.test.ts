@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { Page } from 'playwright-core';
 import { views as served } from '../../src/dashboard/page-files.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { addPack } from '../../src/store/money/add-pack.ts';
@@ -50,7 +51,15 @@ describe('the pages of the dashboard', function () {
       await setAccount(on.api.store, on.caller.account, { name: 'Acme Films' });
       await on.api.get('/v1/usage', on.caller.key);
       await useCredits();
+      const guest = await on.open(options);
+      await on.show(guest.page, '/sign-in');
+      await expectFitting(guest.page);
+      await expectAccessible(guest.page);
+      expect(guest.bytes(), 'bytes of /sign-in').to.be.within(1, maxBytes);
+      await on.photograph(guest.page, `${kind.split(' ').at(-1)}-sign-in`);
       const { page, bytes } = await on.signIn('owner', options);
+      // Times on the pages are near those of the account.
+      await page.clock.setSystemTime(on.api.store.clock.now());
       for (const view of [...views, `/jobs/${jobId}`]) {
         const before = bytes();
         await on.show(page, view);
@@ -60,8 +69,55 @@ describe('the pages of the dashboard', function () {
         const name = view === '/' ? 'overview' : view.slice(1).replace(/\/.*/, '-one');
         await on.photograph(page, `${kind.split(' ').at(-1)}-${name}`);
       }
+      const operator = await on.signIn('operator', options);
+      for (const view of ['/', '/service']) {
+        await on.show(operator.page, view);
+        await expectFitting(operator.page);
+        await expectAccessible(operator.page);
+      }
+      await on.photograph(operator.page, `${kind.split(' ').at(-1)}-operator`);
     });
   }
+
+  /** Buttons on each page that a role sees, beside those of every page. */
+  const buttonsOf = async (page: Page) => {
+    const shown: Record<string, string[]> = {};
+    for (const view of views) {
+      await on.show(page, view);
+      const names = await page.locator('main button').allTextContents();
+      shown[view] = [...new Set(names)].sort();
+    }
+    return shown;
+  };
+  /** Browsers keep no passkeys for an address. */
+  const ownSignIn = ['Set password'];
+  const ofViewers: Record<string, string[]> = {
+    ...Object.fromEntries(views.map((view) => [view, []])),
+    '/requests': ['Search'],
+    '/account': ownSignIn,
+  };
+  const ofMembers: Record<string, string[]> = {
+    ...ofViewers,
+    '/download': ['Download', 'Look at it first'],
+    '/keys': ['Create a key', 'Deactivate', 'Delete', 'Edit', 'Rotate'],
+    '/webhooks': ['Make a new secret', 'Send a test'],
+  };
+  const ofOwners: Record<string, string[]> = {
+    ...ofMembers,
+    '/billing': ['Buy', 'Save', 'Store a card', 'Switch off'],
+    '/people': ['Invite', 'Remove'],
+  };
+
+  it('offer each role what it may change, and nothing else', async () => {
+    await setOffer(on.api.store, { name: 'small', title: 'Small', credits: 50, price_cents: 500, currency: 'eur' });
+    const buyer = await on.api.addCaller({ quota: 10, paid: true });
+    const shown: Record<string, unknown> = {};
+    for (const role of ['viewer', 'member', 'owner'] as const) {
+      const { page } = await on.signIn(role, {}, buyer);
+      shown[role] = await buttonsOf(page);
+    }
+    expect(shown).to.deep.equal({ viewer: ofViewers, member: ofMembers, owner: ofOwners });
+  });
 
   it('show what a viewer may not change as text, and what an operator may see', async () => {
     const { page } = await on.signIn('viewer');

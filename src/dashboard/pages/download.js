@@ -58,7 +58,7 @@ export function Download({ may }) {
         <fieldset>
           <legend>Part of it, such as 1:30; empty: all</legend>
           <${Time} name="from" title="From" />
-          <${Time} name="to" title="To (a live stream needs it)" />
+          <${Time} name="to" title="To (needed for live)" />
         </fieldset>
       <//>
     </section>

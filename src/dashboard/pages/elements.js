@@ -57,7 +57,7 @@ export function useAnswer(path) {
 export function Waiting({ error, reload }) {
   if (!error) return html`<p class="quiet" role="status">Loading …</p>`;
   return html`<div class="notice bad" role="alert">
-    ${error.message} <button type="button" onClick=${reload}>Try again</button>
+    ${error.message} ${error.status !== 403 && html`<button type="button" onClick=${reload}>Try again</button>`}
   </div>`;
 }
 
