@@ -30,6 +30,11 @@ export function findCredentials(env: ClientEnv): Credentials {
   return { url, key };
 }
 
+/** Names where the key of `findCredentials` comes from. */
+export function keyOrigin({ TRAWL_API_KEY, TRAWL_API_KEY_FILE }: ClientEnv): string {
+  return TRAWL_API_KEY ? 'TRAWL_API_KEY' : TRAWL_API_KEY_FILE ? 'TRAWL_API_KEY_FILE' : "'trawl login'";
+}
+
 /** Keeps credentials for later commands in a file that only its owner can read, and returns its path. */
 export async function keepCredentials({ url, key }: Credentials, env: ClientEnv): Promise<string> {
   const path = credentialsPath(env);

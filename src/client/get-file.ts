@@ -67,7 +67,8 @@ export async function getFile(
     await checkParameters(tools, row.job_id, stop);
     const seen = (job: SeenJob) => {
       row.status = job.status;
-      note(jobProgress(job));
+      // The sentence of a job that made no file tells its end.
+      if (!hasEnded(job) || job.status === 'CompletedJob') note(jobProgress(job));
     };
     const job = await followJob(tools.client, tools.patience, row.job_id, seen, tools.interrupted, away);
     if (job.status !== 'CompletedJob' || job.file === null) {

@@ -113,6 +113,14 @@ export function readGetOrder(args: readonly string[]): GetOrder | 'help' {
   };
 }
 
+/** Returns the sentence of a refused request with the words of the command line in place of the parameter's name. */
+export function inOptions(sentence: string): string {
+  return sentence.replace(
+    /^Bad Request: (?:(?:video|audio)_)?(quality|format|query|max_duration|start|end)(?= )/,
+    (_, name) => (name === 'query' ? 'the URL' : `--${name.replace('_', '-')}`),
+  );
+}
+
 /** Returns the URLs of a list: a line each, without blank lines and comments. */
 export function readUrlList(list: string): string[] {
   const lines = list.split('\n').map((line) => line.trim());

@@ -2,13 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { ConfigError } from '../base/config.ts';
 import { type ClientTerminal, ClientUsageError, exitCodes, printable } from './client-terminal.ts';
-import { findCredentials } from './credentials.ts';
+import { findCredentials, keyOrigin } from './credentials.ts';
+import { hasEnded } from './follow-job.ts';
 import { type FileRow, type GetTools, getFile, type WantedFile } from './get-file.ts';
-import { type GetOrder, getHelp, getUsage, readGetOrder, readUrlList } from './get-options.ts';
+import { type GetOrder, getHelp, getUsage, inOptions, readGetOrder, readUrlList } from './get-options.ts';
 import { makePatience, type PatienceLimits, ServiceAway, usualLimits } from './patience.ts';
 import { isFolder } from './place-file.ts';
 import { expandPlaylist } from './playlist.ts';
 import { showFiles } from './progress-display.ts';
+import { writeBytes } from './progress-line.ts';
 import { requestKeys } from './request-keys.ts';
 import { CallRefused, makeServiceClient } from './service-client.ts';
 
@@ -77,18 +79,18 @@ async function getAll(
   terminal: ClientTerminal,
 ): Promise<number> {
   const display = showFiles(terminal);
-  const sayInterrupted = () => display.say('Interrupted: open jobs are cancelled');
+  const sayInterrupted = () => display.say('Interrupted: open jobs are being cancelled');
   tools.interrupted.addEventListener('abort', sayInterrupted, { once: true });
   const codes: number[] = [];
   /** First row that ends the requests: the service is away or refuses the key. */
   let fatal: FileRow | null = null;
+  let keyRefused = false;
   const tell = (row: FileRow, cause: unknown) => {
     const code = exitCodeOf(row, cause);
     codes.push(code);
     if (code === exitCodes.noService) fatal ??= row;
-    if (order.json) display.say(JSON.stringify(row), 'out');
-    else if (row.path !== null) display.say(row.path, 'out');
-    if (row.error !== null && !tools.interrupted.aborted) display.say(`${printable(row.query)}: ${row.error}`);
+    sayRow(row, order.json, tools.interrupted.aborted, terminal.isWatched, display.say);
+    if (cause instanceof CallRefused && cause.isKeyRefused) keyRefused = true;
   };
   /** Tells of a file or a playlist that is not asked for any more; returns false while no row is fatal. */
   const skip = ({ query, jobId }: WantedFile): boolean => {
@@ -124,8 +126,32 @@ async function getAll(
     }
   } finally {
     display.close();
+    if (keyRefused) terminal.err(`The service refuses the key, which is that of ${keyOrigin(terminal.env)}\n`);
   }
   return tools.interrupted.aborted ? exitCodes.interrupted : Math.max(exitCodes.done, ...codes);
+}
+
+/** Writes the end of a file: its path or its row for scripts, and a sentence for people. */
+function sayRow(
+  row: FileRow,
+  isJson: boolean,
+  isInterrupted: boolean,
+  isWatched: boolean,
+  say: (line: string, to?: 'out' | 'err') => void,
+): void {
+  if (isJson) say(JSON.stringify(row), 'out');
+  else if (row.path !== null) say(row.path, 'out');
+  if (row.bytes !== null && isWatched) say(`${writeBytes(row.bytes)}, with the right SHA-256`);
+  const sentence = isInterrupted ? describeCancel(row) : row.error && inOptions(row.error);
+  if (sentence) say(`${printable(row.query)}: ${sentence}`);
+}
+
+/** Returns what Ctrl-C has done to a job; `null` for a file that is there, and for a request without a job. */
+function describeCancel({ job_id: jobId, status, path }: FileRow): string | null {
+  if (jobId === null || path !== null) return null;
+  if (status === 'CompletedJob') return 'completed and charged before it could be cancelled';
+  const isOver = status !== null && hasEnded({ status });
+  return isOver ? 'cancelled, nothing is charged' : `the service has not confirmed that job ${jobId} is cancelled`;
 }
 
 function exitCodeOf({ path }: FileRow, cause: unknown): number {

@@ -102,6 +102,19 @@ describe('trawl get without its service', () => {
     expect(await get(['https://a.example/1'])).to.include({ code: 1, err: 'https://a.example/1: Payment required\n' });
   });
 
+  it('tells what is refused in the words of its own options, and where a refused key comes from', async () => {
+    const error = 'Bad Request: video_format must be one of mp4, webm, mkv';
+    answer = () => ({ status: 400, headers: { 'x-error-code': 'bad_request' }, body: JSON.stringify({ error }) });
+    const told = await get(['https://a.example/1', '--format', 'avi']);
+    expect(told.err).to.equal('https://a.example/1: --format must be one of mp4, webm, mkv\n');
+    answer = () => suspended;
+    const { code, err } = await get(['https://a.example/1']);
+    expect([code, err]).to.deep.equal([
+      3,
+      'https://a.example/1: Forbidden\nThe service refuses the key, which is that of TRAWL_API_KEY\n',
+    ]);
+  });
+
   it('waits longer once a job is accepted, then gives up', async () => {
     answer = (path) => (path.endsWith('/download') ? { status: 202, body: '{"job_id":"1"}' } : null);
     // The time for a first contact is short as soon as the server was asked.
@@ -174,21 +187,32 @@ describe('trawl get without its service', () => {
       if (path.includes('/events')) return null;
       return method === 'DELETE' ? jobOf('CompletedJob') : jobOf('Running');
     };
+    await expectInterrupted(': completed and charged before it could be cancelled\n');
+  });
+
+  it('says that a job may go on when nobody confirms on Ctrl-C that it is cancelled', async () => {
+    answer = (path, method) => {
+      if (path.endsWith('/download')) return accepted;
+      return path.includes('/events') ? null : method === 'DELETE' ? suspended : jobOf('Running');
+    };
+    await expectInterrupted(': the service has not confirmed that job 1 is cancelled\n');
+  });
+
+  /** Interrupts a command that waits for its job: it names the key, and says this of the job. */
+  const expectInterrupted = async (sentence: string) => {
     const { folder, remove } = aFolder();
     const command = startCommand(['get', 'https://a.example/1'], folder, { TRAWL_API_URL: url, TRAWL_API_KEY: 'k' });
     try {
       await until(() => command.err().includes('service away'), 20, 'it waits for its job');
       command.process.kill('SIGINT');
-      expect([await command.ended, command.err().includes('--idempotency-key')], command.err()).to.deep.equal([
-        130,
-        true,
-      ]);
+      expect(await command.ended, command.err()).to.equal(130);
+      expect(command.err()).to.contain('--idempotency-key').and.to.contain(sentence);
     } finally {
       command.process.kill('SIGKILL');
       await command.ended;
       remove();
     }
-  });
+  };
 
   it('asks for no further playlist once the key is refused', async () => {
     let refusals = 1;

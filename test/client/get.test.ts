@@ -196,9 +196,12 @@ describe('trawl get', function () {
     got.process.stdin.write('\x03');
     expect(await got.ended).to.equal(130);
     release();
-    const [bar = '', ...rest] = got.out().split(`${clear}Interrupted: open jobs are cancelled\r\n`);
-    expect([bar, ...rest].map((text) => text.includes('\n'))).to.deep.equal([false, false]);
-    expect(rest[0] === '' || rest[0]?.endsWith(clear), rest[0]).to.equal(true);
+    const [bar = '', end = '', ...rest] = got.out().split(`${clear}Interrupted: open jobs are being cancelled\r\n`);
+    expect([bar.includes('\n'), rest]).to.deep.equal([false, []]);
+    const [drawn = '', said = ''] = end.split(`${scene.films.url}/held/clip.mp4: `);
+    const [sentence, ...after] = said.split('\r\n');
+    expect([sentence, after.length]).to.deep.equal(['cancelled, nothing is charged', 1]);
+    for (const text of [drawn, ...after]) expect(text === '' || text.endsWith(clear), text).to.equal(true);
     expect((await scene.jobs()).map(({ error_code }) => error_code)).to.deep.equal(['cancelled']);
   });
 
