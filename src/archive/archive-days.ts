@@ -16,12 +16,12 @@ import {
   type StreamEntry,
 } from '../store/log/archived-parts.ts';
 import { listDueAudits, listDueLedgers, listDueLines, noteOldest } from '../store/log/due-streams.ts';
-import { forgetArchived, listExpiredParts } from '../store/log/forget-archived.ts';
+import { findExpiredPart, forgetArchived } from '../store/log/forget-archived.ts';
 import { noteArchived } from '../store/log/note-archived.ts';
 import { openingBalances } from '../store/log/verify-ledger.ts';
 import { readPeriodStart } from '../store/money/roll-period.ts';
+import { readTime, removeOld } from '../store/old-entries.ts';
 import type { RecordStore } from '../store/script.ts';
-import { sweepPages } from '../store/sweep-record.ts';
 import { readJsonLines, writeJsonLines } from './json-lines.ts';
 
 export type ArchiveObjects = Pick<ObjectStore, 'keep' | 'read' | 'see' | 'remove'>;
@@ -54,11 +54,11 @@ export function dayOf(time: number): number {
  */
 export async function archiveDays(options: ArchiveOptions): Promise<number> {
   const { store, objects, lifetimes, goOn, metrics, log } = options;
-  const now = store.clock.now();
+  const now = await readTime(store);
   let moved = 0;
-  const move = async <T extends StreamEntry>(origin: EntryStream<T>, before: number, closingAfter?: After<T>) => {
+  const move = async <T extends StreamEntry>(origin: EntryStream<T>, until: MovedUntil, closingAfter?: After<T>) => {
     while (goOn()) {
-      const count = await archiveOldest(store, objects, origin, before, closingAfter);
+      const count = await archiveOldest(store, objects, origin, until, closingAfter);
       if (count === 0) return;
       moved += count;
     }
@@ -74,10 +74,14 @@ export async function archiveDays(options: ArchiveOptions): Promise<number> {
   const visits = { store, goOn, fail };
   await visitDue({ ...visits, listDue: listDueLedgers, before: oldJobs }, async (ledger) => {
     const period = (await readPeriodStart(store, ledger.id)) ?? monthOf(now).start;
-    await move(ledger, Math.min(dayOf(period), oldJobs), balancesAfter);
+    await move(ledger, { before: Math.min(dayOf(period), oldJobs), ageMs: lifetimes.job }, balancesAfter);
   });
-  await visitDue({ ...visits, listDue: listDueLines, before: yesterday }, (lines) => move(lines, yesterday));
-  await visitDue({ ...visits, listDue: listDueAudits, before: yesterday }, (audit) => move(audit, yesterday));
+  await visitDue({ ...visits, listDue: listDueLines, before: yesterday }, (lines) =>
+    move(lines, { before: yesterday, ageMs: day }),
+  );
+  await visitDue({ ...visits, listDue: listDueAudits, before: yesterday }, (audit) =>
+    move(audit, { before: yesterday, ageMs: day }),
+  );
   return moved;
 }
 
@@ -113,24 +117,30 @@ async function visitDue<T extends StreamEntry>(
   }
 }
 
-/** Removes archived request-log lines that are older than `before`, and audit entries that are older than a year; returns the number of objects. */
+/** Removes archived request-log lines that have reached an age, and audit entries that are older than a year; returns the number of objects. */
 export async function removeArchivedDays(
   store: RecordStore,
   objects: Pick<ArchiveObjects, 'remove'>,
-  before: number,
+  ageMs: number,
   goOn: () => boolean,
 ): Promise<number> {
-  const removeParts = (expiring: string, until: number) =>
-    sweepPages(
-      () => listExpiredParts(store, expiring, until),
+  const removeParts = (expiring: string, keptMs: number) =>
+    removeOld(
+      () => findExpiredPart(store, expiring, keptMs),
       goOn,
       async (days) => {
         await objects.remove(days.object.replace(/[^/]*$/, ''));
         await forgetArchived(store, days);
       },
     );
-  const lines = await removeParts(keys.days, before);
-  return lines + (await removeParts(keys.auditParts, store.clock.now() - auditMs));
+  const lines = await removeParts(keys.days, ageMs);
+  return lines + (await removeParts(keys.auditParts, auditMs));
+}
+
+/** Bounds of the entries that are moved: the beginning of a day, and their age by the clock of Redis when they leave it. */
+interface MovedUntil {
+  readonly before: number;
+  readonly ageMs: number;
 }
 
 /** Returns the balances after the entries that are moved, `null` when the entries must stay. */
@@ -141,7 +151,7 @@ async function archiveOldest<T extends StreamEntry>(
   store: RecordStore,
   objects: ArchiveObjects,
   origin: EntryStream<T>,
-  before: number,
+  { before, ageMs }: MovedUntil,
   closingAfter: After<T> = () => undefined,
 ): Promise<number> {
   // Read before the entries, so that noteArchived refuses a controller that another one has overtaken.
@@ -166,7 +176,8 @@ async function archiveOldest<T extends StreamEntry>(
     origin.kind === 'paid' || origin.kind === 'free'
       ? { days: countLines(origin.kind, kept as unknown as readonly CountedLine[]) }
       : {};
-  const isMoved = await noteArchived(store, origin, from, newest, { object, ...days, ...(closing ? { closing } : {}) });
+  const part = { object, ...days, ...(closing ? { closing } : {}) };
+  const isMoved = await noteArchived(store, origin, from, newest, part, ageMs);
   return isMoved ? kept.length : 0;
 }
 

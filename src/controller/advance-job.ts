@@ -23,6 +23,7 @@ import { readJob } from '../store/jobs/read-job.ts';
 import { retryJob } from '../store/jobs/retry-job.ts';
 import { settleJob } from '../store/jobs/settle-job.ts';
 import { startAttempt } from '../store/jobs/start-attempt.ts';
+import { readTime } from '../store/old-entries.ts';
 import type { RecordStore } from '../store/script.ts';
 import { AttemptStarter } from './attempt-starter.ts';
 import { countCancelledAttempt, countRetriedAttempt, countSettledJob } from './job-metrics.ts';
@@ -93,7 +94,7 @@ export class JobAdvancer {
     if (wasNeverMade) countCancelledAttempt(this.#options.metrics, job);
     this.unsettled.update(job, seen, this.#options.store.clock.now());
     if (this.#mustStartAgain(job, seen)) {
-      await this.#starter.start(runner, job, job.attempt, this.#deadlineOf(job));
+      await this.#starter.start(runner, job, job.attempt, await this.#deadlineOf(job));
       return atOnceMs;
     }
     return this.#decide({ term, job, runner, seen });
@@ -125,10 +126,11 @@ export class JobAdvancer {
     return isMissing && this.#starter.hasFailed(attemptNameOf(job.id, job.attempt));
   }
 
-  /** After a jump of the clock a deadline that was set before it says nothing. */
-  #deadlineOf(job: Job): number {
+  /** Deadline by the clock that runners have; after a jump one that was set before it says nothing. */
+  async #deadlineOf(job: Job): Promise<number> {
     const { store, limits } = this.#options;
-    return store.connection.clock.isSteady() ? (job.deadline ?? 0) : deadlineOf(job, limits, store.clock.now());
+    if (!store.connection.clock.isSteady()) return deadlineOf(job, limits, store.clock.now());
+    return store.clock.now() + (job.deadline ?? 0) - (await readTime(store));
   }
 
   /** Decides again by TIME of the script that found an end too early: the clock went back since it was last read. */
@@ -164,11 +166,11 @@ export class JobAdvancer {
   async #start({ term, job, runner }: Situation, attempt: number): NextDelay {
     const { store, limits, mayStart } = this.#options;
     if (!mayStart()) return null;
-    const deadline = deadlineOf(job, limits, store.clock.now());
-    const recorded = await startAttempt(store, term, job, attempt, deadline);
+    const recorded = await startAttempt(store, term, job, attempt, deadlineOf(job, limits, 0));
     if (recorded.refused) return null;
-    await this.#starter.start(runner, job, attempt, deadline);
-    const started = { ...job, attempt, deadline, storing_since: null, verdict: null };
+    // A runner asks how much time is left, and has this clock for it.
+    await this.#starter.start(runner, job, attempt, store.clock.now() + recorded.leftMs);
+    const started = { ...job, attempt, deadline: recorded.deadline, storing_since: null, verdict: null };
     const seen = await seeWorker(runner, started);
     // A worker that has ended may have sent a verdict: `advance` reads it with the job.
     return isGone(seen) ? atOnceMs : this.#decide({ term, job: started, runner, seen });

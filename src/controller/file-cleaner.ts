@@ -1,17 +1,17 @@
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
-import { dropFile, dueFiles, postponeFile } from '../store/jobs/kept-files.ts';
+import { dropFile, findOldFile, postponeFile } from '../store/jobs/kept-files.ts';
 import {
   countStrays,
   dropStray,
-  dueStrays,
+  findOldStray,
   findStrays,
   listUnknownJobs,
   postponeStray,
 } from '../store/jobs/stray-objects.ts';
+import { removeOld } from '../store/old-entries.ts';
 import type { RecordStore } from '../store/script.ts';
-import { sweepPages } from '../store/sweep-record.ts';
 import type { StorageProbe } from './storage-probe.ts';
 
 interface FileCleanerOptions {
@@ -30,13 +30,12 @@ const strayMs = 7 * 24 * 3_600_000;
 /** Removes files past their lifetime; returns their number. */
 export async function removeDueFiles(options: FileCleanerOptions, lifetimeMs: number): Promise<number> {
   const { store, goOn } = options;
-  const before = store.clock.now() - lifetimeMs;
-  return sweepPages(
-    () => dueFiles(store, before),
+  return removeOld(
+    () => findOldFile(store, lifetimeMs),
     goOn,
     async (file) => {
       if (await removeObjects(options, file.job)) await dropFile(store, file);
-      else await postponeFile(store, file, before + retryMs);
+      else await postponeFile(store, file, store.clock.now() - lifetimeMs + retryMs);
     },
   );
 }
@@ -55,14 +54,14 @@ export async function findStrayObjects({ store, objects, metrics, log, goOn }: F
 /** Removes objects that were found a lifetime and a week ago unless the record knows them now; returns for how many jobs. */
 export async function removeStrayObjects(options: FileCleanerOptions, lifetimeMs: number): Promise<number> {
   const { store, goOn } = options;
-  const before = store.clock.now() - lifetimeMs - strayMs;
-  return sweepPages(
-    () => dueStrays(store, before),
+  const ageMs = lifetimeMs + strayMs;
+  return removeOld(
+    () => findOldStray(store, ageMs),
     goOn,
     async (jobId) => {
       const [stray] = await findStrays(store, [jobId]);
       if (stray === undefined || (await removeObjects(options, jobId))) await dropStray(store, jobId);
-      else await postponeStray(store, jobId, before + retryMs);
+      else await postponeStray(store, jobId, store.clock.now() - ageMs + retryMs);
     },
   );
 }

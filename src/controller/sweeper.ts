@@ -4,6 +4,7 @@ import type { Metrics } from '../base/metrics.ts';
 import { shareRun } from '../base/single-flight.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { removeRevocations, revocationLifeMs } from '../objects/revocations.ts';
+import { readTime } from '../store/old-entries.ts';
 import { maxClockDifferenceMs } from '../store/redis/redis-clock.ts';
 import type { RecordStore } from '../store/script.ts';
 import { type Lifetimes, sweepRecord } from '../store/sweep-record.ts';
@@ -74,12 +75,12 @@ function makeObjectSweep(options: SweeperOptions, mayGoOn: () => boolean): () =>
     const files = await removeDueFiles(cleaner, lifetimes.file);
     const strays = await removeStrayObjects(cleaner, lifetimes.file);
     const uploads = await sweepUploads(options, goOn);
-    const days = await removeArchivedDays(store, objects, store.clock.now() - lifetimes.line, goOn);
+    const days = await removeArchivedDays(store, objects, lifetimes.line, goOn);
     if (files + strays + uploads + days > 0) log.info('past lifetimes were removed', { files, strays, uploads, days });
     const today = dayOf(store.clock.now());
     if (goOn() && searchedOn !== today) {
       await findStrayObjects(cleaner);
-      await removeRevocations(objects, store.clock.now() - revocationLifeMs, goOn);
+      await removeRevocations(objects, async () => (await readTime(store)) - revocationLifeMs, goOn);
       if (goOn()) searchedOn = today;
     }
     // Last: a full object store must not prevent the removal of files.
@@ -94,5 +95,7 @@ function makeObjectSweep(options: SweeperOptions, mayGoOn: () => boolean): () =>
 async function sweepUploads({ store, objects }: SweeperOptions, goOn: () => boolean): Promise<number> {
   const { clock } = store.connection;
   if (!goOn() || Math.abs(clock.machineAheadMs()) > maxClockDifferenceMs) return 0;
-  return objects.sweepTemporary(clock.now() - maxUploadAgeMs);
+  // Without the offset of a rehearsal.
+  const now = await readTime({ ...store, clock: { now: () => clock.now(), offset: () => 0 } });
+  return goOn() ? objects.sweepTemporary(now - maxUploadAgeMs) : 0;
 }

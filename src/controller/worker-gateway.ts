@@ -19,6 +19,7 @@ import type { ObjectStore } from '../objects/object-store.ts';
 import type { AttemptId } from '../runners/runner.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { recordVerdict } from '../store/jobs/record-verdict.ts';
+import { readTime } from '../store/old-entries.ts';
 import type { RecordStore } from '../store/script.ts';
 import { ProgressNotes } from './progress-notes.ts';
 
@@ -138,7 +139,7 @@ function answer(res: ServerResponse, status: number, value: object | null): void
 
 async function specOf(job: Job, options: WorkerGatewayOptions): Promise<AttemptSpec> {
   const { objects, maxFileBytes, inspectSeconds } = options;
-  const seconds = Math.max(1, Math.floor(leftMs(job, options) / 1000));
+  const seconds = Math.max(1, Math.floor((await leftMs(job, options)) / 1000));
   const limits = { file_bytes: maxFileBytes, seconds, inspect_seconds: inspectSeconds };
   const { id, attempt, endpoint, args } = job;
   const cookies = await options.cookiesOf(args.query);
@@ -150,11 +151,19 @@ function stagesOf(said: unknown): readonly StageTime[] {
   return readStageTimes((said as { readonly stages?: unknown } | null)?.stages) ?? [];
 }
 
-/** After a jump of the clock a deadline that was set before it says nothing: the worker gets the time of a whole attempt. */
-function leftMs(job: Job, { store, maxAttemptMs }: WorkerGatewayOptions): number {
-  const now = store.clock.now();
-  const wholeMs = deadlineOf(job, { maxAttemptMs }, now) - now;
-  return store.connection.clock.isSteady() ? Math.min((job.deadline ?? now) - now, wholeMs) : wholeMs;
+/** A worker that asks sooner after its start than this pays for no reading of TIME. */
+const soonMs = 60_000;
+
+/**
+ * After a jump of the clock a deadline that was set before it says nothing: the worker gets the time of a whole attempt. One that
+ * has less, because it is late, or because the clock went back since it was read, gets what is left by TIME of this moment.
+ */
+async function leftMs(job: Job, { store, maxAttemptMs }: WorkerGatewayOptions): Promise<number> {
+  const wholeMs = deadlineOf(job, { maxAttemptMs }, 0);
+  if (!store.connection.clock.isSteady()) return wholeMs;
+  const leftAt = (now: number) => Math.min((job.deadline ?? now) - now, wholeMs);
+  const left = leftAt(store.clock.now());
+  return left > wholeMs - soonMs ? left : leftAt(await readTime(store));
 }
 
 /** A file that is sent whole has its upload request in the headers. */

@@ -137,16 +137,16 @@ function findStanding(notes: readonly KeptNote[]): KeptRevocation[] {
   return standing;
 }
 
-/** Removes the revocations of days that ended before a moment; returns the number of days. */
+/** Removes the revocations of days that ended before a moment, which is asked for before each; returns the number of days. */
 export async function removeRevocations(
   objects: Pick<RevocationObjects, 'remove' | 'listNames'>,
-  before: number,
+  readBefore: () => Promise<number>,
   goOn: () => boolean,
 ): Promise<number> {
-  const lastDay = dayNameOf(before - dayMs);
   let removed = 0;
   for await (const days of objects.listNames(place)) {
-    for (const day of days.filter((name) => name < lastDay)) {
+    for (const day of days) {
+      if (day >= dayNameOf((await readBefore()) - dayMs)) continue;
       if (!goOn()) return removed;
       await objects.remove(`${place}${day}/`);
       removed++;

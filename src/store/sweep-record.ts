@@ -1,6 +1,6 @@
 import { Refusal } from '../base/errors.ts';
 import type { Endpoint } from '../model/job.ts';
-import { forgetFailures } from './access/count-auth-failure.ts';
+import { forgetBlocks, forgetFailures } from './access/count-auth-failure.ts';
 import { releaseExpiredCall } from './access/release-call.ts';
 import { tellExpiry } from './accounts/key-expiry.ts';
 import { finishRemovals } from './accounts/remove-account.ts';
@@ -46,15 +46,15 @@ export async function sweepRecord(
       return 0;
     });
   return {
-    blocks: await attempt(() => sweepBlocks(store, now)),
-    failures: await attempt(() => forgetFailures(store, now - failureMs)),
+    blocks: await attempt(() => forgetBlocks(store)),
+    failures: await attempt(() => forgetFailures(store, failureMs)),
     calls: await attempt(() => sweepCalls(store, now, { report, goOn })),
     removals: await attempt(() => finishRemovals(store, report)),
     periods: await attempt(() => sweepPeriods(store, now, { report, goOn })),
-    jobs: await attempt(() => sweepJobs(store, now - lifetimes.job, { report, goOn })),
+    jobs: await attempt(() => sweepJobs(store, lifetimes.job, { report, goOn })),
     endedBatches: await attempt(() => endBatches(store, now, { report, goOn })),
-    batches: await attempt(() => sweepBatches(store, now - lifetimes.job, { report, goOn })),
-    lines: await attempt(() => sweepLines(store, now - lifetimes.line)),
+    batches: await attempt(() => sweepBatches(store, lifetimes.job, { report, goOn })),
+    lines: await attempt(() => sweepLines(store, lifetimes.line)),
     expiring: await attempt(() => sweepExpiring(store, now, { report, goOn })),
     mails: await attempt(() => sweepMails(store, now, { report, goOn })),
   };
@@ -62,27 +62,6 @@ export async function sweepRecord(
 
 function rethrow(error: unknown): never {
   throw error;
-}
-
-async function sweepBlocks(store: RecordStore, now: number): Promise<number> {
-  return Number(await store.connection.send(['ZREMRANGEBYSCORE', keys.blocks, '-inf', String(now)]));
-}
-
-/** Handles what is due, page by page, until nothing is left or `goOn` is false; returns the number done. */
-export async function sweepPages<T>(
-  readPage: () => Promise<readonly T[]>,
-  goOn: () => boolean,
-  remove: (item: T) => Promise<void>,
-): Promise<number> {
-  let removed = 0;
-  for (let page = await readPage(); page.length > 0; page = await readPage()) {
-    for (const item of page) {
-      if (!goOn()) return removed;
-      await remove(item);
-      removed++;
-    }
-  }
-  return removed;
 }
 
 /** Handles each due member of a sorted set once; returns how many of them changed. One that fails is reported and stops no other. */
@@ -139,11 +118,13 @@ function endBatches(store: RecordStore, now: number, options: SweepOptions): Pro
   return removeDue(store, keys.openBatches, now, options, (id) => endBatch(store, id));
 }
 
-function sweepBatches(store: RecordStore, before: number, options: SweepOptions): Promise<number> {
-  return removeDue(store, keys.endedBatches, before, options, (id) => removeBatch(store, id, before));
+function sweepBatches(store: RecordStore, ageMs: number, options: SweepOptions): Promise<number> {
+  const before = store.clock.now() - ageMs;
+  return removeDue(store, keys.endedBatches, before, options, (id) => removeBatch(store, id, ageMs));
 }
 
 /** Jobs that may have files stay until these are gone. */
-function sweepJobs(store: RecordStore, before: number, options: SweepOptions): Promise<number> {
-  return removeDue(store, keys.ended, before, options, (member) => removeJob(store, longId(member), before), 0);
+function sweepJobs(store: RecordStore, ageMs: number, options: SweepOptions): Promise<number> {
+  const before = store.clock.now() - ageMs;
+  return removeDue(store, keys.ended, before, options, (member) => removeJob(store, longId(member), ageMs), 0);
 }

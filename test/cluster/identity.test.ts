@@ -128,7 +128,7 @@ describe('the identity of a worker in a cluster', function () {
     // It runs until it is stopped: the token of a pod that has ended is refused.
     const id = await testbed.submit(() => ({}));
     expect(await takeJob(store, holder, 100)).to.equal(id);
-    await startAttempt(store, holder, { id }, 1, Date.now() + 60_000);
+    await startAttempt(store, holder, { id }, 1, 60_000);
     const { pod } = await started(id);
     const token = await tokenOf(pod);
     const answer = await get(token);

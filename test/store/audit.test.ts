@@ -269,7 +269,7 @@ describe('the audit log', () => {
     const tidy = async () => {
       const given = { store, objects, lifetimes: { job: day }, goOn, metrics: makeMetrics(), log: aLog().log };
       await archiveDays(given);
-      await removeArchivedDays(store, objects, store.clock.now() - 90 * day, goOn);
+      await removeArchivedDays(store, objects, 90 * day, goOn);
     };
     const weights = async (id: string, before?: string, limit = 100) => {
       const entries = await readAudit(store, id, { limit, before, open: (object) => readJsonLines(objects, object) });

@@ -10,7 +10,7 @@ import { noteStrayProxy } from '../../src/store/access/stray-proxy.ts';
 import { removeAccount } from '../../src/store/accounts/remove-account.ts';
 import { setPlan } from '../../src/store/accounts/set-plan.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
-import { dropFile, dueFiles } from '../../src/store/jobs/kept-files.ts';
+import { dropFile, findOldFile } from '../../src/store/jobs/kept-files.ts';
 import { readOpenings } from '../../src/store/jobs/open-work.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { noteStrays } from '../../src/store/jobs/stray-objects.ts';
@@ -233,9 +233,10 @@ describe('the bounds of the record', () => {
     for (let n = 0; n < 5; n++) {
       store.advance(31 * day);
       await sweepRecord(store, lifetimes);
-      for (const file of await dueFiles(store, store.clock.now() - day)) await dropFile(store, file);
+      for (let file = await findOldFile(store, day); file; file = await findOldFile(store, day))
+        await dropFile(store, file);
       await archiveDays({ store, objects, lifetimes, goOn, metrics: makeMetrics(), log: aLog().log });
-      await removeArchivedDays(store, objects, store.clock.now() - lifetimes.line, goOn);
+      await removeArchivedDays(store, objects, lifetimes.line, goOn);
     }
     remove();
     const left = async () =>

@@ -22,6 +22,7 @@ const others = [
     'due-webhooks',
     'read-books',
     'openings',
+    'first-old',
   ],
   ...['watch', 'drop-file', 'interrupt-recording', 'move-session', 'end-session'],
   ...['count-sign-in', 'take-sign-ins-back', 'key-usage', 'cancel-batch', 'name-passkey', 'reseal-webhook-secret'],

@@ -57,6 +57,6 @@ export const batchScenarios: Readonly<Record<string, Scenario>> = {
   'remove-batch': ending({ webhook }, async (store, id) => {
     await endBatch(store, id);
     store.advance(10_000);
-    return (s) => removeBatch(s, id, s.clock.now());
+    return (s) => removeBatch(s, id, 0);
   }),
 };

@@ -135,7 +135,7 @@ export const jobScenarios: Readonly<Record<string, Scenario>> = {
   'remove-file': webhookStep(async (_, job) => (s) => removeFile(s, job)),
   'remove-job': webhookStep(async (store, job) => {
     store.advance(10_000);
-    return (s) => removeJob(s, job.id, s.clock.now());
+    return (s) => removeJob(s, job.id, 0);
   }),
   'take-webhook': webhookStep(async (store, job) => {
     const due = await dueOf(store, job);

@@ -1,9 +1,11 @@
-import { countAuthFailure, forgetFailures } from '../../src/store/access/count-auth-failure.ts';
+import { randomUUID } from 'node:crypto';
+import { countAuthFailure, forgetBlocks, forgetFailures } from '../../src/store/access/count-auth-failure.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
+import { noteStrays } from '../../src/store/jobs/stray-objects.ts';
 import { keys } from '../../src/store/keys.ts';
 import { type EntryStream, readOldestEntries } from '../../src/store/log/archived-parts.ts';
 import { noteOldest } from '../../src/store/log/due-streams.ts';
-import { forgetArchived, listExpiredParts } from '../../src/store/log/forget-archived.ts';
+import { findExpiredPart, forgetArchived } from '../../src/store/log/forget-archived.ts';
 import { noteArchived } from '../../src/store/log/note-archived.ts';
 import { paidLineStream, type StoredLogLine } from '../../src/store/log/read-lines.ts';
 import { sweepLines } from '../../src/store/log/trim-lines.ts';
@@ -29,7 +31,7 @@ async function moveFirst(store: TestStore, lines: EntryStream<StoredLogLine>): P
   const [oldest] = await readOldestEntries(store, lines, 1);
   if (!oldest) throw new Error('there is no line');
   return async (s) => {
-    await noteArchived(s, lines, '0-0', oldest, { object: `days/paid/${lines.id}/0-0/lines.gz` });
+    await noteArchived(s, lines, '0-0', oldest, { object: `days/paid/${lines.id}/0-0/lines.gz` }, 0);
     return noteOldest(s, lines);
   };
 }
@@ -42,14 +44,11 @@ export const logScenarios: Readonly<Record<string, Scenario>> = {
   'move-days': logging(moveFirst),
   'drop-days': logging(async (store, lines) => {
     await (await moveFirst(store, lines))(store);
-    const [part] = await listExpiredParts(store, keys.days, store.clock.now());
+    const part = await findExpiredPart(store, keys.days, 0);
     if (!part) throw new Error('no archived part is expired');
     return (s) => forgetArchived(s, part);
   }),
-  trim: logging(async (store) => {
-    const before = store.clock.now() - laterMs / 2;
-    return async (s) => void (await sweepLines(s, before));
-  }),
+  trim: logging(async () => async (s) => void (await sweepLines(s, laterMs / 2))),
   'note-oldest': logging(async (store, lines) => {
     const [oldest] = await readOldestEntries(store, lines, 1);
     await store.connection.send(['XDEL', lines.stream, oldest?.entry ?? '']);
@@ -62,7 +61,15 @@ export const logScenarios: Readonly<Record<string, Scenario>> = {
   'forget-failures': async (store) => {
     await countAuthFailure(store, '192.0.2.8', { maxFailures: 3, windowMs: 1000, blockMs: 1000 });
     store.advance(laterMs);
-    const before = store.clock.now() - laterMs / 2;
-    return { step: async (s) => void (await forgetFailures(s, before)) };
+    return { step: async (s) => void (await forgetFailures(s, laterMs / 2)) };
+  },
+  'forget-blocks': async (store) => {
+    await countAuthFailure(store, '192.0.2.9', { maxFailures: 1, windowMs: 1000, blockMs: 1000 });
+    store.advance(laterMs);
+    return { step: async (s) => void (await forgetBlocks(s)) };
+  },
+  'note-strays': async () => {
+    const ids = [randomUUID(), randomUUID()];
+    return { step: (s) => noteStrays(s, ids) };
   },
 };

@@ -1,4 +1,5 @@
 import { recordLimits } from '../../model/record-limits.ts';
+import { ageArgNames, ageValues, beforeAge } from '../lua/age.ts';
 import { type RecordStore, run, script } from '../script.ts';
 
 /**
@@ -45,14 +46,14 @@ return answer
 
 const pageSize = 100;
 
-/** Forgets up to 100 addresses that have not failed since a moment. Answers {'forgotten', how many}. */
+/** Forgets up to 100 addresses whose last failure has reached an age. Answers {'forgotten', how many}. */
 const forgetFailuresScript = script(
   'forget-failures',
   'always',
   ['failures', 'failing'] as const,
-  ['before'] as const,
-  /* lua */ `
-local old = redis.call('ZRANGEBYSCORE', failing, '-inf', before, 'LIMIT', 0, ${pageSize})
+  ageArgNames,
+  /* lua */ `${beforeAge}
+local old = redis.call('ZRANGEBYSCORE', failing, '-inf', string.format('%.0f', before), 'LIMIT', 0, ${pageSize})
 if #old == 0 then return { 'forgotten', 0 } end
 redis.call('HDEL', failures, unpack(old))
 redis.call('ZREM', failing, unpack(old))
@@ -91,11 +92,27 @@ export async function countAuthFailure(
   return { failures: Number(reply[1]), until: reply[0] === 'blocked' ? Number(reply[2]) : null };
 }
 
-/** Forgets the addresses that have not failed since a moment; returns how many. */
-export async function forgetFailures(store: RecordStore, before: number): Promise<number> {
+/** Forgets the addresses whose last failure has reached an age; returns how many. */
+export async function forgetFailures(store: RecordStore, ageMs: number): Promise<number> {
   for (let done = 0; ; ) {
-    const [, forgotten] = await run(store, forgetFailuresScript, { before });
+    const [, forgotten] = await run(store, forgetFailuresScript, ageValues(store, ageMs));
     done += Number(forgotten);
     if (Number(forgotten) < pageSize) return done;
   }
+}
+
+/** Forgets blocks that have ended. Answers {'forgotten', how many}. */
+const forgetBlocksScript = script(
+  'forget-blocks',
+  'always',
+  ['blocks'] as const,
+  ageArgNames,
+  /* lua */ `${beforeAge}
+return { 'forgotten', redis.call('ZREMRANGEBYSCORE', blocks, '-inf', string.format('%.0f', before)) }
+`,
+);
+
+/** Forgets the blocks of addresses that have ended; returns how many. */
+export async function forgetBlocks(store: RecordStore): Promise<number> {
+  return Number((await run(store, forgetBlocksScript, ageValues(store, 0)))[1]);
 }

@@ -1,15 +1,16 @@
 import { keys, shortId } from '../keys.ts';
+import { ageArgNames, ageValues, beforeAge } from '../lua/age.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
 
-/** Removes a batch that ended before a moment, with its webhook. Answers {'removed'} or {'kept'}. */
+/** Removes a batch whose end has reached an age, with its webhook. Answers {'removed'} or {'kept'}. */
 const removeBatchScript = script(
   'remove-batch',
   'always',
   ['batch', 'endedBatches', 'webhooks', 'webhook', 'deliveries'] as const,
-  ['batchId', 'shortId', 'before'] as const,
-  /* lua */ `
+  ['batchId', 'shortId', ...ageArgNames] as const,
+  /* lua */ `${beforeAge}
 local at = redis.call('ZSCORE', endedBatches, batchId)
-if at and tonumber(at) > tonumber(before) then return { 'kept' } end
+if at and tonumber(at) > before then return { 'kept' } end
 local receiver = redis.call('HGET', batch, 'receiver')
 if receiver and receiver ~= '' then redis.call('ZREM', webhooks, receiver .. '/' .. batchId) end
 redis.call('ZREM', deliveries, shortId)
@@ -19,10 +20,10 @@ return { 'removed' }
 `,
 );
 
-/** Removes an ended batch; its jobs go by themselves. False when it ended later. */
-export async function removeBatch(store: RecordStore, batchId: string, before: number): Promise<boolean> {
+/** Removes an ended batch; its jobs go by themselves. False when its end is younger. */
+export async function removeBatch(store: RecordStore, batchId: string, ageMs: number): Promise<boolean> {
   const accountId = text(await store.connection.read(['HGET', keys.batch(batchId), 'account']));
   const ids = { batchId, jobId: batchId, shortId: shortId(batchId), accountId };
-  const [word] = await run(store, removeBatchScript, { ...ids, before });
+  const [word] = await run(store, removeBatchScript, { ...ids, ...ageValues(store, ageMs) });
   return word === 'removed';
 }

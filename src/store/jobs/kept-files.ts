@@ -1,5 +1,6 @@
 import { keys, longId, shortId } from '../keys.ts';
-import { type RecordStore, readDue, run, script } from '../script.ts';
+import { findOld } from '../old-entries.ts';
+import { type RecordStore, run, script } from '../script.ts';
 import { readEnd } from './ended-job.ts';
 
 /**
@@ -32,9 +33,10 @@ interface KeptFile {
   readonly job: string;
 }
 
-/** Returns up to 100 files: of jobs that ended before a moment, removed by callers, or left by jobs without a result. */
-export async function dueFiles(store: RecordStore, before: number): Promise<KeptFile[]> {
-  return (await readDue(store, keys.ended, before - keptFileShift)).map((member) => ({ job: longId(member) }));
+/** Returns a file to remove, or `null`: of a job whose end has reached an age, removed by its caller, or left by a job without a result. */
+export async function findOldFile(store: RecordStore, ageMs: number): Promise<KeptFile | null> {
+  const found = await findOld(store, keys.ended, ageMs, keptFileShift);
+  return found === null ? null : { job: longId(found) };
 }
 
 /** Forgets a file that is no longer in the object store. */

@@ -1,6 +1,7 @@
 import { uuidForm } from '../../model/job.ts';
 import { keys, longId, shortId } from '../keys.ts';
-import { type RecordStore, readDue } from '../script.ts';
+import { findOld } from '../old-entries.ts';
+import { type RecordStore, run, script } from '../script.ts';
 import { readFileTimes } from './kept-files.ts';
 
 /** More are not kept in mind at once; the next ones follow when these are gone. */
@@ -15,11 +16,22 @@ export async function findStrays(store: RecordStore, jobIds: readonly string[]):
   return others.filter((_, n) => kept[n] === null);
 }
 
+/** Notes that these jobs were found now, unless they were before; their short ids follow its arguments. Answers {'noted'} or {'full'}. */
+const noteStraysScript = script(
+  'note-strays',
+  'always',
+  ['strays'] as const,
+  ['max'] as const,
+  /* lua */ `
+if redis.call('ZCARD', strays) >= tonumber(max) then return { 'full' } end
+for n = 4, #ARGV do redis.call('ZADD', strays, 'NX', string.format('%d', now), ARGV[n]) end
+return { 'noted' }
+`,
+);
+
 /** Notes when such a job was found first. */
-export async function noteStrays({ connection, clock }: RecordStore, jobIds: readonly string[]): Promise<void> {
-  if (jobIds.length === 0 || (await connection.read(['ZCARD', keys.strays])) >= maxStrays) return;
-  const now = String(clock.now());
-  await connection.send(['ZADD', keys.strays, 'NX', ...jobIds.flatMap((id) => [now, shortId(id)])]);
+export async function noteStrays(store: RecordStore, jobIds: readonly string[]): Promise<void> {
+  if (jobIds.length > 0) await run(store, noteStraysScript, { max: maxStrays }, jobIds.map(shortId));
 }
 
 /**
@@ -44,9 +56,10 @@ export async function listUnknownJobs(
   return unknown;
 }
 
-/** Returns up to 100 jobs that were found before a moment. */
-export async function dueStrays(store: RecordStore, before: number): Promise<string[]> {
-  return (await readDue(store, keys.strays, before)).map(longId);
+/** Returns a job that was found so long ago, or `null`. */
+export async function findOldStray(store: RecordStore, ageMs: number): Promise<string | null> {
+  const found = await findOld(store, keys.strays, ageMs);
+  return found === null ? null : longId(found);
 }
 
 export async function dropStray(store: RecordStore, jobId: string): Promise<void> {

@@ -1,5 +1,6 @@
 import { keys } from '../keys.ts';
-import { type RecordStore, readDue, run, script } from '../script.ts';
+import { findOld } from '../old-entries.ts';
+import { type RecordStore, run, script } from '../script.ts';
 import { type ArchivedPart, archivedPartKey } from './archived-parts.ts';
 
 /**
@@ -27,14 +28,18 @@ interface ExpiredPart {
   readonly expiring: string;
 }
 
-/** Returns up to 100 archived parts whose entries are all older than `before`. */
-export async function listExpiredParts(store: RecordStore, expiring: string, before: number): Promise<ExpiredPart[]> {
-  return (await readDue(store, expiring, `(${before}`)).map((member) => {
-    const [kindText = '', id = '', from = ''] = member.split('/');
-    const kind = kindText === 'paid' || kindText === 'audit' ? kindText : 'free';
-    const list = { paid: keys.paidDays, free: keys.freeDays, audit: keys.auditDays }[kind](id);
-    return { member, list, expiring, object: archivedPartKey({ kind, id }, from) };
-  });
+/** Returns an archived part whose entries have all reached an age, or `null`. */
+export async function findExpiredPart(
+  store: RecordStore,
+  expiring: string,
+  ageMs: number,
+): Promise<ExpiredPart | null> {
+  const member = await findOld(store, expiring, ageMs);
+  if (member === null) return null;
+  const [kindText = '', id = '', from = ''] = member.split('/');
+  const kind = kindText === 'paid' || kindText === 'audit' ? kindText : 'free';
+  const list = { paid: keys.paidDays, free: keys.freeDays, audit: keys.auditDays }[kind](id);
+  return { member, list, expiring, object: archivedPartKey({ kind, id }, from) };
 }
 
 /** Forgets an archived part whose object is removed. */

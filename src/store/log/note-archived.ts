@@ -1,19 +1,21 @@
 import { keys } from '../keys.ts';
+import { ageArgNames, ageValues, beforeAge } from '../lua/age.ts';
 import { indexedStream } from '../lua/indexed-stream.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import type { ArchivedPart, EntryStream, StreamEntry } from './archived-parts.ts';
 
 /**
  * Removes the oldest entries of a stream and notes, in the same step, the object that holds them. `from` is the last entry
- * that was archived before: when another one has been archived since, nothing changes.
- * Answers {'moved'} or {'stale'}.
+ * that was archived before: when another one has been archived since, nothing changes. Only days that ended before an age
+ * are moved. Answers {'moved'}, {'early'} or {'stale'}.
  */
 const moveDaysScript = script(
   'move-days',
   'always',
   ['stream', 'index', 'list', 'expiring'] as const,
-  ['from', 'after', 'json', 'member', 'at'] as const,
-  /* lua */ `${indexedStream}
+  ['from', 'after', 'json', 'member', 'at', ...ageArgNames] as const,
+  /* lua */ `${indexedStream}${beforeAge}
+if tonumber(at) >= before - before % 86400000 then return { 'early' } end
 local newest = redis.call('LINDEX', list, -1)
 if (newest and cjson.decode(newest).last or '0-0') ~= from then return { 'stale' } end
 -- Entries that are gone, and those of the index, need no undoing.
@@ -34,7 +36,7 @@ return { 'moved' }
 
 /**
  * Removes archived entries from Redis, up to `newest`; `from` is the newest entry that was archived before. Returns false
- * when another process has archived entries since.
+ * when another process has archived entries since, or they are younger than they were thought to be.
  */
 export async function noteArchived(
   store: RecordStore,
@@ -42,6 +44,7 @@ export async function noteArchived(
   from: string,
   newest: StreamEntry,
   days: Omit<ArchivedPart, 'last'>,
+  ageMs: number,
 ): Promise<boolean> {
   const [milliseconds, number] = newest.entry.split('-');
   const [word] = await run(store, moveDaysScript, {
@@ -55,6 +58,7 @@ export async function noteArchived(
     expiring: origin.expiring ?? keys.days,
     member: origin.expiring === undefined ? '' : `${origin.kind}/${origin.id}/${from}`,
     at: newest.at,
+    ...ageValues(store, ageMs),
   });
   return word === 'moved';
 }

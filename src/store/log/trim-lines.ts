@@ -1,22 +1,23 @@
 import { keys } from '../keys.ts';
+import { ageArgNames, ageValues, beforeAge } from '../lua/age.ts';
 import { indexedStream } from '../lua/indexed-stream.ts';
 import { type RecordStore, readDue, run, script } from '../script.ts';
 
 const pageSize = 100;
 
 /**
- * Removes up to 100 request-log lines that are older than `before` from the head of a stream. Answers {'trimmed', number of
+ * Removes up to 100 request-log lines that have reached an age from the head of a stream. Answers {'trimmed', number of
  * removed lines}; after 100, more may be there.
  */
 const trimScript = script(
   'trim',
   'always',
   ['lines', 'lineStreams'] as const,
-  ['before'] as const,
-  /* lua */ `${indexedStream}
+  ageArgNames,
+  /* lua */ `${indexedStream}${beforeAge}
 local old = {}
 for _, line in ipairs(redis.call('XRANGE', lines, '-', '+', 'COUNT', ${pageSize})) do
-  if line[2][1] ~= 'at' or tonumber(line[2][2]) >= tonumber(before) then break end
+  if line[2][1] ~= 'at' or tonumber(line[2][2]) >= before then break end
   old[#old + 1] = line[1]
 end
 if #old > 0 then redis.call('XDEL', lines, unpack(old)) end
@@ -25,24 +26,24 @@ return { 'trimmed', #old }
 `,
 );
 
-/** Removes lines that are older than `before`; returns their number. Costs what is due: other streams are not looked at. */
-export async function sweepLines(store: RecordStore, before: number): Promise<number> {
+/** Removes lines that have reached an age; returns their number. Costs what is due: other streams are not looked at. */
+export async function sweepLines(store: RecordStore, ageMs: number): Promise<number> {
   let done = 0;
   for (let kept = 0; ; ) {
-    const due = await readDue(store, keys.lineStreams, `(${before}`, kept);
+    const due = await readDue(store, keys.lineStreams, `(${store.clock.now() - ageMs}`, kept);
     if (due.length === 0) return done;
     for (const lines of due) {
-      const removed = await trimLines(store, lines, before);
+      const removed = await trimLines(store, lines, ageMs);
       if (removed === 0) kept++;
       done += removed;
     }
   }
 }
 
-async function trimLines(store: RecordStore, lines: string, before: number): Promise<number> {
+async function trimLines(store: RecordStore, lines: string, ageMs: number): Promise<number> {
   let done = 0;
   for (;;) {
-    const [, removed] = await run(store, trimScript, { lines, before });
+    const [, removed] = await run(store, trimScript, { lines, ...ageValues(store, ageMs) });
     done += Number(removed);
     if (Number(removed) < pageSize) return done;
   }

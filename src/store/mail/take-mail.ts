@@ -3,7 +3,8 @@ import { outboxKeyNames } from '../lua/outbox.ts';
 import { type RecordStore, readDue, run, script, text } from '../script.ts';
 
 /**
- * Claims a mail that is due: counts the attempt before it is sent, and leases it. A mail of more than a week is given up.
+ * Claims a mail that is due: counts the attempt before it is sent, and leases it. A mail of more than a week is given up;
+ * without a lease nothing else happens.
  * Answers {'taken', its JSON}, {'given_up'}, {'early'} or {'gone'}.
  */
 const takeMailScript = script(
@@ -26,6 +27,7 @@ if not mail or now - mail.at > tonumber(max) then
   redis.call('HDEL', outbox, id)
   return { 'given_up' }
 end
+if lease == '0' then return { 'early' } end
 mail.attempts = mail.attempts + 1
 redis.call('ZADD', outboxDue, now + tonumber(lease), id)
 local taken = cjson.encode(mail)
@@ -68,7 +70,7 @@ export function dueMails(store: RecordStore): Promise<string[]> {
   return readDue(store, keys.outboxDue, store.clock.now());
 }
 
-/** Claims one attempt of a mail; `null` when none is due. */
+/** Claims one attempt of a mail; `null` when none is due. With a lease of 0 it claims none, and only gives up what is too old. */
 export async function takeMail(store: RecordStore, id: string, leaseMs: number): Promise<Mail | 'given_up' | null> {
   const reply = await run(store, takeMailScript, { id, lease: leaseMs, max: maxMailAgeMs });
   if (reply[0] === 'given_up') return 'given_up';

@@ -8,7 +8,7 @@ import { number, type RecordStore, run, type ScriptReply, script, text } from '.
 /**
  * Rolls an account into its next billing period (D50): the unused quota lapses, `used` returns to 0 and the plan grants its
  * quota again. Nothing happens before the present period has ended, so a repetition changes nothing.
- * Answers {'rolled', credits that lapsed}, {'already_rolled'} or {'not_found'}.
+ * Answers {'rolled', credits that lapsed}, {'early', now} before the one that begins, {'already_rolled'} or {'not_found'}.
  */
 const rollScript = script(
   'roll',
@@ -19,6 +19,7 @@ const rollScript = script(
 local state = read_balances()
 if not state then return { 'already_rolled' } end
 if state[1] ~= 'roll' then return state end
+if now < tonumber(start) then return { 'early', now } end
 local lapsed = ${quotaLeft}
 set_quota(0)
 set_field('used', 0)
@@ -79,10 +80,15 @@ export async function rollPeriod(store: RecordStore, accountId: string): Promise
   const key = keys.account(accountId);
   const [ended, anchor] = await store.connection.read(['HMGET', key, 'period_end', 'period_anchor']);
   if (!ended || !anchor) return false;
-  // Redis's clock decides that the period has ended; ours may be slower, and must not name a period before that end.
-  const next = periodAt(Number(anchor), Math.max(store.clock.now(), Number(ended)));
-  const [word, lapsed] = await run(store, rollScript, { accountId, start: next.start, finish: next.end });
+  const rollAt = (now: number) => {
+    // Redis's clock decides that the period has ended; ours may be slower, and must not name a period before that end.
+    const next = periodAt(Number(anchor), Math.max(now, Number(ended)));
+    return run(store, rollScript, { accountId, start: next.start, finish: next.end });
+  };
+  let [word, said] = await rollAt(store.clock.now());
+  // Ours was faster: the clock went back since it was read.
+  if (text(word) === 'early') [word, said] = await rollAt(Number(said));
   if (text(word) !== 'rolled') return false;
-  store.observeLapse?.(Number(lapsed));
+  store.observeLapse?.(Number(said));
   return true;
 }

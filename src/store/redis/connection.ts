@@ -14,6 +14,7 @@ type ReadReplies = Record<'GET' | 'GETRANGE' | 'HGET' | 'LINDEX' | 'ZSCORE', str
   Record<`Z${'RANGE' | 'RANGEBYSCORE' | 'REVRANGE' | 'REVRANGEBYSCORE'}`, string[]> &
   Record<'XRANGE' | 'XREVRANGE', [id: string, fields: string[]][]> & {
     readonly HMGET: (string | null)[];
+    readonly TIME: [seconds: string, microseconds: string];
     readonly HSCAN: [cursor: string, fields: string[]];
     readonly ZCARD: number;
     readonly ZCOUNT: number;
