@@ -6,7 +6,14 @@ import type { AddressException } from '../base/settings/kinds.ts';
 import type { InspectionFailure, InspectionResult, Inspector } from '../model/inspection-result.ts';
 import { type Endpoint, isEnded, type Job } from '../model/job.ts';
 import { receiverOf } from '../model/public-address.ts';
-import { type CreditRequest, parseFlags, parseJobId, parseRequest, requestText } from '../model/request-parameters.ts';
+import {
+  type CreditRequest,
+  idempotencyParameters,
+  parseFlags,
+  parseJobId,
+  parseRequest,
+  requestText,
+} from '../model/request-parameters.ts';
 import { filterFields } from '../model/select-fields.ts';
 import { writeTraceparent } from '../model/trace-context.ts';
 import { admitCall, type NewJob, type Repeat } from '../store/access/admit-call.ts';
@@ -104,7 +111,8 @@ type CallWithRepeat = Pick<KeyedCall, 'req' | 'idempotencyKey'>;
 export function faultOf(call: CallWithRepeat & Pick<KeyedCall, 'fault'>): string | null {
   const key = idempotencyKeyOf(call);
   if (call.fault !== null) return call.fault;
-  return key === undefined || /^[!-~]([ -~]{0,253}[!-~])?$/.test(key) ? null : badIdempotencyKey;
+  const isGood = key === undefined || idempotencyParameters.idempotency_key.read(key, []).ok;
+  return isGood ? null : badIdempotencyKey;
 }
 
 function idempotencyKeyOf({ req, idempotencyKey = req.get('idempotency-key') }: CallWithRepeat): string | undefined {
