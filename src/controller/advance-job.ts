@@ -28,7 +28,6 @@ import type { RecordStore } from '../store/script.ts';
 import { AttemptStarter } from './attempt-starter.ts';
 import { countCancelledAttempt, countRetriedAttempt, countSettledJob } from './job-metrics.ts';
 import { traceJob } from './job-trace.ts';
-import { isGone, seeWorker } from './see-worker.ts';
 import type { StorageLane } from './storage-lane.ts';
 import { UnsettledJobs } from './unsettled-jobs.ts';
 
@@ -280,4 +279,18 @@ export class JobAdvancer {
   #logOf({ id, attempt, trace }: Job): Log {
     return this.#options.log.with({ job: id, attempt, ...traceField(readTraceparent(trace?.parent)) });
   }
+}
+
+/** Sees the worker of a job's attempt. Once that is over, `list` finds leftovers without a request to the cluster. */
+async function seeWorker(runner: Runner, job: Job): Promise<Seen> {
+  const name = attemptNameOf(job.id, job.attempt);
+  if (job.attempt === 0) return { is: 'absent' };
+  const isOver = isEnded(job.status) || !hasOpenAttempt(job);
+  if (isOver && !(await runner.list(job.id)).includes(name)) return { is: 'absent' };
+  return runner.see(name);
+}
+
+/** Returns true when no worker runs any more. */
+function isGone({ is }: Seen): boolean {
+  return is === 'ended' || is === 'absent';
 }

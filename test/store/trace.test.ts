@@ -27,7 +27,7 @@ describe('the trace of a job', () => {
     expect(job.trace).to.equal(null);
     const fields = await store.connection.read(['HGETALL', keys.job(job.id)]);
     expect(JSON.stringify(fields)).not.to.match(/trace/);
-    expect(packTexts(job.id, job)).to.have.length.below(packTexts(job.id, { ...job, trace: { parent } }).length);
+    expect(packTexts(job)).to.have.length.below(packTexts({ ...job, trace: { parent } }).length);
     await settleJob(store, holder, job, completed);
     expect((await readJob(store, job.id))?.trace).to.equal(null);
   });

@@ -22,14 +22,14 @@ const changes: readonly (readonly [file: string, from: string, to: string])[] = 
   ],
   [
     'src/store/jobs/ended-job.ts',
-    'packTexts(jobId: string, texts: JobTexts): Buffer {',
-    'packTexts(jobId: string, texts: JobTexts, layout = 0): Buffer {',
+    'packTexts(texts: JobTexts): Buffer {',
+    'packTexts(texts: JobTexts, layout = 0): Buffer {',
   ],
   [
     'src/store/jobs/ended-job.ts',
-    '  return deflateRawSync(',
+    '  return deflate(',
     `  if (layout >= ${next.layout}) return Buffer.concat([Buffer.of(7), Buffer.from(JSON.stringify(list))]);
-  return deflateRawSync(`,
+  return deflate(`,
   ],
   [
     'src/store/jobs/ended-job.ts',

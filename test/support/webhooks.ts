@@ -24,7 +24,7 @@ export async function copyWebhook(
     const [words = '', marks = ''] = String(bytes).split('\n');
     const head = Buffer.from(`${words.replace(/\S+$/, receiver)}\n${marks}\n`);
     return [
-      ['SET', keys.endedJob(copy), Buffer.concat([head, packTexts(copy, { ...job, webhook_url: url })])],
+      ['SET', keys.endedJob(copy), Buffer.concat([head, packTexts({ ...job, webhook_url: url })])],
       ['HSET', keys.webhook(copy), ...webhook],
       ['ZADD', keys.webhooks, String(at + n / 10), `${receiver}/${copy}`],
     ];

@@ -25,7 +25,7 @@ export async function cancelJob(
   job: EndingJob,
   sentence: string,
 ): Promise<Change<'already_ended' | 'not_found'>> {
-  const texts = packTexts(job.id, { ...job, error: sentence, metadata: null, delivered: null });
+  const texts = packTexts({ ...job, error: sentence, metadata: null, delivered: null });
   const reply = await withRolledPeriod(store, job.account, () => run(store, cancelScript, endJobValues(job, texts)));
   return changeOf(reply, 'cancelled');
 }

@@ -1,8 +1,9 @@
-import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { inflateRawSync } from 'node:zlib';
 import { type Job, jobStatuses } from '../../model/job.ts';
 import { metadataFields } from '../../model/metadata.ts';
 import { keys } from '../keys.ts';
 import { pairs, type RecordStore } from '../script.ts';
+import { keepDeflater } from './text-deflater.ts';
 
 // An ended job is one string: a line of words that scripts read, a line with its attempts, and all other texts, deflated.
 
@@ -116,14 +117,17 @@ const commonTexts = [
 
 // A window of 8 KB and its tables: larger ones cost more time than these few KB of text give back.
 const deflating = { level: 9, windowBits: 13, memLevel: 6 } as const;
+/** Stands for the id of the job at the end of the dictionary: no JSON has such a character, so no text refers to it. */
+const anyId = '\0'.repeat(36);
+const deflate = keepDeflater({ ...deflating, dictionary: dictionaryOf(anyId) });
 
 /** Deflates the texts of a job. */
-export function packTexts(jobId: string, texts: JobTexts): Buffer {
+export function packTexts(texts: JobTexts): Buffer {
   const { key, endpoint, path, args, webhook_url, webhook_authorization, error, metadata, delivered, trace } = texts;
   const list = [key, endpoint, path, args, webhook_url, webhook_authorization, error, delivered, metadata];
   // Last and optional: a job that is not traced pays no byte for it.
   if (trace !== null) list.push(trace.parent);
-  return deflateRawSync(JSON.stringify(list), { ...deflating, dictionary: dictionaryOf(jobId) });
+  return deflate(JSON.stringify(list));
 }
 
 function unpackTexts(jobId: string, packed: Uint8Array): JobTexts {
@@ -134,7 +138,7 @@ function unpackTexts(jobId: string, packed: Uint8Array): JobTexts {
   return { key, endpoint, path, args, webhook_url, webhook_authorization, error, metadata, delivered, trace };
 }
 
-/** The key of a delivered file begins with the id of its job. */
+/** Texts of former releases refer to the id of the job, with which the key of a delivered file begins. */
 function dictionaryOf(jobId: string): Buffer {
   return Buffer.from(commonTexts + jobId);
 }

@@ -57,7 +57,7 @@ export async function settleJob(
   end: JobEnding,
 ): Promise<Change<'already_ended' | 'stale' | 'not_found' | 'not_leading', { readonly balance: string }> | Early> {
   const metadata = end.metadata && shortenMetadata(end.metadata);
-  const texts = packTexts(job.id, { ...job, error: end.text, metadata, delivered: end.delivered });
+  const texts = packTexts({ ...job, error: end.text, metadata, delivered: end.delivered });
   const values = {
     ...endJobValues(job, texts),
     term,
