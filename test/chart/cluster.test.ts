@@ -127,12 +127,12 @@ describe('the chart on a real API server', () => {
     expect(await numberOf('controller')).to.equal('2');
   });
 
-  it('takes the commands of the guide for a managed cluster and for the doctor, word for word', async () => {
+  it('takes the commands of the guide for a managed cluster, accounts and the doctor, word for word', async () => {
     const section = (heading: string) =>
       read('docs/install.md')
         .split(/^## /m)
         .find((text) => text.startsWith(heading))!;
-    const commands = ['A managed cluster', 'When something is wrong'].flatMap((heading) =>
+    const commands = ['A managed cluster', 'Accounts, keys', 'When something is wrong'].flatMap((heading) =>
       [...section(heading).matchAll(/^( *)```\n([\s\S]*?)^ *```$/gm)].map(([, indent, text = '']) =>
         text.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
       ),
