@@ -4,7 +4,7 @@ const columns = [
   ['Time', ({ at }) => html`<${Moment} at=${at} />`],
   ['Who', ({ who }) => who],
   ['From', ({ from }) => from],
-  ['Change', ({ action }) => html`<code>${action}</code>`],
+  ['Change', ({ action }) => html`<code class="whole">${action}</code>`],
   ['Of', ({ target }) => target],
   ['To', ({ change }) => listed(change)],
 ];
@@ -28,6 +28,6 @@ export function Audit({ address }) {
 function listed(change) {
   const given = Object.entries(change).filter(([, value]) => value !== '' && value !== null);
   return given
-    .map(([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : value}`)
+    .map(([name, value]) => `${name} ${typeof value === 'object' ? `(${listed(value) || 'none'})` : value}`)
     .join(', ');
 }

@@ -38,7 +38,7 @@ export function Download({ may }) {
     setJobId(job_id);
   };
   return html`<h1>Download</h1>
-    <p class="lead">A file costs one credit, when it is there. Looking at it first costs one credit too.</p>
+    <p class="lead">The service downloads a file for you; when it is there, it costs one credit, and you save it here. Looking at it first costs one credit too.</p>
     <section class="card">
       <${Form} button="Download" onSend=${start} more=${html`<${Action} run=${look}>Look at it first<//>`}>
         <label>Address of a video or sound
@@ -102,7 +102,7 @@ function Watched({ id }) {
   }, [isOpen, reload]);
   if (!job) return null;
   return html`<section class="card" aria-live="polite">
-    <h2><a href=${`/jobs/${id}`}>${job.result?.metadata?.title ?? 'Your file'}</a> <${Status} job=${job} /></h2>
+    <h2><a href=${`/jobs/${id}`}>${job.result?.metadata?.title ?? 'Your file'}</a> <${Status} job=${job} /> <span class="hint">${job.endpoint.split('/')[2]}</span></h2>
     <p><${Progress} job=${job} kind="button main" /></p>
     ${job.result?.sha256 && html`<p class="quiet mono">SHA-256 ${job.result.sha256}</p>`}
   </section>`;

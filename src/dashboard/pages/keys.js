@@ -125,9 +125,9 @@ function KeyDialog({ shown: key, onClose, onMade }) {
     return onMade(null);
   };
   return html`<${Dialog} title=${isNew ? 'Create a key' : `Edit ${key.alias}`} onClose=${onClose}>
-    <${Form} button=${isNew ? 'Create' : 'Save'} onSend=${send}>
+    <${Form} button=${isNew ? 'Create' : 'Save'} onSend=${send} more=${html`<button type="button" onClick=${onClose}>Cancel</button>`}>
       ${isNew && html`<label>Alias <small>Unique in the account</small><input name="alias" required maxlength="100" /></label>`}
-      <label>Category <small>Free text without effect</small><input name="category" maxlength="100" defaultValue=${key.category ?? ''} value=${key.category ?? ''} /></label>
+      <label>Category <small>For your own order, such as a project</small><input name="category" maxlength="100" defaultValue=${key.category ?? ''} value=${key.category ?? ''} /></label>
       <label>Last day <small>UTC; empty: for ever</small><input name="expires" type="date" value=${key.expires?.slice(0, 10) ?? ''} /></label>
       <fieldset>
         <legend>Most calls; empty: no limit</legend>
@@ -137,7 +137,6 @@ function KeyDialog({ shown: key, onClose, onMade }) {
         )}
       </fieldset>
     <//>
-    <p><button type="button" onClick=${onClose}>Cancel</button></p>
   <//>`;
 }
 

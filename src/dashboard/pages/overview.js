@@ -27,8 +27,8 @@ export function Overview({ session }) {
     ${suspended && html`<${Notice}>The account is suspended: every call answers 403. Ask the operator.<//>`}
     ${invoice === 'unpaid' && html`<${Notice} kind="warn">An invoice is unpaid: calls that cost a credit answer 402.<//>`}
     <div class="tiles">
-      <div class="card">Credits left <b>${count(usage.remaining)}</b><span class="quiet">${count(usage.held)} held for jobs in hand</span></div>
-      <div class="card">Credits used in all <b>${count(usage.total_used)}</b><span class="quiet">${history.json && runsOut(usage, history.json.hours)}</span></div>
+      <div class="card">Credits left <b>${count(usage.remaining)}</b><span class="quiet">${history.json && runsOut(usage, history.json.hours)}</span></div>
+      <div class="card">Credits used in all <b>${count(usage.total_used)}</b><span class="quiet">${count(usage.held)} more held for jobs in hand</span></div>
       <div class="card">Jobs completed <b>${ended.length ? `${Math.round((100 * good) / ended.length)} %` : '–'}</b><span class="quiet">${ended.length ? `of ${last}` : 'no job has ended yet'}</span></div>
     </div>
     <${ShownCharts} subjects=${['credits', 'hours']} answer=${history} left=${usage.remaining} />
@@ -48,7 +48,7 @@ export function Overview({ session }) {
 /** Says when the credits end if the next hours use as many as the last 24. */
 function runsOut({ remaining, renewal_date }, hours) {
   const used = hours.reduce((sum, { credits }) => sum + credits, 0);
-  if (used === 0) return 'none in the last 24 hours';
+  if (used === 0) return 'none used in the last 24 hours';
   const now = Date.now();
   // The last hour is not over.
   const left = (remaining / used) * ((hours.length - 1) * hourMs + (now % hourMs));

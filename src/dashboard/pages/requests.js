@@ -31,7 +31,7 @@ export function Requests({ address, go }) {
     ['Key', ({ key }) => key],
   ];
   return html`<h1>Requests</h1>
-    <p class="lead">What programs asked with your keys, newest first. Times are yours; hold the pointer over one for UTC.</p>
+    <p class="lead">What programs asked with your keys, newest first. A job has two lines, one when it was asked for and one when it ended, and counts as one call. Times are yours; hold the pointer over one for UTC.</p>
     <${Charts} subjects=${['calls']} />
     <form class="row card" onSubmit=${search}>
       <label>Key<select name="key"><option value="">All</option>${keys?.keys.map(({ alias }) => html`<option value=${alias} selected=${alias === chosen.key}>${alias}</option>`)}</select></label>

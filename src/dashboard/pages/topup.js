@@ -14,13 +14,14 @@ export function Shop({ may, plan, spent, last }) {
   const hasCard = Boolean(topup.json?.payment_method);
   const leave = async (body) => location.assign((await ask('POST', '/api/checkout', body)).url);
   return html`<section class="card">
-      <h2>Packs</h2>
+      <h2>Packs on offer</h2>
       ${json.offers.length === 0 && html`<p class="quiet">The operator offers none.</p>`}
       ${json.offers.map(
         ({ name, title, credits, price_cents, currency }) =>
           html`<p class="actions"><b>${title}</b> ${count(credits)} credits for ${price(price_cents, currency)}
             ${may.own && html`<${Action} run=${() => leave({ offer: name })}>Buy<//>`}</p>`,
       )}
+      ${may.own && json.offers.length > 0 && html`<p class="hint">The card that pays first is stored at the payment provider. Nothing is charged to it by itself unless the automatic top-up is switched on.</p>`}
       ${hasCard && html`<p>A card is stored.</p>`}
       ${may.own && json.offers.length > 0 && html`<p><${Action} run=${() => leave({})}>${hasCard ? 'Store another card' : 'Store a card'}<//></p>`}
     </section>
