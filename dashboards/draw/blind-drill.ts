@@ -2,7 +2,7 @@
 //   --seed WORD   decides the fault
 //   --answer      draws nothing and prints the fault, its alerts and the first command of each of their runbooks
 import { createHash } from 'node:crypto';
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -14,6 +14,7 @@ import { openDrawer } from './draw-board.ts';
 import { historyUrl, makeHistory, serveHistory } from './history-server.ts';
 import { judgeAlerts } from './judge-alerts.ts';
 import { widths } from './picture.ts';
+import { writePictureSet } from './picture-set.ts';
 
 const runbooks = 'docs/runbooks';
 const maxMs = 60_000;
@@ -33,7 +34,11 @@ if (!options.seed || (!folder && !options.answer))
   throw new Error('Usage: blind-drill.ts --seed WORD [--answer] FOLDER');
 const drill = drills[createHash('sha256').update(options.seed).digest().readUInt32BE() % drills.length]!;
 if (options.answer) printAnswer();
-else await makeFolder(folder!);
+else
+  await writePictureSet({ folder: folder! }, async (to) => {
+    await makeFolder(to);
+    return [];
+  });
 
 function printAnswer(): void {
   console.log(`fault: ${drill.name}`);
@@ -44,7 +49,6 @@ function printAnswer(): void {
 }
 
 async function makeFolder(to: string): Promise<void> {
-  mkdirSync(to, { recursive: true });
   // The texts of alerts query Prometheus at the present, so the history ends now.
   const end = Math.floor(Date.now() / 1000);
   const rules = read(rulesFile).replaceAll(/^ +for: .*\n/gm, '');
@@ -68,8 +72,11 @@ async function readAlerts(end: number): Promise<Firing[]> {
   for (const began = performance.now(); ; await pause(200)) {
     const { data } = (await (await fetch(`${historyUrl}/api/v1/alerts`)).json()) as { data: { alerts: Firing[] } };
     const found = data.alerts.filter(({ state, labels }) => state === 'firing' && names.includes(labels.alertname!));
-    if (names.every((name) => found.some(({ labels }) => labels.alertname === name))) return found;
-    if (performance.now() - began > maxMs) throw new Error(`Prometheus words ${found.length} of ${names}`);
+    const worded = found.filter(
+      ({ annotations }) => !Object.values(annotations).some((text) => text.includes('<error ')),
+    );
+    if (names.every((name) => worded.some(({ labels }) => labels.alertname === name))) return worded;
+    if (performance.now() - began > maxMs) throw new Error(`Prometheus words ${worded.length} of ${names}`);
   }
 }
 

@@ -11,13 +11,21 @@ import type { Picture } from './picture.ts';
 
 interface Report {
   readonly problems: readonly string[];
-  readonly shown: readonly { readonly title: string; readonly points: number }[];
+  readonly shown: readonly Shown[];
 }
 
-/** Draws dashboards out of the Prometheus at `historyUrl`, in Chromium. */
+interface Shown {
+  readonly title: string;
+  readonly points: number;
+}
+
+/** Draws dashboards out of a Prometheus, in Chromium. */
 export interface Drawer {
-  /** Draws the six hours before `end`, in seconds since 1970, and returns what each panel showed. */
-  draw(picture: Picture, end: number): Promise<Report>;
+  /**
+   * Draws the six hours before `end`, in seconds since 1970, and returns the points that each panel showed. Throws, and writes no file,
+   * when a query or a panel fails: its panel would look as if there were nothing to see.
+   */
+  draw(picture: Picture, end: number): Promise<readonly Shown[]>;
   close(): Promise<void>;
 }
 
@@ -31,9 +39,9 @@ const encodings: Readonly<Record<string, readonly string[]>> = {
   '.webp': ['-c:v', 'libwebp', '-lossless', '1', '-compression_level', '5', '-quality', '90'],
 };
 
-export async function openDrawer(): Promise<Drawer> {
+export async function openDrawer(prometheus = historyUrl): Promise<Drawer> {
   const made = Object.fromEntries(boards.map((board) => [board.name, JSON.stringify(makeDashboard(board))]));
-  const pages = await servePages(made, historyUrl);
+  const pages = await servePages(made, prometheus);
   const args = ['--no-sandbox', '--disable-gpu', '--force-color-profile=srgb', '--font-render-hinting=none'];
   const browser = await chromium.launch({ executablePath: chromiumPath, args });
   return {
@@ -44,12 +52,14 @@ export async function openDrawer(): Promise<Drawer> {
         const times = { from: String((end - shownHours * 3600) * 1000), to: String(end * 1000) };
         const words = new URLSearchParams({ ...times, board: `/board/${board}`, theme, scrape: String(stepSeconds) });
         await page.goto(`${pages.url}/?${words}`);
-        await page.waitForFunction('document.title === "drawn"', null, { timeout: 60_000 });
+        await page.waitForFunction('document.title === "drawn"', null, { timeout: 120_000 });
+        const { problems, shown } = (await page.evaluate('globalThis.report')) as Report;
+        if (problems.length > 0) throw new Error(`${board}, ${theme} ${width}: ${problems.join('\n')}`);
         await page.locator('#root').screenshot({ path: `${file}.png` });
         const input = ['-v', 'error', '-y', '-i', `${file}.png`];
         await run('ffmpeg', [...input, '-vf', palette, ...(encodings[extname(file)] ?? []), file]);
         rmSync(`${file}.png`);
-        return (await page.evaluate('globalThis.report')) as Report;
+        return shown;
       } finally {
         await page.close();
       }

@@ -33,6 +33,8 @@ interface ServerOptions {
   /** Rules that are judged each second, at the time of this machine. */
   readonly rules?: string;
   readonly port?: number;
+  /** Samples that one query may read; Prometheus answers with an error above it. */
+  readonly maxSamples?: number;
 }
 
 const bounds = new Map(
@@ -53,7 +55,7 @@ export function makeHistory({ drill, end }: HistoryWanted, metrics?: ReadonlySet
 /** Starts Prometheus on a history, which may end years before or after today. */
 export async function serveHistory(
   history: string,
-  { rules = 'groups: []', port = usualPort }: ServerOptions = {},
+  { rules = 'groups: []', port = usualPort, maxSamples }: ServerOptions = {},
 ): Promise<HistoryServer> {
   const home = mkdtempSync(join(tmpdir(), 'trawl-draw-'));
   writeFileSync(join(home, 'history'), history);
@@ -63,8 +65,9 @@ export async function serveHistory(
   const settings = { global: { evaluation_interval: '1s' }, rule_files: ['rules.yaml'] };
   writeFileSync(join(home, 'prometheus.yml'), JSON.stringify(settings));
   const words = [`--config.file=${join(home, 'prometheus.yml')}`, `--storage.tsdb.path=${data}`];
-  const listen = `--web.listen-address=127.0.0.1:${port}`;
-  const child = spawn('prometheus', [...words, '--storage.tsdb.retention.time=50y', listen], { stdio: 'ignore' });
+  words.push('--storage.tsdb.retention.time=50y', `--web.listen-address=127.0.0.1:${port}`);
+  if (maxSamples !== undefined) words.push(`--query.max-samples=${maxSamples}`);
+  const child = spawn('prometheus', words, { stdio: 'ignore' });
   const url = `http://127.0.0.1:${port}`;
   const stop = async () => {
     if (child.kill()) await once(child, 'exit');

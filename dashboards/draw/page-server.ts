@@ -27,8 +27,8 @@ export async function servePages(boards: Readonly<Record<string, string>>, prome
     if (pathname === '/') return send('text/html', page);
     if (pathname.startsWith('/board/')) return send('application/json', boards[pathname.slice(7)] ?? '{}');
     if (pathname.startsWith('/prometheus/')) {
-      const answer = await fetch(prometheus + pathname.slice('/prometheus'.length) + search);
-      return send('application/json', await answer.text());
+      const asked = prometheus + pathname.slice('/prometheus'.length) + search;
+      return send('application/json', await askText(asked).catch(failureOf));
     }
     const path = normalize(pathname);
     const ours = path.startsWith('/public/')
@@ -48,4 +48,13 @@ export async function servePages(boards: Readonly<Record<string, string>>, prome
         server.closeAllConnections();
       }),
   };
+}
+
+async function askText(url: string): Promise<string> {
+  return (await fetch(url)).text();
+}
+
+/** Returns an error as Prometheus words one. */
+function failureOf({ message, cause }: Error): string {
+  return JSON.stringify({ status: 'error', error: `Prometheus does not answer: ${cause ?? message}` });
 }

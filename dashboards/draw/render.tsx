@@ -85,6 +85,8 @@ const report: { problems: string[]; shown: { title: string; series: number; poin
   problems: [],
   shown: [],
 };
+/** Titles of the panels that have to be shown. */
+const wanted = new Set<string>();
 
 /** Options that the `fieldConfig` of a panel may hold; Grafana registers the same names in its own program. */
 const options = 'unit decimals min max displayName noValue thresholds mappings color links description'.split(' ');
@@ -124,9 +126,12 @@ async function query(panel: PanelModel, width: number): Promise<DataFrame[]> {
     const expr = fill(target.expr, step);
     const isInstant = target.instant === true;
     const times = { start: String(from / 1000), end: String(to / 1000), step: String(step) };
-    const found = await (isInstant
+    const asking = isInstant
       ? ask('query', { query: expr, time: String(to / 1000) })
-      : ask('query_range', { query: expr, ...times }));
+      : ask('query_range', { query: expr, ...times });
+    const found = await asking.catch((error) => {
+      throw new Error(`the query ${expr} failed: ${error.message}`);
+    });
     if (target.format === 'table') frames.push(tableOf(target, found, panel));
     else frames.push(...found.map((one) => frameOf(target, one, isInstant, step)));
   }
@@ -273,22 +278,27 @@ function Panel({ panel, place, frames, error }: Drawn): ReactNode {
   );
 }
 
+function hasData({ type }: PanelModel): boolean {
+  return type !== 'row' && type !== 'text';
+}
+
 async function draw(panel: PanelModel): Promise<Drawn> {
   const { x, y, w, h } = panel.gridPos;
   const [columns, lines] = [wide / 24, rowPixels + gap];
   const place = { left: 8 + x * columns, top: head + y * lines, width: w * columns - gap, height: h * lines - gap };
-  const hasData = panel.type !== 'row' && panel.type !== 'text';
   try {
-    return { panel, place, frames: hasData ? await query(panel, place.width) : [], error: undefined };
+    return { panel, place, frames: hasData(panel) ? await query(panel, place.width) : [], error: undefined };
   } catch (error) {
-    report.problems.push(`${panel.title}: ${error}`);
-    return { panel, place, frames: [], error: String(error) };
+    const { message } = error as Error;
+    report.problems.push(`${panel.title}: ${message}`);
+    return { panel, place, frames: [], error: message };
   }
 }
 
 async function show(): Promise<void> {
   const board: Board = await (await fetch(asked.get('board') ?? '')).json();
   const drawn = await Promise.all(board.panels.map(draw));
+  for (const { title } of board.panels.filter(hasData)) wanted.add(title);
   const height = Math.max(...drawn.map(({ place }) => place.top + place.height)) + gap;
   const title = { font: '500 20px Inter', padding: '10px 12px', color: theme.colors.text.primary };
   createRoot(document.getElementById('root')!).render(
@@ -313,8 +323,12 @@ const hasTables = () =>
   document.querySelectorAll('[role=grid]').length === document.querySelectorAll('.drawn-table').length;
 const isFilled = () =>
   [...document.querySelectorAll('.drawn-table')].every((one) => one.querySelector('[role=gridcell]'));
-const end = performance.now() + 20_000;
-while (!(hasTables() && isFilled()) && performance.now() < end) await new Promise(requestAnimationFrame);
+const missing = () => [...wanted].filter((title) => !report.shown.some((one) => one.title === title));
+const isWhole = () => missing().length === 0 && hasTables() && isFilled();
+const end = performance.now() + 60_000;
+while (!isWhole() && report.problems.length === 0 && performance.now() < end) await new Promise(requestAnimationFrame);
+if (!isWhole() && report.problems.length === 0)
+  report.problems.push(`a minute after its queries it does not show ${missing().join(', ') || 'a table'}`);
 setTimeout(() => {
   document.title = 'drawn';
 }, 600);

@@ -1,12 +1,17 @@
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { boards } from '../../dashboards/boards.ts';
+import { openDrawer } from '../../dashboards/draw/draw-board.ts';
 import { faults, sourcesOf } from '../../dashboards/draw/faults.ts';
+import { makeHistory, serveHistory } from '../../dashboards/draw/history-server.ts';
+import { servePages } from '../../dashboards/draw/page-server.ts';
 import { looks } from '../../dashboards/draw/picture-index.ts';
+import { writePictureSet } from '../../dashboards/draw/picture-set.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
+import { freePort } from '../support/free-port.ts';
 import { aFolder } from '../support/redis.ts';
 import { files, read, root } from '../support/tree.ts';
 import { drills } from './drills.ts';
@@ -80,9 +85,87 @@ describe('the pictures in the documents', () => {
   });
 });
 
+describe('a set of pictures', () => {
+  let [folder, remove]: [string, () => void] = ['', () => {}];
+  before(() => {
+    ({ folder, remove } = aFolder());
+  });
+  after(() => remove());
+  const put = (name: string) => (to: string) => writeFileSync(join(to, name), name);
+  const write = (draw: (to: string) => Promise<readonly string[]>) =>
+    writePictureSet({ folder, old: '*.webp' }, draw).then(
+      () => 'written',
+      ({ message }: Error) => message,
+    );
+
+  it('takes the place of the one before when nothing is wrong with it', async () => {
+    for (const name of ['old.webp', 'notes.md']) put(name)(folder);
+    const draw = async (to: string) => {
+      put('new.webp')(to);
+      return [];
+    };
+    expect(await write(draw)).to.equal('written');
+    expect(readdirSync(folder)).to.have.members(['new.webp', 'notes.md']);
+  });
+
+  it('is not written when something is wrong with it or a panel fails, which its error says', async () => {
+    const before = readdirSync(folder);
+    const faulty = async (to: string) => {
+      put('faulty.webp')(to);
+      return ['service: empty in a healthy system: Queue'];
+    };
+    expect(await write(faulty)).to.equal(
+      `No picture was written to ${folder}.\nservice: empty in a healthy system: Queue`,
+    );
+    let drawnIn = '';
+    const failing = async (to: string) => {
+      drawnIn = to;
+      put('failing.webp')(to);
+      throw new Error('Queue: the query up failed');
+    };
+    expect(await write(failing)).to.equal(`No picture was written to ${folder}.\nQueue: the query up failed`);
+    expect(readdirSync(folder)).to.deep.equal(before);
+    expect(existsSync(drawnIn)).to.equal(false);
+  });
+
+  it('has an error, not a panel without data, for a Prometheus that does not answer', async () => {
+    const pages = await servePages({}, `http://127.0.0.1:${await freePort()}`);
+    try {
+      const answer = await fetch(`${pages.url}/prometheus/api/v1/query?query=up`);
+      const { status, error } = (await answer.json()) as { status: string; error: string };
+      expect(status).to.equal('error');
+      expect(error).to.match(/^Prometheus does not answer: .*ECONNREFUSED/);
+    } finally {
+      await pages.close();
+    }
+  });
+});
+
 if (isLong)
   describe('the pictures', function () {
     this.timeout(7_200_000);
+
+    it('are not drawn when a query fails, and the error names its panel and the query', async () => {
+      await run(join(root, 'dashboards/draw/build'), []);
+      const { folder, remove } = aFolder();
+      const end = Date.UTC(2026, 10, 23, 14, 10) / 1000;
+      const history = makeHistory({ drill: null, end }, new Set(['trawl_jobs_total']));
+      const server = await serveHistory(history, { port: await freePort(), maxSamples: 10 });
+      const drawer = await openDrawer(server.url);
+      try {
+        const picture = { board: 'service', theme: 'dark', width: 1400, file: join(folder, 'service.png') } as const;
+        const said = await drawer.draw(picture, end).then(
+          () => 'drawn',
+          ({ message }: Error) => message,
+        );
+        expect(said).to.match(/^service, dark 1400: .+: the query .*trawl_jobs_total.* failed: .*too many samples/);
+        expect(readdirSync(folder)).to.deep.equal([]);
+      } finally {
+        await drawer.close();
+        await server.stop();
+        remove();
+      }
+    });
 
     it('show a reader one fault, with its alerts in words and all runbooks, and do not name it', async () => {
       const { folder, remove } = aFolder();
