@@ -6,6 +6,10 @@ const capacity = { cpu: '1000', memory: '4000Gi', pods: '20000', 'ephemeral-stor
 const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
 const beatSeconds = 2;
 
+interface NodeStatus {
+  readonly status: { readonly conditions: readonly { readonly type: string; readonly status: string }[] };
+}
+
 /**
  * Registers nodes and answers when they are ready; then says every 2 s of each that is heard that it is alive. The promise within
  * the answer ends after `signal`.
@@ -51,22 +55,25 @@ async function setReady(kube: Kube, name: string): Promise<void> {
   });
 }
 
+async function isReady(kube: Kube, name: string): Promise<boolean> {
+  const { status } = await kube.ask<NodeStatus>('GET', `/api/v1/nodes/${name}`);
+  return status.conditions.some((condition) => condition.type === 'Ready' && condition.status === 'True');
+}
+
 async function beat(
   kube: Kube,
   names: readonly string[],
   isHeard: (node: string) => boolean,
   signal: AbortSignal,
 ): Promise<void> {
-  const silent = new Set<string>();
   while (!signal.aborted) {
     await pause(beatSeconds * 1000, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return;
     const beats = names.map(async (name) => {
-      if (!isHeard(name)) return void silent.add(name);
+      if (!isHeard(name)) return;
       await kube.ask('PATCH', `${leases}/${name}`, { spec: { renewTime: preciseTimestamp() } });
-      // The controllers have marked a node that was not heard of as unknown.
-      if (silent.has(name)) await setReady(kube, name);
-      silent.delete(name);
+      // The controllers mark a node that was not heard of as unknown, even when it was the API server that did not listen.
+      if (!(await isReady(kube, name))) await setReady(kube, name);
     });
     // A request that fails is repeated with the next heartbeat.
     await Promise.allSettled(beats);
