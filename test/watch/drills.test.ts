@@ -1,11 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
+import { boards } from '../../dashboards/boards.ts';
 import { alerts } from '../support/alerts.ts';
 import { read } from '../support/tree.ts';
 import { until } from '../support/until.ts';
 import { clockFactor, usualSeconds } from '../support/watch/compressed-rules.ts';
 import { type DrillGround, startDrillGround } from '../support/watch/drill-ground.ts';
 import { type DrillLoad, startLoad } from '../support/watch/drill-load.ts';
+import { findEmpty } from '../support/watch/panel-queries.ts';
 import { watchedNamespace } from '../support/watch/prometheus.ts';
 import { blocksOf, runRunbook } from '../support/watch/runbook-shell.ts';
 import { drills } from './drills.ts';
@@ -50,6 +52,17 @@ if (isLong)
     after(async () => {
       await load?.stop();
       await ground?.stop();
+    });
+
+    it('have data under load for the queries of all panels that do not say why they may have none, and no alert', async () => {
+      for (const { name, rows } of boards) {
+        const isFull = async () => (await findEmpty(ground.prometheus, rows)).length === 0;
+        await until(isFull, 20, `${name} has data`).catch(async (error) => {
+          throw new Error(`${error.message}: ${await findEmpty(ground.prometheus, rows)}`);
+        });
+      }
+      for (const { expr } of alerts) await ground.prometheus.ask(expr);
+      expect(await ground.prometheus.firing()).to.deep.equal([]);
     });
 
     for (const { name, alerts: fired, after: late = [], shows = [], make } of drills)

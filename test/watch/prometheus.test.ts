@@ -5,7 +5,8 @@ import { freePort } from '../support/free-port.ts';
 import { makeService } from '../support/service.ts';
 import { type Source, startSource } from '../support/source-server.ts';
 import { until } from '../support/until.ts';
-import { type Prometheus, type Series, startPrometheus, watchedNamespace } from '../support/watch/prometheus.ts';
+import { askFor, findEmpty } from '../support/watch/panel-queries.ts';
+import { type Prometheus, startPrometheus } from '../support/watch/prometheus.ts';
 
 describe('the queries before a real Prometheus that reads a running trawl', function () {
   this.timeout(120_000);
@@ -18,6 +19,7 @@ describe('the queries before a real Prometheus that reads a running trawl', func
     const probe = await freePort();
     await service.start({ TRAWL_PROBE_PORT: String(probe) });
     prometheus = await startPrometheus();
+    const ask = (query: string) => prometheus.ask(query);
     prometheus.setTargets([`127.0.0.1:${probe}`]);
     const { key } = await service.aCustomer();
     const film = encodeURIComponent(`${source.url}/films/clip.mp4`);
@@ -41,30 +43,16 @@ describe('the queries before a real Prometheus that reads a running trawl', func
 
   for (const { name, rows } of boards) {
     it(`return data for each panel of ${name}, but for those that say why they may have none`, async () => {
-      const queries = Object.values(rows).flatMap((row) =>
-        row
-          .filter(({ empty }) => empty === undefined)
-          .flatMap(({ title, queries: all }) => Object.keys(all).map((query) => ({ title, query }))),
-      );
-      const found = await Promise.all(queries.map(async ({ title, query }) => ({ title, series: await ask(query) })));
-      const without = found.filter(({ series }) => series.length === 0).map(({ title }) => title);
-      expect(without).to.deep.equal([]);
+      expect(await findEmpty(prometheus, rows)).to.deep.equal([]);
     });
   }
 
   it('fire no alert', async () => {
     // The release of yt-dlp in use grows old by itself.
     const judged = alerts.filter(({ alert }) => alert !== 'TrawlYtDlpOld');
-    const firing = await Promise.all(judged.map(async ({ alert, expr }) => [alert, await ask(expr)] as const));
+    const firing = await Promise.all(
+      judged.map(async ({ alert, expr }) => [alert, await askFor(prometheus, expr)] as const),
+    );
     expect(firing.filter(([, found]) => found.length > 0).map(([alert]) => alert)).to.deep.equal([]);
   });
-
-  /** Returns the series of a query as Grafana would ask for it. */
-  function ask(query: string): Promise<readonly Series[]> {
-    const text = query
-      .replaceAll('$namespace', watchedNamespace)
-      .replaceAll('$__rate_interval', '20s')
-      .replaceAll('$__range', '1m');
-    return prometheus.ask(text);
-  }
 });
