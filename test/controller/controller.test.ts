@@ -185,17 +185,20 @@ describe('the controller', function () {
   });
 
   it('gives up leadership while Redis is away and makes a full pass once Redis answers', async () => {
+    const leaderGauge = async () => (await metrics.leader.get()).values[0]?.value;
     const id = await admitted(store, await anAccount(store, { credits: 1 }));
     await isRunning(id);
     process.kill(redis.pid(), 'SIGSTOP');
     try {
       await until(() => !controller.isLeading(), 10, 'it does not lead');
+      expect(await leaderGauge()).to.equal(0);
       // Nobody hears of it.
       workers.set(`${id}-1`, { is: 'ended', outcome: { is: 'failed', code: 'private' } });
     } finally {
       process.kill(redis.pid(), 'SIGCONT');
     }
     await until(() => controller.isLeading(), 10, 'it leads again');
+    await until(async () => (await leaderGauge()) === 1, 10, 'trawl_leader is 1');
     await until(async () => (await theJob(store, id)).error_code === 'private', 10, 'the job ends');
   });
 

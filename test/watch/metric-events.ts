@@ -7,7 +7,6 @@ export interface MetricEvent {
 }
 
 const moves = 'watch/moves.test.ts';
-const drills = 'watch/drills.ts';
 const cluster = 'kube_wait_seconds, cleanups_postponed';
 const settled = 'jobs_total, charges_total';
 const redis = 'redis_seconds, redis_replicas';
@@ -71,7 +70,7 @@ export const metricEvents: readonly MetricEvent[] = [
   {
     metric: 'redis_memory_ratio',
     event: 'the memory of Redis grows',
-    test: [drills, 'The memory of Redis is at 80 %'],
+    test: ['api/hung.test.ts', 'admits no job, and free routes are served'],
   },
   {
     metric: 'redis_memory_unlimited',
@@ -124,7 +123,11 @@ export const metricEvents: readonly MetricEvent[] = [
     event: 'a job is settled',
     test: ['controller/job-metrics.test.ts', 'trawl_source_outcomes_total counts settled jobs by site'],
   },
-  { metric: 'leader', event: 'all controllers end', test: [drills, 'No controller leads'] },
+  {
+    metric: 'leader',
+    event: 'a controller loses its lead and has it again',
+    test: ['controller/controller.test.ts', 'gives up leadership while Redis is away'],
+  },
   { metric: 'reconcile_seconds', event: 'a full pass ends', test: passes },
   { metric: 'reconcile_errors_total', event: 'a worker cannot be started', test: passes },
   {
@@ -133,7 +136,7 @@ export const metricEvents: readonly MetricEvent[] = [
     test: ['controller/gauges.test.ts', 'that cannot be read are a warning and a count'],
   },
   { metric: 'watch_age_seconds', event: 'the watch hears nothing for 2 s', test: [moves, cluster] },
-  { metric: 'kube_refused_total', event: 'the API server answers 429', test: [drills, 'The API server throttles'] },
+  { metric: 'kube_refused_total', event: 'the API server answers 429', test: [moves, 'kube_refused_total counts'] },
   { metric: 'kube_wait_seconds', event: 'a request waits for its turn', test: [moves, cluster] },
   { metric: 'cleanups_postponed', event: 'cleanups are postponed', test: [moves, cluster] },
   { metric: 'oldest_leaving_seconds', event: 'a pod has been deleted for 30 s', test: [moves, cluster] },

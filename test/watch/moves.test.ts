@@ -1,3 +1,7 @@
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { readConfig } from '../../src/base/config.ts';
 import { type Metrics, makeMetrics, renderMetrics } from '../../src/base/metrics.ts';
@@ -5,6 +9,7 @@ import { makeShutdown } from '../../src/base/shutdown.ts';
 import { startGauges } from '../../src/controller/gauges.ts';
 import { countSettledJob } from '../../src/controller/job-metrics.ts';
 import { endOf } from '../../src/model/next.ts';
+import { openKubernetesWorkers } from '../../src/roles/kubernetes-workers.ts';
 import { openRecord } from '../../src/roles/open-record.ts';
 import { showYtDlpVersion } from '../../src/roles/yt-dlp-version.ts';
 import { setRunnerGauges } from '../../src/runners/kubernetes/runner-gauges.ts';
@@ -164,6 +169,43 @@ describe('metrics of a cluster', () => {
     const waits = { starting: 1, room: 2, image: 1, admission: 0, container: 0 };
     for (const [wait, count] of Object.entries(waits))
       expect(await readMetric(metrics, `attempts_waiting{wait="${wait}"}`), wait).to.equal(count);
+  });
+});
+
+describe('metrics of the API server', () => {
+  it('kube_refused_total counts each answer 429', async () => {
+    const { folder, remove } = aFolder();
+    const metrics = makeMetrics();
+    let refusals = 2;
+    const server = createServer((_, res) => {
+      if (refusals-- > 0) res.writeHead(429, { 'retry-after': '0' }).end('{}');
+      else res.writeHead(200, { 'content-type': 'application/json' }).end('{"status":{"allowed":false}}');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    try {
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const cluster = { server: url, 'insecure-skip-tls-verify': true };
+      const contexts = [{ name: 'test', context: { cluster: 'test', user: 'test' } }];
+      const users = [{ name: 'test', user: {} }];
+      const kubeconfig = { clusters: [{ name: 'test', cluster }], contexts, users, 'current-context': 'test' };
+      const env = { KUBECONFIG: join(folder, 'kubeconfig') };
+      writeFileSync(env.KUBECONFIG, JSON.stringify(kubeconfig));
+      const address = { host: 'parts.test', port: 8080 };
+      const config = {
+        ...readConfig({ TRAWL_DATA: folder }, () => ''),
+        ...{ kubeNamespace: 'jobs', workerImage: 'worker:1', gatewayAddress: address, egressAddress: address },
+      };
+      const open = openKubernetesWorkers({
+        ...{ config, env, now: Date.now, metrics, log: aLog().log },
+      });
+      const failure = await open().catch(({ message }: Error) => message);
+      expect(failure).to.match(/^The cluster does not let this program do/);
+      expect(await readMetric(metrics, 'kube_refused_total')).to.equal(2);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+      remove();
+    }
   });
 });
 
