@@ -122,7 +122,13 @@ describe('what people do on the dashboard', function () {
     await card.getByRole('button', { name: 'Save' }).click();
     await page.getByText('A card is stored.').waitFor();
     await page.getByRole('button', { name: 'Store another card' }).waitFor();
-    await card.getByText('Below 20 % it buys 50 credits for €5.00, at most €15.00 a month').waitFor();
+    await card
+      .getByText('Below 20 % of the quota and one pack it buys 50 credits for €5.00, at most €15.00 a month.')
+      .waitFor();
+    await on.show(page, '/billing');
+    const packs = card.getByRole('combobox', { name: /^Pack/ });
+    await packs.waitFor();
+    expect(await packs.locator('option').allTextContents()).to.deep.equal(['Small: 50 credits for €5.00']);
     await card.getByText('on', { exact: true }).waitFor();
     await expectAccessible(page);
     await on.photograph(page, 'topup');
@@ -147,7 +153,7 @@ describe('what people do on the dashboard', function () {
     const { page } = await on.signIn('owner', {}, { account: buyer.accountId });
     await on.show(page, '/billing');
     const card = page.locator('section').filter({ hasText: 'Automatic top-up' }).last();
-    await card.getByText('Below 30 % it buys 10 credits for €9.90').waitFor();
+    await card.getByText('Below 30 % of the quota and one pack it buys 10 credits for €9.90').waitFor();
     await spend(store, buyer, 5);
     await buyDue({ store, seller, metrics: sender.metrics, log: aLog().log }, stripe.url);
     await sender.send();

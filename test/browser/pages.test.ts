@@ -100,7 +100,7 @@ describe('the pages of the dashboard', function () {
     ...ofViewers,
     '/download': ['Download', 'Look at it first'],
     '/keys': ['Create a key', 'Deactivate', 'Delete', 'Edit', 'Rotate'],
-    '/webhooks': ['Make a new secret', 'Send a test'],
+    '/webhooks': ['Make a secret', 'Send a test'],
   };
   const ofOwners: Record<string, string[]> = {
     ...ofMembers,

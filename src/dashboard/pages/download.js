@@ -38,7 +38,7 @@ export function Download({ may }) {
     setJobId(job_id);
   };
   return html`<h1>Download</h1>
-    <p class="lead">The service downloads a file for you; when it is there, it costs one credit, and you save it here. Looking at it first costs one credit too.</p>
+    <p class="lead">The service downloads a file for you; when it is there, it costs one credit, and you save it here. Looking at it first costs one credit of its own.</p>
     <section class="card">
       <${Form} button="Download" onSend=${start} more=${html`<${Action} run=${look}>Look at it first<//>`}>
         <label>Address of a video or sound

@@ -68,7 +68,10 @@ function Topup({ may, plan, spent, last, offers, topup: { json, error, reload } 
 function Rule({ plan, offers, topup, onSend }) {
   const [isOn, setOn] = useState(topup.enabled);
   const [percent, setPercent] = useState(topup.threshold_percent);
-  const [chosen, setChosen] = useState('');
+  const kept = offers.find((offer) => isSame(offer, topup.pack));
+  const [chosen, setChosen] = useState(
+    kept?.name ?? (topup.pack.title === null && offers.length === 1 ? offers[0].name : ''),
+  );
   const [cap, setCap] = useState(topup.monthly_cap_cents ?? '');
   const offer = offers.find(({ name }) => name === chosen);
   const currency = offer?.currency ?? topup.pack.currency ?? offers[0]?.currency;
@@ -81,21 +84,29 @@ function Rule({ plan, offers, topup, onSend }) {
       <select name="threshold" onChange=${(event) => setPercent(Number(event.target.value))}>
         ${[10, 15, 20, 25, 30].map((n) => html`<option value=${n} selected=${n === percent}>${n} %</option>`)}
       </select></label>
-    <label>Pack<select name="offer" onChange=${(event) => setChosen(event.target.value)}>
-      <option value="">${topup.pack.title ?? 'Choose one'}</option>
+    <label>Pack<select name="offer" required=${isOn && topup.pack.title === null} onChange=${(event) => setChosen(event.target.value)}>
+      ${!kept && html`<option value="" selected=${chosen === ''}>${topup.pack.title === null ? 'Choose one' : `${topup.pack.title}, which is on offer no more`}</option>`}
       ${offers.map(({ name, title, credits, price_cents, currency: unit }) => html`<option value=${name} selected=${name === chosen}>${title}: ${count(credits)} credits for ${price(price_cents, unit)}</option>`)}
     </select></label>
+    ${!topup.payment_method && html`<p class="hint">It needs a stored card too: see Packs on offer.</p>`}
     <label>At most in a month <small>In the smallest unit of the currency, such as cents; empty: no limit</small>
       <input name="cap" type="number" min="1" step="1" value=${cap} onInput=${(event) => setCap(event.target.value)} />
       ${currency && html`<small>${cap === '' ? 'No limit' : `${price(Number(cap), currency)} a month`}</small>`}</label>
   <//>`;
 }
 
+function isSame({ title, credits, price_cents, currency }, pack) {
+  return (
+    title === pack.title && credits === pack.total && price_cents === pack.price_cents && currency === pack.currency
+  );
+}
+
 function sentenceOf({ enabled, threshold_percent, pack, monthly_cap_cents, next_possible_at }) {
   if (!enabled) return 'Nothing is bought by itself.';
   const cap = monthly_cap_cents === null ? '' : `, at most ${price(monthly_cap_cents, pack.currency)} a month`;
-  return html`Below ${threshold_percent} % it buys ${count(pack.total)} credits for ${price(pack.price_cents, pack.currency)}${cap}; next possible
-    ${next_possible_at ? html` <${Moment} at=${next_possible_at} />` : ' at once'}.`;
+  return html`Below ${threshold_percent} % of the quota and one pack it buys ${count(pack.total)} credits for ${price(pack.price_cents, pack.currency)}${cap}${
+    next_possible_at && html`; next possible <${Moment} at=${next_possible_at} />`
+  }.`;
 }
 
 /** What was paid since the beginning of the month, beside the cap of the automatic top-up. */

@@ -57,9 +57,9 @@ export function Webhooks({ address, may }) {
       may.change &&
       html`<section class="card">
       <h2>Signing secret</h2>
-      <p>With a secret every delivery carries the headers of Standard Webhooks.</p>
+      <p>With a secret every delivery carries the headers of Standard Webhooks. ${json.signed ? 'A secret is set.' : 'None is set.'}</p>
       <div class="actions">
-        <${Action} run=${renew} confirm="Make a new secret? Deliveries are signed with it from now on, and with no other.">Make a new secret<//>
+        <${Action} run=${renew} confirm=${json.signed && 'Make a new secret? Deliveries are signed with it from now on, and with no other.'}>${json.signed ? 'Make a new secret' : 'Make a secret'}<//>
         ${json.signed && html`<${Action} kind="danger" run=${remove} confirm="Send webhooks without a signature from now on?">Remove it<//>`}
       </div>
     </section>
