@@ -7,6 +7,7 @@ import { setOffer } from '../../src/store/money/offers.ts';
 import { setTopup } from '../../src/store/money/set-topup.ts';
 import { expectAccessible, expectFitting } from '../support/browser.ts';
 import { invited } from '../support/browser-session.ts';
+import { pressAt } from '../support/keyboard.ts';
 import { eachWithMailSender, type MailSender } from '../support/mail-sender.ts';
 import { completed, holder, startNext } from '../support/record.ts';
 import { aLog } from '../support/redis.ts';
@@ -271,9 +272,9 @@ describe('what people do on the dashboard', function () {
     await page.keyboard.press('Enter');
     await page.getByText('The passkey is added').waitFor();
     const row = page.getByRole('row').filter({ hasText: '<b>laptop' });
-    await row.getByRole('button', { name: 'Rename' }).click();
+    await pressAt(page, row.getByRole('button', { name: 'Rename' }));
     await page.getByLabel('New name').fill('laptop');
-    await page.getByRole('button', { name: 'Save' }).click();
+    await page.keyboard.press('Enter');
     await page.getByRole('row').filter({ hasText: 'laptop' }).getByText('never').waitFor();
     await page.getByLabel('Name of the new passkey').fill('again');
     await page.getByRole('button', { name: 'Add a passkey' }).click();
@@ -292,7 +293,7 @@ describe('what people do on the dashboard', function () {
     expect(await page.getByText('no password or passkey').count()).to.equal(0);
     await page.getByRole('link', { name: 'Your sign-in' }).click();
     page.on('dialog', (dialog) => void dialog.accept());
-    await page.getByRole('button', { name: 'Remove' }).click();
+    await pressAt(page, page.getByRole('button', { name: 'Remove' }));
     await page.getByText('Nothing else signs you in').waitFor();
   });
 });

@@ -2,14 +2,20 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { makeSeal } from '../../src/base/seal.ts';
+import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { channels } from '../../src/store/keys.ts';
 import { setOffer } from '../../src/store/money/offers.ts';
+import { dueWebhooks } from '../../src/store/webhooks/due-webhooks.ts';
+import { endWebhook } from '../../src/store/webhooks/end-webhook.ts';
+import { takeWebhook } from '../../src/store/webhooks/take-webhook.ts';
 import { testReceivers } from '../../src/webhooks/test-receivers.ts';
 import type { ApiCaller } from '../support/api.ts';
 import { invited } from '../support/browser-session.ts';
 import { expectFocus, pressAt, tabTo, typeAt } from '../support/keyboard.ts';
 import { startReceiverProxy } from '../support/receiver-proxy.ts';
+import { completed, holder, startNext } from '../support/record.ts';
 import { aLog } from '../support/redis.ts';
+import { until } from '../support/until.ts';
 import { eachWithVisits, type VisitedDashboard } from '../support/visited-dashboard.ts';
 
 const offer = { name: 'small', title: 'Small', credits: 50, price_cents: 500, currency: 'eur' };
@@ -180,5 +186,45 @@ describe('the dashboard by the keyboard alone', function () {
     await row.waitFor({ state: 'detached' });
     await pressAt(page, page.getByRole('link', { name: 'Audit log' }));
     await page.getByText('person.remove').waitFor();
+  });
+
+  it('looks at a film first, ends another session, and shows an operator another account', async () => {
+    const page = await enter('Download');
+    await typeAt(page, page.getByLabel('Address of a video or sound'), 'https://example.com/film.mp4');
+    const asked = page.waitForRequest(/api.metadata$/);
+    await pressAt(page, button(page, 'Look at it first'));
+    expect((await asked).method()).to.equal('POST');
+    const email = 'two-places@example.com';
+    const visits = [await on.open(), await on.open()];
+    for (const visit of visits) {
+      const secret = await invited(on.api.store, on.caller.account, 'owner', email);
+      await visit.page.goto(`${on.api.dashboardUrl}/sign-in#${secret}`);
+      await pressAt(visit.page, button(visit.page, 'Sign in'));
+      await visit.page.getByRole('navigation', { name: 'Pages' }).waitFor();
+    }
+    const here = visits[0]!.page;
+    await pressAt(here, here.getByRole('link', { name: 'Your sign-in' }));
+    await pressAt(here, button(here, 'End'));
+    await button(here, 'End').waitFor({ state: 'detached' });
+    const operator = await on.signIn('operator');
+    await typeAt(operator.page, operator.page.getByLabel('Account shown'), on.caller.slug);
+    await operator.page.keyboard.press('Enter');
+    await operator.page.getByRole('heading', { level: 1, name: on.caller.slug }).waitFor();
+  });
+
+  it('sends the webhook of a job again', async () => {
+    const { store } = on.api;
+    const params = { query: 'https://example.com/film.mp4', webhook_url: 'https://example.com/hook' };
+    await on.api.get('/v1/video/download', on.caller.key, params);
+    const job = (await startNext(store))!;
+    await settleJob(store, holder, job, completed);
+    const due = async () => (await dueWebhooks(store, 10_000)).due.find(({ jobId }) => jobId === job.id);
+    const first = (await due())!;
+    const attempt = (await takeWebhook(store, first, 15_000))!;
+    await endWebhook(store, first, attempt, { verdict: 'delivered', status: 200 }, 5000);
+    expect(await due()).to.equal(undefined);
+    const page = await enter('Webhooks');
+    await pressAt(page, button(page, 'Send again'));
+    await until(async () => (await due()) !== undefined, 10, 'the webhook is due again');
   });
 });
