@@ -5,12 +5,9 @@ import type { Cluster } from './cluster.ts';
  * tell how many were at it in the same moment: the cluster's own controllers overtake each other.
  */
 export function countServedRequests(cluster: Cluster): Promise<number> {
+  const isCounted = (line: string) =>
+    /resource="(jobs|pods|events)"/.test(line) && !/verb="(WATCH|LIST|CONNECT)"/.test(line);
   return sum(cluster, (line) => Number(isCounted(line)));
-}
-
-/** The same without reads: the garbage collector reads a pod again while its cache is late, which depends on the machine. */
-export function countServedChanges(cluster: Cluster): Promise<number> {
-  return sum(cluster, (line) => Number(isCounted(line) && !line.includes('verb="GET"')));
 }
 
 /** Those of our controller, when nobody else makes, changes or deletes Jobs: to each change of a Job belongs one of its pod. */
@@ -18,10 +15,6 @@ export function countControllerRequests(cluster: Cluster): Promise<number> {
   const weights: Readonly<Record<string, number>> = { POST: 1, PATCH: 2, DELETE: 1 };
   const verb = /resource="jobs".*subresource="",verb="(\w+)"/;
   return sum(cluster, (line) => weights[verb.exec(line)?.[1] ?? ''] ?? 0);
-}
-
-function isCounted(line: string): boolean {
-  return /resource="(jobs|pods|events)"/.test(line) && !/verb="(WATCH|LIST|CONNECT)"/.test(line);
 }
 
 async function sum({ admin }: Cluster, weightOf: (line: string) => number): Promise<number> {
