@@ -3,7 +3,7 @@ import type { Metrics } from '../base/metrics.ts';
 import type { Traces } from '../base/traces.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import {
-  deadlineOf,
+  attemptMsOf,
   endOf,
   failAttempt,
   hasOpenAttempt,
@@ -128,7 +128,7 @@ export class JobAdvancer {
   /** Deadline by the clock that runners have; after a jump one that was set before it says nothing. */
   async #deadlineOf(job: Job): Promise<number> {
     const { store, limits } = this.#options;
-    if (!store.connection.clock.isSteady()) return deadlineOf(job, limits, store.clock.now());
+    if (!store.connection.clock.isSteady()) return store.clock.now() + attemptMsOf(job, limits);
     return store.clock.now() + (job.deadline ?? 0) - (await readTime(store));
   }
 
@@ -165,7 +165,7 @@ export class JobAdvancer {
   async #start({ term, job, runner }: Situation, attempt: number): NextDelay {
     const { store, limits, mayStart } = this.#options;
     if (!mayStart()) return null;
-    const recorded = await startAttempt(store, term, job, attempt, deadlineOf(job, limits, 0));
+    const recorded = await startAttempt(store, term, job, attempt, attemptMsOf(job, limits));
     if (recorded.refused) return null;
     // A runner asks how much time is left, and has this clock for it.
     await this.#starter.start(runner, job, attempt, store.clock.now() + recorded.leftMs);

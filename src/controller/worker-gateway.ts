@@ -12,7 +12,7 @@ import {
 } from '../model/attempt-protocol.ts';
 import { readStageTimes, type StageTime } from '../model/attempt-stages.ts';
 import { isEnded, type Job } from '../model/job.ts';
-import { deadlineOf } from '../model/next.ts';
+import { attemptMsOf } from '../model/next.ts';
 import { objectPrefix, readVerdict } from '../model/outcome.ts';
 import type { Args } from '../model/request-parameters.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
@@ -159,7 +159,7 @@ const soonMs = 60_000;
  * has less, because it is late, or because the clock went back since it was read, gets what is left by TIME of this moment.
  */
 async function leftMs(job: Job, { store, maxAttemptMs }: WorkerGatewayOptions): Promise<number> {
-  const wholeMs = deadlineOf(job, { maxAttemptMs }, 0);
+  const wholeMs = attemptMsOf(job, { maxAttemptMs });
   if (!store.connection.clock.isSteady()) return wholeMs;
   const leftAt = (now: number) => Math.min((job.deadline ?? now) - now, wholeMs);
   const left = leftAt(store.clock.now());

@@ -127,11 +127,14 @@ export function failAttempt(
   return { do: 'retry', counts: 'failure', code, text, notBefore: now + retryDelayMs(failed), ...cause };
 }
 
-/** `max_duration` or `end` is added to every recording, because a source is not known to be live before the attempt. */
-export function deadlineOf(job: Job, limits: Pick<JobLimits, 'maxAttemptMs'>, now: number): number {
+/**
+ * Returns how long an attempt may last. `max_duration` or `end` is added to every recording, because a source is not known to be
+ * live before the attempt.
+ */
+export function attemptMsOf(job: Job, limits: Pick<JobLimits, 'maxAttemptMs'>): number {
   const { max_duration, end } = job.args;
   const recordedSeconds = [max_duration, end].find((seconds) => typeof seconds === 'number') ?? 0;
-  return now + limits.maxAttemptMs + Math.ceil(recordedSeconds * 1000);
+  return limits.maxAttemptMs + Math.ceil(recordedSeconds * 1000);
 }
 
 /** Limits by which no job ends for its age, for as long as the clock cannot be trusted. */

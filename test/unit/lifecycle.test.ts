@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { type FailureCode, failures } from '../../src/base/errors.ts';
 import { isEnded, type Job } from '../../src/model/job.ts';
-import { deadlineOf, endOf, failAttempt, type JobLimits, next, type Seen, type Step } from '../../src/model/next.ts';
+import { attemptMsOf, endOf, failAttempt, type JobLimits, next, type Seen, type Step } from '../../src/model/next.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
 import { aJob, someDelivered, someMetadata } from '../support/jobs.ts';
 
@@ -191,7 +191,7 @@ function see(fate: Fate, attempt: number): Seen {
 function write(job: Job, step: Step, now: number): Job {
   switch (step.do) {
     case 'start':
-      return { ...job, attempt: step.attempt, deadline: deadlineOf(job, limits, now) };
+      return { ...job, attempt: step.attempt, deadline: now + attemptMsOf(job, limits) };
     case 'note':
       return { ...job, status: step.running ? 'Running' : job.status, stage: step.stage };
     case 'retry': {

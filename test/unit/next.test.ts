@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { type FailureCode, failures } from '../../src/base/errors.ts';
 import type { Job } from '../../src/model/job.ts';
-import { deadlineOf, endOf, type JobLimits, next, type Seen, type Step } from '../../src/model/next.ts';
+import { attemptMsOf, endOf, type JobLimits, next, type Seen, type Step } from '../../src/model/next.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
 import { aJob, aRunningJob as run, someDelivered, someMetadata } from '../support/jobs.ts';
 
@@ -276,15 +276,15 @@ describe('next', () => {
 
 describe('the deadline of an attempt', () => {
   it('the deadline of an attempt is one job time limit after its start', () => {
-    expect(deadlineOf(aJob(), limits, 1000)).to.equal(1000 + 2 * hour);
+    expect(attemptMsOf(aJob(), limits)).to.equal(2 * hour);
   });
 
   it('D65: the deadline of a recording is later by its max_duration', () => {
-    expect(deadlineOf(aJob({ args: { max_duration: 90.0005 } }), limits, 1000)).to.equal(1000 + 2 * hour + 90_001);
-    expect(deadlineOf(aJob({ args: { end: 90 } }), limits, 1000)).to.equal(1000 + 2 * hour + 90_000);
+    expect(attemptMsOf(aJob({ args: { max_duration: 90.0005 } }), limits)).to.equal(2 * hour + 90_001);
+    expect(attemptMsOf(aJob({ args: { end: 90 } }), limits)).to.equal(2 * hour + 90_000);
   });
 
   it('the deadline of a job without max_duration is not later', () => {
-    expect(deadlineOf(aJob({ args: { max_duration: null } }), limits, 1000)).to.equal(1000 + 2 * hour);
+    expect(attemptMsOf(aJob({ args: { max_duration: null } }), limits)).to.equal(2 * hour);
   });
 });
