@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { makeSeal } from '../../src/base/seal.ts';
-import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { channels } from '../../src/store/keys.ts';
 import { setOffer } from '../../src/store/money/offers.ts';
 import { dueWebhooks } from '../../src/store/webhooks/due-webhooks.ts';
@@ -11,9 +10,9 @@ import { takeWebhook } from '../../src/store/webhooks/take-webhook.ts';
 import { testReceivers } from '../../src/webhooks/test-receivers.ts';
 import type { ApiCaller } from '../support/api.ts';
 import { invited } from '../support/browser-session.ts';
+import { endJob } from '../support/job-steps.ts';
 import { expectFocus, pressAt, tabTo, typeAt } from '../support/keyboard.ts';
 import { startReceiverProxy } from '../support/receiver-proxy.ts';
-import { completed, holder, startNext } from '../support/record.ts';
 import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { eachWithVisits, type VisitedDashboard } from '../support/visited-dashboard.ts';
@@ -98,6 +97,16 @@ describe('the dashboard by the keyboard alone', function () {
     await pressAt(page, old.getByRole('button', { name: 'Delete' }));
     await old.waitFor({ state: 'detached' });
     await page.waitForFunction('document.activeElement === document.getElementById("main")');
+  });
+
+  it('opens a dialog again with Enter at once after Escape', async () => {
+    const page = await enter('Keys');
+    await pressAt(page, button(page, 'Create a key'));
+    for (let n = 0; n < 30; n++) {
+      await Promise.all([page.keyboard.press('Escape'), page.keyboard.press('Enter')]);
+      await page.keyboard.type('films');
+      expect(await page.getByLabel('Alias').inputValue({ timeout: 5000 })).to.equal('films');
+    }
   });
 
   it('starts a job, filters the list, cancels it and starts it again', async () => {
@@ -215,10 +224,9 @@ describe('the dashboard by the keyboard alone', function () {
   it('sends the webhook of a job again', async () => {
     const { store } = on.api;
     const params = { query: 'https://example.com/film.mp4', webhook_url: 'https://example.com/hook' };
-    await on.api.get('/v1/video/download', on.caller.key, params);
-    const job = (await startNext(store))!;
-    await settleJob(store, holder, job, completed);
-    const due = async () => (await dueWebhooks(store, 10_000)).due.find(({ jobId }) => jobId === job.id);
+    const { json } = await on.api.get('/v1/video/download', on.caller.key, params);
+    await endJob(store, json.job_id);
+    const due = async () => (await dueWebhooks(store, 10_000)).due.find(({ jobId }) => jobId === json.job_id);
     const first = (await due())!;
     const attempt = (await takeWebhook(store, first, 15_000))!;
     await endWebhook(store, first, attempt, { verdict: 'delivered', status: 200 }, 5000);

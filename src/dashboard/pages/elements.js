@@ -87,14 +87,22 @@ export function Dialog({ title, onClose, children }) {
   // Before the next key is pressed.
   useLayoutEffect(() => {
     const dialog = ref.current;
+    // The browser tells of a closed dialog a task later, when the next key may have opened another.
+    const leave = (event) => {
+      event.preventDefault();
+      onClose();
+    };
+    dialog.addEventListener('cancel', leave);
+    dialog.addEventListener('close', onClose);
     dialog.showModal();
     return () => {
+      dialog.removeEventListener('close', onClose);
       // Gives the focus back, unless what had it is gone.
       dialog.close();
       keepFocus();
     };
   }, []);
-  return html`<dialog ref=${ref} aria-label=${title} onClose=${onClose}>
+  return html`<dialog ref=${ref} aria-label=${title}>
     <h2>${title}</h2>
     ${children}
   </dialog>`;
