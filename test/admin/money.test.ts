@@ -7,13 +7,13 @@ import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { openFolder } from '../../src/objects/folder-store.ts';
 import { countAuthFailure } from '../../src/store/access/count-auth-failure.ts';
-import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import { readLedger } from '../../src/store/log/read-ledger.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
+import { endJob } from '../support/job-steps.ts';
 import { type Operator, type Shape, startOperator } from '../support/operator.ts';
-import { admitted, aKey, anAccount, completed, holder, startNext } from '../support/record.ts';
+import { admitted, aKey, anAccount } from '../support/record.ts';
 import { aLog } from '../support/redis.ts';
 
 const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
@@ -74,8 +74,7 @@ describe('commands for money, logs and blocks', () => {
   it('D81: ledger show lists grants and charges, newest first', async () => {
     const caller = await anAccount(operator.store, { credits: 4 });
     const id = await admitted(operator.store, caller);
-    const job = await startNext(operator.store);
-    await settleJob(operator.store, holder, job!, completed);
+    await endJob(operator.store, id);
     const entries = await operator.json<Shape[]>('ledger', 'show', caller.slug);
     expect(entries.map(({ kind, balance, amount, job, pack }) => [kind, balance, amount, job, pack])).to.deep.equal([
       ['charge', 'credits', 1, id, null],

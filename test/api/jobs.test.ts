@@ -4,7 +4,7 @@ import { readWebhook } from '../../src/store/jobs/read-job.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { type ApiCaller, aFilm, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film, unknownId } from '../support/calls.ts';
-import { endJob, runJob } from '../support/job-steps.ts';
+import { endJob, runJob, submitApart } from '../support/job-steps.ts';
 import { completed, failed } from '../support/record.ts';
 
 describe('jobs', () => {
@@ -29,7 +29,7 @@ describe('jobs', () => {
     for (const path of ['/v1/jobs', '/api/v1/jobs']) {
       it(`D13: GET ${path} lists the account's jobs as they are polled, newest first, for free`, async () => {
         const [caller, stranger] = [await api.addCaller(), await api.addCaller()];
-        const ids = [await submit(caller), await submit(caller), await submit(caller)];
+        const ids = await submitApart(3, () => submit(caller));
         await submit(stranger);
         await endJob(api.store, ids[0]!, failed);
         await runJob(api.store, ids[1]!);
@@ -69,7 +69,7 @@ describe('jobs', () => {
 
     it('filters by status, over pages too', async () => {
       const caller = await api.addCaller();
-      const ids = [await submit(caller), await submit(caller), await submit(caller)];
+      const ids = await submitApart(3, () => submit(caller));
       for (const id of ids) await endJob(api.store, id, failed);
       await endJob(api.store, await submit(caller));
       const running = await submit(caller);

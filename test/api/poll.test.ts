@@ -7,7 +7,7 @@ import { readLines } from '../../src/store/log/read-lines.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
 import { type ApiCaller, aFilm, anotherKey, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film, unknownId } from '../support/calls.ts';
-import { endJob, runJob } from '../support/job-steps.ts';
+import { endJob, runJob, submitApart } from '../support/job-steps.ts';
 import { completed, failed } from '../support/record.ts';
 import { until } from '../support/until.ts';
 
@@ -180,7 +180,7 @@ describe('polling', () => {
   describe('the place in the queue', () => {
     it('D19: is counted among the jobs of the account, with its reason and an estimate', async () => {
       const caller = await api.addCaller({ concurrency: 1 });
-      const ids = [await submit(caller), await submit(caller), await submit(caller)];
+      const ids = await submitApart(3, () => submit(caller));
       const queues = async () => Promise.all(ids.map(async (id) => (await poll(caller, id)).queue));
       expect((await queues()).map(({ position }) => position)).to.deep.equal([1, 2, 3]);
       await runJob(api.store, ids[0]!);

@@ -3,8 +3,20 @@ import { type NotedProgress, noteProgress } from '../../src/store/jobs/note-prog
 import { type JobEnding, settleJob } from '../../src/store/jobs/settle-job.ts';
 import type { RecordStore } from '../../src/store/script.ts';
 import { completed, holder, lead, startNext, theJob } from './record.ts';
+import { until } from './until.ts';
 
 const working: NotedProgress = { progress: 10, stage: 'fetch', speed_bytes: 1000, eta_seconds: 9 };
+
+/** Submits jobs in milliseconds of their own: those of the same one stand in the order of their ids. */
+export async function submitApart(count: number, submit: () => Promise<string>): Promise<string[]> {
+  const ids: string[] = [];
+  while (ids.length < count) {
+    ids.push(await submit());
+    const submitted = Date.now();
+    await until(() => Date.now() > submitted, 10, 'the next millisecond');
+  }
+  return ids;
+}
 
 /** Begins the first attempt of a job, as the controller does; jobs that wait before it are begun too. */
 export async function beginJob(store: RecordStore, id: string): Promise<Job> {
