@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { type Config, readConfig } from '../base/config.ts';
+import { readConfig } from '../base/config.ts';
 import { refuse } from '../base/errors.ts';
 import { makeLog } from '../base/log.ts';
+import type { RecordStore } from '../store/script.ts';
 import { UsageError } from './command.ts';
 import { wholeNumber } from './command-values.ts';
 import { operatorOf } from './operator-name.ts';
@@ -18,8 +20,8 @@ Prepares the removal of trawl from a cluster: drains it, refuses when jobs or ca
 workers that are left, with the finalizers that would keep their namespace. The chart runs it before helm uninstall. It reads the
 settings of the controller. Its drain ends when it refuses, else ${lastDrainMinutes} minutes after its end: an installation on the same Redis admits again.
 
-  --force         Do so although jobs are open. Their accounts keep the credits that are held, and a controller that runs on the same
-                  Redis later starts them again.
+  --force         Do so although jobs are open, and end the lead of their controller. Their accounts keep the credits that are held, and a
+                  controller that runs on the same Redis later starts them again.
   --wait SECONDS  Longest time to wait until nothing is open and no webhook is due (0).
   --help          Show this text.
 `;
@@ -41,11 +43,18 @@ export async function runUninstall(args: readonly string[], terminal: Terminal):
     const config = readConfig(terminal.env, (path) => readFileSync(path, 'utf8'), { required });
     const seconds = wholeNumber(0, 86_400)(wait, '--wait');
     if (seconds.problem !== undefined) throw new UsageError(seconds.problem, usage);
-    const open = await drain(config, seconds.value * 1000, force, terminal);
-    // Loaded only here, because the Kubernetes client is large and help must be fast.
-    const { releaseWorkers } = await import('../runners/kubernetes/release-workers.ts');
-    const removed = await releaseWorkers(terminal.env, config.kubeNamespace);
-    terminal.out(`${removed} Jobs and pods of workers were deleted, ${open} jobs are open.\n`);
+    const { openStore } = await import('../store/open-store.ts');
+    const { store, close } = await openStore(config, makeLog({ level: 'error', write: terminal.err, now: Date.now }));
+    try {
+      const open = await drain({ ...store, actor: operatorOf(terminal.env) }, seconds.value * 1000, force);
+      // Loaded only here, because the Kubernetes client is large and help must be fast.
+      const { releaseWorkers } = await import('../runners/kubernetes/release-workers.ts');
+      const keepLead = open === 0 ? null : await leadKeeper(store);
+      const removed = await releaseWorkers(terminal.env, config.kubeNamespace, keepLead);
+      terminal.out(`${removed} Jobs and pods of workers were deleted, ${open} jobs are open.\n`);
+    } finally {
+      await close();
+    }
     return 0;
   } catch (error) {
     return reportError(error, false, terminal);
@@ -53,25 +62,28 @@ export async function runUninstall(args: readonly string[], terminal: Terminal):
 }
 
 /** Begins a drain and waits for its end; returns the number of open jobs and calls. Refuses when there are any, unless forced. */
-async function drain(config: Config, maxMs: number, force: boolean, { err, env }: Terminal): Promise<number> {
-  const { openStore } = await import('../store/open-store.ts');
+async function drain(store: RecordStore, maxMs: number, force: boolean): Promise<number> {
   const { beginDrain, countOpen, endDrain } = await import('../store/access/drain.ts');
   const { waitForEnd } = await import('./drain-commands.ts');
-  const { store: bare, close } = await openStore(config, makeLog({ level: 'error', write: err, now: Date.now }));
-  const store = { ...bare, actor: operatorOf(env) };
-  try {
-    const isOurs = await beginDrain(store, maxMs + maxDrainMinutes * 60_000);
-    const open = countOpen(await waitForEnd(store, maxMs));
-    if (open === 0 || force) {
-      await beginDrain(store, lastDrainMinutes * 60_000);
-      return open;
-    }
-    if (isOurs) await endDrain(store);
-    throw refuse(
-      'has_open_jobs',
-      `${open} ${open === 1 ? 'job is' : 'jobs are'} open. Repeat helm uninstall when all have ended, which trawl admin drain on brings about; helm rollback keeps the release instead.`,
-    );
-  } finally {
-    await close();
+  const isOurs = await beginDrain(store, maxMs + maxDrainMinutes * 60_000);
+  const open = countOpen(await waitForEnd(store, maxMs));
+  if (open === 0 || force) {
+    await beginDrain(store, lastDrainMinutes * 60_000);
+    return open;
   }
+  if (isOurs) await endDrain(store);
+  throw refuse(
+    'has_open_jobs',
+    `${open} ${open === 1 ? 'job is' : 'jobs are'} open. Repeat helm uninstall when all have ended, which trawl admin drain on brings about; helm rollback keeps the release instead.`,
+  );
+}
+
+/** Returns what keeps controllers from beginning attempts: their Jobs would outlast them, and their namespace could not go. */
+async function leadKeeper(store: RecordStore): Promise<() => Promise<void>> {
+  const { seizeLead } = await import('../store/jobs/leadership.ts');
+  const holder = `uninstall-${randomUUID()}`;
+  let term = '';
+  return async () => {
+    term = await seizeLead(store, holder, term);
+  };
 }

@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'nod
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { makeJob } from '../../src/runners/kubernetes/job-manifest.ts';
+import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { keys } from '../../src/store/keys.ts';
 import { chart, type Rendering, render, runTool, scenarios } from '../support/chart.ts';
 import { closeNamespace, defineForeignKinds, dryRun, letIn, refusal } from '../support/cluster/chart-objects.ts';
@@ -228,9 +229,18 @@ describe('the chart on a real API server', () => {
       expect(refused.code).to.equal(1);
       expect(refused.err).to.match(/^1 job is open\. Repeat helm uninstall when all have ended/);
       expect(await refusal(cluster.admin.ask('GET', `${jobs}/${attemptName}`))).to.equal(letIn);
-      const { code, out, err } = await trawl(['uninstall', '--force'], { ...env, TRAWL_DURABILITY: 'relaxed' });
+      const controller = { holder: 'controller', term: '', isOff: false };
+      const term = (await takeLead(store, controller))!;
+      const uninstalled = trawl(['uninstall', '--force'], { ...env, TRAWL_DURABILITY: 'relaxed' });
+      const first = () => refusal(cluster.admin.ask('GET', `${jobs}/${attemptName}`));
+      await until(async () => (await first()) !== letIn, 20, 'the Job is removed');
+      // A controller had begun this attempt before it lost the lead.
+      await cluster.admin.ask('POST', jobs, job);
+      const { code, out, err } = await uninstalled;
       expect({ code, err }).to.deep.equal({ code: 0, err: '' });
-      expect(out).to.match(/^\d+ Jobs and pods of workers were deleted, 1 jobs are open\.\n$/);
+      expect(out).to.match(/^[2-9] Jobs and pods of workers were deleted, 1 jobs are open\.\n$/);
+      expect(await takeLead(store, { ...controller, term }), 'the lead of the controller').to.equal(null);
+      expect(await redis.connection.send(['PTTL', keys.lead])).to.be.within(1, 30_000);
       // The next installation on this Redis soon admits.
       expect(await redis.connection.send(['PTTL', keys.drain])).to.be.within(1, 120_000);
       const left = async () => {

@@ -1,41 +1,74 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { findClusterAccess } from './cluster-access.ts';
 import { apiPathsOf, type KubeClient, KubeError, openKubeClient } from './kube-client.ts';
 import { finalizer, workerSelector } from './labels.ts';
 import { makeRateLimiter } from './rate-limiter.ts';
 
+interface ListedMetadata {
+  readonly name: string;
+  readonly uid: string;
+  readonly finalizers?: readonly string[];
+}
+
 interface Listed {
-  readonly items: readonly { readonly metadata: { readonly name: string; readonly finalizers?: readonly string[] } }[];
+  readonly items: readonly { readonly metadata: ListedMetadata }[];
 }
 
 const requestsPerSecond = 50;
+/** Changed between two calls of `keepLead`: under 10 s at that rate. */
+const maxAtOnce = 200;
+/** A controller that has lost the lead may just be making a Job. */
+const lateJobMs = 5_000;
 
-/** Deletes every Job and pod of workers in a namespace, with our finalizer, and returns how many there were. */
+/**
+ * Deletes every Job and pod of workers in a namespace, with our finalizer, and returns how many there were. `keepLead` is called again
+ * and again while controllers must not begin attempts; then it also waits for a Job that was on its way. `null` when none can begin.
+ */
 export async function releaseWorkers(
   env: Readonly<Record<string, string | undefined>>,
   namespace: string,
+  keepLead: (() => Promise<void>) | null,
 ): Promise<number> {
   const rateLimit = makeRateLimiter(requestsPerSecond, 2 * requestsPerSecond, () => performance.now());
   const client = openKubeClient({ access: await findClusterAccess(env), rateLimit });
+  const released = new Set<string>();
   try {
     const { jobs, pods } = apiPathsOf(namespace);
-    // Jobs first: a Job would replace its pod.
-    return (await release(client, jobs)) + (await release(client, pods));
+    for (let newest = performance.now(); ; ) {
+      const before = released.size;
+      // Jobs first: a Job would replace its pod.
+      for (const path of [jobs, pods]) await release(client, path, released, keepLead);
+      if (released.size > before) newest = performance.now();
+      else if (keepLead === null || performance.now() >= newest + lateJobMs) return released.size;
+      await pause(200);
+    }
   } finally {
     await client.close();
   }
 }
 
-async function release(client: KubeClient, path: string): Promise<number> {
+/** Deletes those that are not among the released ones yet, and adds them. */
+async function release(
+  client: KubeClient,
+  path: string,
+  released: Set<string>,
+  keepLead: (() => Promise<void>) | null,
+): Promise<void> {
+  await keepLead?.();
   const query = { labelSelector: workerSelector };
   const { items } = await client.ask<Listed>('GET', path, { query });
   const change = { metadata: { '$deleteFromPrimitiveList/finalizers': [finalizer] } };
-  await Promise.all(
-    items.map(async ({ metadata: { name, finalizers = [] } }) => {
-      await unlessGone(client.change('DELETE', `${path}/${name}`, { propagationPolicy: 'Background' }));
-      if (finalizers.includes(finalizer)) await unlessGone(client.change('PATCH', `${path}/${name}`, change));
-    }),
-  );
-  return items.length;
+  const found = items.filter(({ metadata }) => !released.has(metadata.uid));
+  for (let start = 0; start < found.length; start += maxAtOnce) {
+    await keepLead?.();
+    await Promise.all(
+      found.slice(start, start + maxAtOnce).map(async ({ metadata: { name, uid, finalizers = [] } }) => {
+        await unlessGone(client.change('DELETE', `${path}/${name}`, { propagationPolicy: 'Background' }));
+        if (finalizers.includes(finalizer)) await unlessGone(client.change('PATCH', `${path}/${name}`, change));
+        released.add(uid);
+      }),
+    );
+  }
 }
 
 async function unlessGone(change: Promise<unknown>): Promise<void> {

@@ -4,13 +4,14 @@ import { type RecordStore, run, script, text } from '../script.ts';
 
 /**
  * Keeps the leadership of a term for some milliseconds, or begins a new term when nobody leads; with 0 it is given up. A
- * leader whose clock is off loses it to a controller whose clock is not. Answers {'leading', term} or {'following'}.
+ * leader whose clock is off loses it to a controller whose clock is not, and any leader to one that seizes it. Answers {'leading', term}
+ * or {'following'}.
  */
 const leadScript = script(
   'lead',
   'light',
   ['lead', 'terms'] as const,
-  ['holder', 'term', 'milliseconds', 'isOff'] as const,
+  ['holder', 'term', 'milliseconds', 'isOff', 'seizes'] as const,
   /* lua */ `
 local present = redis.call('GET', lead)
 local lasts = tonumber(milliseconds)
@@ -20,7 +21,7 @@ if present ~= term then
   local yields = redis.call('HGET', terms, 'off') == '1' and isOff == '0'
   -- The clock of Redis went back since: the lease of a controller that died would last for as long as that.
   local is_stale = redis.call('PTTL', lead) > 2 * lasts
-  if present and not yields and not is_stale then return { 'following' } end
+  if present and not yields and not is_stale and seizes == '0' then return { 'following' } end
   term = holder .. '/' .. redis.call('HINCRBY', terms, 'count', 1)
 end
 redis.call('SET', lead, term, 'PX', lasts)
@@ -28,6 +29,8 @@ redis.call('HSET', terms, 'off', isOff)
 return { 'leading', term }
 `,
 );
+
+const controllerLeaseMs = 15_000;
 
 /** A controller that wants to lead. */
 export interface LeadCandidate {
@@ -43,14 +46,32 @@ export interface LeadCandidate {
  * Takes or keeps the leadership for some time. Returns the term, which the scripts of a leader check: steps of an earlier
  * term change nothing, even those of the same controller. `null` while another one leads.
  */
-export async function takeLead(store: RecordStore, candidate: LeadCandidate, leaseMs = 15_000): Promise<string | null> {
+export async function takeLead(
+  store: RecordStore,
+  candidate: LeadCandidate,
+  leaseMs = controllerLeaseMs,
+): Promise<string | null> {
   const { holder, term, isOff } = candidate;
-  const reply = await run(store, leadScript, { holder, term, milliseconds: leaseMs, isOff: isOff ? '1' : '0' });
+  const call = { holder, term, milliseconds: leaseMs, isOff: isOff ? '1' : '0', seizes: '0' };
+  const reply = await run(store, leadScript, call);
   return reply[0] === 'leading' ? text(reply[1]) : null;
 }
 
+/** Controllers take a lease of more than twice theirs for that of one that died. */
+const seizedLeaseMs = 2 * controllerLeaseMs;
+
+/**
+ * Ends the term of whoever leads, and keeps controllers from leading for 30 s. Returns the term, with which the next call prolongs it;
+ * the first one has none.
+ */
+export async function seizeLead(store: RecordStore, holder: string, term = ''): Promise<string> {
+  const call = { holder, term, milliseconds: seizedLeaseMs, isOff: '0', seizes: '1' };
+  const [, seized] = await run(store, leadScript, call);
+  return text(seized);
+}
+
 export async function leaveLead(store: RecordStore, term: string): Promise<void> {
-  await run(store, leadScript, { holder: '', term, milliseconds: 0, isOff: '0' });
+  await run(store, leadScript, { holder: '', term, milliseconds: 0, isOff: '0', seizes: '0' });
 }
 
 /** Returns true when the controller that leads has said that its clock is off. */
