@@ -69,7 +69,7 @@ async function checkAll({ env, err }: Terminal): Promise<Finding[]> {
   const checked = [...findings, ...machine, ...tls, ...(await checkRecord(config, log))];
   if (config.objects !== 's3') return checked;
   const { checkBucket } = await import('./check-bucket.ts');
-  return [...checked, await checkBucket(config)];
+  return [...checked, await checkBucket(config, config.runner === 'kubernetes')];
 }
 
 async function checkPoliciesAlone({ env }: Terminal): Promise<Finding[]> {

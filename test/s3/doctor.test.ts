@@ -50,6 +50,24 @@ describe('the doctor beside a bucket', function () {
     });
   }
 
+  for (const address of ['http://127.0.0.1:1', 'http://[::1]:1', 'http://localhost:1']) {
+    it(`reads at the endpoint of the cluster where callers have a port-forward to ${address}`, async () => {
+      const settings = { ...s3.settings, s3PublicEndpoint: address };
+      const { level, text } = await checkBucket(settings, true);
+      expect({ level, text }).to.deep.equal({
+        level: 'note',
+        text: `The bucket trawl-test can be written, read and cleared. Links begin with ${address}: only a machine with a port-forward there gets files.`,
+      });
+      expect((await checkBucket({ ...settings, s3Bucket: 'trawl-none' }, true)).level).to.equal('problem');
+    });
+  }
+
+  it('names the problem of a public endpoint of a cluster that nobody serves', async () => {
+    const { level, text } = await checkBucket({ ...s3.settings, s3PublicEndpoint: 'http://0.0.0.0:1' }, true);
+    expect(level).to.equal('problem');
+    expect(text).to.match(/cannot be read: .*ECONNREFUSED/);
+  });
+
   it('reports a service that overwrites an object in spite of If-None-Match', async () => {
     const { s3Endpoint, s3Bucket } = s3.settings;
     // Deleting just before the write has the same effect as not knowing the condition.
