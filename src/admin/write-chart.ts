@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import type { Setting } from '../base/settings/kinds.ts';
 import { settings } from '../base/settings/settings.ts';
 import type { AdmissionAllowances } from '../runners/kubernetes/admission-rules.ts';
 import type { WorkerShape } from '../runners/kubernetes/job-manifest.ts';
@@ -39,8 +40,18 @@ ${writeRules()}
 {{- define "trawl.settingDefaults" -}}
 ${settings.map(({ name, default: value }) => `${name}: ${value === null ? 'null' : JSON.stringify(value)}`).join('\n')}
 {{- end }}
+
+{{- define "trawl.settingForms" -}}
+${settings.flatMap(writeForm).join('\n')}
+{{- end }}
 `,
   };
+}
+
+/** Helm's expressions look nowhere but at the next character, so a form that looks ahead is left out. */
+function writeForm({ name, kind: { form, allowed } }: Setting): string[] {
+  if (form === undefined || form.source.includes('(?')) return [];
+  return [`${name}: {form: ${JSON.stringify(form.source)}, allowed: ${JSON.stringify(allowed)}}`];
 }
 
 function writeRules(): string {

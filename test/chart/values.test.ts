@@ -59,9 +59,59 @@ const refusals: readonly (readonly [string, Readonly<Record<string, unknown>>, R
   ['a setting that is no string', { 'settings.TRAWL_ATTEMPTS': 3 }, /settings\.TRAWL_ATTEMPTS must be a string/],
   ['a setting that a value sets', { 'settings.TRAWL_WORKERS': '3' }, /settings\.TRAWL_WORKERS is set by workers\.most/],
   [
+    'a setting that is no number',
+    { 'settings.TRAWL_JOB_DAYS': 'abc' },
+    /TRAWL_JOB_DAYS must be a number above 0 and up to/,
+  ],
+  [
+    'a setting of no attempts',
+    { 'settings.TRAWL_ATTEMPTS': '0' },
+    /TRAWL_ATTEMPTS must be a whole number of 1 or more$/m,
+  ],
+  [
+    'a setting that is none of its words',
+    { 'settings.TRAWL_LOG_LEVEL': 'loud' },
+    /TRAWL_LOG_LEVEL must be error, warn, /,
+  ],
+  ['memory in a unit that Kubernetes lacks', { 'workers.memory': '3GB' }, /workers\.memory must be a quantity of Kub/],
+  ['workers below none', { 'workers.most': -1 }, /workers\.most must be a whole number of 1 or more/],
+  ['half a worker', { 'workers.most': 1.5 }, /workers\.most must be a whole number of 1 or more/],
+  ['a time that is none of cron', { 'backup.schedule': 'daily' }, /backup\.schedule must be five fields of cron/],
+  [
+    'a dashboard at another host than its Ingress',
+    {
+      ...{
+        'dashboard.ingress.enabled': true,
+        'dashboard.ingress.hosts': ['d.test'],
+        'api.trustedProxies': '10.0.0.0/8',
+      },
+      dashboardUrl: 'https://e.test:8443',
+    },
+    /dashboard\.ingress\.hosts must name e\.test, the host of dashboardUrl/,
+  ],
+  [
     'a setting among other variables',
     { 'egress.extraEnv': [{ name: 'TRAWL_ATTEMPTS', value: '3' }] },
     /egress\.extraEnv holds TRAWL_ATTEMPTS/,
+  ],
+];
+
+const dashboardIngress = { 'dashboard.ingress.enabled': true, 'api.trustedProxies': '10.0.0.0/8' };
+const accepted: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
+  ['large numbers', { 'workers.most': 2_000_000, 'workers.mostEnded': 0, 'backup.keep': 1 }],
+  ['quantities of each form', { 'workers.cpu': '1.5', 'workers.memory': '4096M' }],
+  ['a word of cron', { 'backup.schedule': '@daily', 'backup.existingClaim': 'backups' }],
+  [
+    'a word in place of a number, and no value',
+    { 'settings.TRAWL_REDIS_MEMORY': '', 'settings.TRAWL_ATTEMPTS': '007' },
+  ],
+  [
+    'an Ingress for each host of a domain',
+    {
+      ...dashboardIngress,
+      'dashboard.ingress.hosts': ['*.example.com'],
+      dashboardUrl: 'https://films.example.com:8443',
+    },
   ],
 ];
 
@@ -80,6 +130,13 @@ describe('the values of the chart', function () {
       const { code, err } = tryRender({ values: wrong });
       expect(code).to.equal(1);
       expect(err).to.match(sentence);
+    });
+  }
+
+  for (const [title, values] of accepted) {
+    it(`take ${title}`, () => {
+      const { code, err } = tryRender({ values });
+      expect({ code, err }).to.deep.equal({ code: 0, err: '' });
     });
   }
 

@@ -180,7 +180,11 @@ describe('the list of settings', () => {
 
 describe('values of settings', () => {
   for (const [name, text, value] of accepted) {
-    it(`${name}=${text} is read`, () => expect(readValue(name, text)).to.deep.equal(value));
+    it(`${name}=${text} is read, and has the form that the chart asks for`, () => {
+      expect(readValue(name, text)).to.deep.equal(value);
+      const { form = /^/ } = settings.find((setting) => setting.name === name)!.kind as Setting['kind'];
+      expect(text).to.match(form);
+    });
   }
   for (const [name, ...texts] of refused) {
     for (const text of texts) {

@@ -2,16 +2,28 @@
 {{- define "trawl.check" -}}
 {{- $values := .Values -}}
 {{- $known := fromYaml (include "trawl.settingDefaults" .) -}}
+{{- $forms := fromYaml (include "trawl.settingForms" .) -}}
 {{- range $name, $value := $values.settings -}}
   {{- if not (hasKey $known $name) }}{{ fail (printf "settings.%s is not a setting of trawl; docs/config.md lists them" $name) }}{{ end -}}
   {{- if not (kindIs "string" $value) }}{{ fail (printf "settings.%s must be a string in quotes" $name) }}{{ end -}}
   {{- with index (fromYaml (include "trawl.settingsOfValues" $)) $name }}{{ fail (printf "settings.%s is set by %s" $name .) }}{{ end -}}
+  {{- with index $forms $name -}}
+    {{- if not (or (eq $value "") (regexMatch .form $value)) }}{{ fail (printf "settings.%s must be %s" $name .allowed) }}{{ end -}}
+  {{- end -}}
 {{- end -}}
 {{- range $component := list "api" "dashboard" "controller" "inspector" "egress" -}}
   {{- range (index $values $component).extraEnv -}}
     {{- if hasPrefix "TRAWL_" .name }}{{ fail (printf "%s.extraEnv holds %s: settings of trawl belong into settings" $component .name) }}{{ end -}}
   {{- end -}}
 {{- end -}}
+{{- range $name, $quantity := dict "cpu" $values.workers.cpu "memory" $values.workers.memory -}}
+  {{- if not (regexMatch $forms.TRAWL_WORKER_MEMORY.form $quantity) }}{{ fail (printf "workers.%s must be %s" $name $forms.TRAWL_WORKER_MEMORY.allowed) }}{{ end -}}
+{{- end -}}
+{{- range $name, $number := dict "workers.most" $values.workers.most "workers.mostEnded" $values.workers.mostEnded "workers.awaySeconds" $values.workers.awaySeconds "backup.keep" $values.backup.keep "uninstall.waitSeconds" $values.uninstall.waitSeconds -}}
+  {{- $least := ternary 0 1 (has $name (list "workers.mostEnded" "uninstall.waitSeconds")) -}}
+  {{- if or (lt (float64 $number) (float64 $least)) (ne (floor $number) (float64 $number)) }}{{ fail (printf "%s must be a whole number of %d or more" $name $least) }}{{ end -}}
+{{- end -}}
+{{- if not (regexMatch "^(@(hourly|daily|midnight|weekly|monthly|yearly|annually)|@every [0-9][0-9hms.]*|[^ @]+( +[^ ]+){4})$" $values.backup.schedule) }}{{ fail "backup.schedule must be five fields of cron such as 17 3 * * *, or @daily" }}{{ end -}}
 {{- if not (regexMatch "^https?://[^/?#@ ]+" $values.publicUrl) }}{{ fail "publicUrl must be the http:// or https:// URL at which callers reach the API, such as https://trawl.example.com" }}{{ end -}}
 {{- if not (regexMatch "^https?://[^/?#@ ]+$" $values.dashboardUrl) }}{{ fail "dashboardUrl must be the http:// or https:// URL at which people reach the dashboard, such as https://dashboard.example.com" }}{{ end -}}
 {{- if not (or $values.secret.existingSecret $values.generateSecrets) }}{{ fail (printf "secret.existingSecret must name a Secret: kubectl create secret generic trawl --namespace %s --from-literal=secret=\"$(openssl rand -base64 32)\"" .Release.Namespace) }}{{ end -}}
@@ -41,6 +53,10 @@
   {{- if and $way.httpRoute.enabled (not $way.httpRoute.parentRefs) }}{{ fail (printf "%s.httpRoute.parentRefs must name a Gateway" $component) }}{{ end -}}
 {{- end -}}
 {{- if and (or $values.dashboard.ingress.enabled $values.dashboard.httpRoute.enabled) (hasPrefix "http://127.0.0.1" $values.dashboardUrl) }}{{ fail "dashboardUrl must be the URL at which dashboard.ingress or dashboard.httpRoute answers: the dashboard refuses what pages of another origin send" }}{{ end -}}
+{{- if $values.dashboard.ingress.enabled -}}
+  {{- $host := regexReplaceAll "^https?://|:[0-9]+$" $values.dashboardUrl "" -}}
+  {{- if not (or (has $host $values.dashboard.ingress.hosts) (has (regexReplaceAll "^[^.]+" $host "*") $values.dashboard.ingress.hosts)) }}{{ fail (printf "dashboard.ingress.hosts must name %s, the host of dashboardUrl: the dashboard refuses what pages of another origin send" $host) }}{{ end -}}
+{{- end -}}
 {{- if and (semverCompare "<1.33.0-0" .Capabilities.KubeVersion.Version) (not $values.workers.hostUsers) }}{{ fail "workers.hostUsers must be true before Kubernetes 1.33, whose pods have no user namespaces" }}{{ end -}}
 {{- end }}
 

@@ -89,3 +89,65 @@ TRAWL_OIDC_CLIENT_SECRET: null
 TRAWL_API_URL: null
 TRAWL_API_KEY: null
 {{- end }}
+
+{{- define "trawl.settingForms" -}}
+TRAWL_DATA: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
+TRAWL_PORT: {form: "^\\d+$", allowed: "a port from 1 to 65535, or 0 for any free one"}
+TRAWL_GATEWAY_PORT: {form: "^\\d+$", allowed: "a port from 1 to 65535, or 0 for any free one"}
+TRAWL_PROBE_PORT: {form: "^\\d+$", allowed: "a port from 1 to 65535, or 0 for any free one"}
+TRAWL_TLS_CERT_FILE: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
+TRAWL_TLS_KEY_FILE: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
+TRAWL_TLS_CA_FILE: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
+TRAWL_CLOCK_FILE: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
+TRAWL_LOG_LEVEL: {form: "^(error|warn|info|debug)$", allowed: "error, warn, info or debug"}
+TRAWL_LOG_FORMAT: {form: "^(auto|text|json)$", allowed: "auto, text or json"}
+TRAWL_ASYNC_STATUS: {form: "^(202|200)$", allowed: "202 or 200"}
+TRAWL_KEY_QUOTA_STATUS: {form: "^(401|429)$", allowed: "401 or 429"}
+TRAWL_AUTH_FAILURES: {form: "^0*[1-9]\\d*$", allowed: "a whole number of 1 or more"}
+TRAWL_AUTH_WINDOW: {form: "^0*[1-9]\\d*$", allowed: "a whole number of seconds from 1 to 1000000"}
+TRAWL_AUTH_BLOCK: {form: "^0*[1-9]\\d*$", allowed: "a whole number of seconds from 1 to 1000000"}
+TRAWL_REDIS_MEMORY: {form: "^0*[1-9]\\d*$", allowed: "a whole number of bytes from 67108864 (64 MiB) on"}
+TRAWL_DURABILITY: {form: "^(strict|relaxed)$", allowed: "strict or relaxed"}
+TRAWL_JOB_DAYS: {form: "^\\d+(\\.\\d+)?$", allowed: "a number above 0 and up to 100000, fractions allowed"}
+TRAWL_LOG_DAYS: {form: "^\\d+(\\.\\d+)?$", allowed: "a number above 0 and up to 100000, fractions allowed"}
+TRAWL_LOG_LINES: {form: "^0*[1-9]\\d*$", allowed: "a whole number of 1 or more"}
+TRAWL_OBJECTS: {form: "^(folder|s3)$", allowed: "folder or s3"}
+TRAWL_S3_REGION: {form: "^[a-z0-9][a-z0-9-]{0,62}$", allowed: "the name of a region, such as eu-central-1"}
+TRAWL_S3_PATH_STYLE: {form: "^(true|false)$", allowed: "true or false"}
+TRAWL_FILE_HOURS: {form: "^\\d+(\\.\\d+)?$", allowed: "a number above 0 and up to 100000, fractions allowed"}
+TRAWL_RUNNER: {form: "^(process|kubernetes)$", allowed: "process or kubernetes"}
+TRAWL_WORKERS: {form: "^cores$|^0*[1-9]\\d*$", allowed: "a whole number of 1 or more, or cores"}
+TRAWL_RESERVED_WORKERS: {form: "^\\d+$", allowed: "a whole number"}
+TRAWL_PREEMPT_SECONDS: {form: "^0*[1-9]\\d*$", allowed: "a whole number of seconds from 1 to 1000000"}
+TRAWL_SANDBOX: {form: "^(auto|required|off)$", allowed: "auto, required or off"}
+TRAWL_CGROUP: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
+TRAWL_COOKIES: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
+TRAWL_TERMINATION_FILE: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
+TRAWL_KUBE_NAMESPACE: {form: "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", allowed: "the name of a Kubernetes namespace"}
+TRAWL_KUBE_RATE: {form: "^0*[1-9]\\d*$", allowed: "a whole number of 1 or more"}
+TRAWL_WORKER_IMAGE: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
+TRAWL_WORKER_CPU: {form: "^[1-9]\\d*(\\.\\d+)?(m|[kKMGTP]i?)?$", allowed: "a quantity of Kubernetes such as 250m or 3Gi"}
+TRAWL_WORKER_MEMORY: {form: "^[1-9]\\d*(\\.\\d+)?(m|[kKMGTP]i?)?$", allowed: "a quantity of Kubernetes such as 250m or 3Gi"}
+TRAWL_WORKER_AWAY_SECONDS: {form: "^0*[1-9]\\d*$", allowed: "a whole number of seconds from 1 to 1000000"}
+TRAWL_WORKER_START_SECONDS: {form: "^0*[1-9]\\d*$", allowed: "a whole number of seconds from 1 to 1000000"}
+TRAWL_WORKER_HOST_USERS: {form: "^(true|false)$", allowed: "true or false"}
+TRAWL_WORKER_CLUSTER_USER: {form: "^(true|false)$", allowed: "true or false"}
+TRAWL_WORKER_NETWORK: {form: "^(policies-enforced)$", allowed: "policies-enforced"}
+TRAWL_MAX_FILE_BYTES: {form: "^0*[1-9]\\d*$", allowed: "a whole number of 1 or more"}
+TRAWL_JOB_SECONDS: {form: "^0*[1-9]\\d*$", allowed: "a whole number of seconds from 1 to 1000000"}
+TRAWL_INSPECT_SECONDS: {form: "^0*[1-9]\\d*$", allowed: "a whole number of seconds from 1 to 1000000"}
+TRAWL_ATTEMPTS: {form: "^0*[1-9]\\d*$", allowed: "a whole number of 1 or more"}
+TRAWL_QUEUE_HOURS: {form: "^\\d+(\\.\\d+)?$", allowed: "a number above 0 and up to 100000, fractions allowed"}
+TRAWL_WEBHOOK_SECONDS: {form: "^0*[1-9]\\d*$", allowed: "a whole number of seconds from 1 to 1000000"}
+TRAWL_WEBHOOK_GAP_SECONDS: {form: "^0*[1-9]\\d*$", allowed: "a whole number of seconds from 1 to 1000000"}
+TRAWL_DASHBOARD_PORT: {form: "^none$|^\\d+$", allowed: "a port from 1 to 65535, or 0 for any free one, or none"}
+TRAWL_STRIPE_KEY: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
+TRAWL_STRIPE_WEBHOOK_SECRET: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
+TRAWL_SELLER_NAME: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
+TRAWL_SELLER_ADDRESS: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
+TRAWL_SELLER_TAX: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
+TRAWL_MAIL_FROM: {form: "^[^@\\r\\n]+@[^@\\s]+$", allowed: "a mail address"}
+TRAWL_OIDC_CLIENT_ID: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
+TRAWL_OIDC_CLIENT_SECRET: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
+TRAWL_API_KEY: {form: "^[!-~]+$", allowed: "visible ASCII characters without blanks"}
+{{- end }}

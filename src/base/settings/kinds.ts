@@ -22,6 +22,8 @@ export interface Setting {
 export interface SettingKind<T> {
   readonly allowed: string;
   readonly read: (text: string) => T | undefined;
+  /** Matches every text that is allowed, and few others; the chart, which cannot call `read`, refuses the rest. */
+  readonly form?: RegExp;
 }
 
 export interface Network {
@@ -62,16 +64,20 @@ export const memoryBytes = whole('a whole number of bytes from 67108864 (64 MiB)
 /** Bounded, because a timer of more than 24 days fires at once. */
 export const seconds = whole('a whole number of seconds from 1 to 1000000', 1, 1_000_000);
 
+const decimal = /^\d+(\.\d+)?$/;
+
 export const duration: SettingKind<number> = {
   allowed: 'a number above 0 and up to 100000, fractions allowed',
+  form: decimal,
   read: (text) => {
-    const value = Number(matching(/^\d+(\.\d+)?$/, text));
+    const value = Number(matching(decimal, text));
     return value > 0 && value <= 100_000 ? value : undefined;
   },
 };
 
 export const flag: SettingKind<boolean> = {
   allowed: 'true or false',
+  form: /^(true|false)$/,
   read: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
 };
 
@@ -174,13 +180,15 @@ export const folders = list('folders', ':', text.read);
 
 export function oneOf<const T extends string | number>(...words: readonly T[]): SettingKind<T> {
   const allowed = [words.slice(0, -1).join(', '), words.at(-1)].filter(Boolean).join(' or ');
-  return { allowed, read: (text) => words.find((word) => String(word) === text) };
+  const form = new RegExp(`^(${words.join('|')})$`);
+  return { allowed, form, read: (text) => words.find((word) => String(word) === text) };
 }
 
 /** Adds one word to a kind; its value is computed, such as the number of processors. */
 export function orWord<T>(word: string, find: () => T, kind: SettingKind<T>): SettingKind<T> {
   return {
     allowed: `${kind.allowed}, or ${word}`,
+    ...(kind.form && { form: new RegExp(`^${word}$|${kind.form.source}`) }),
     read: (text) => (text === word ? find() : kind.read(text)),
   };
 }
@@ -197,11 +205,12 @@ function list<T>(each: string, separator: ',' | ':', read: (text: string) => T |
 }
 
 function pattern(allowed: string, form: RegExp): SettingKind<string> {
-  return { allowed, read: (text) => matching(form, text) };
+  return { allowed, form, read: (text) => matching(form, text) };
 }
 
 function whole(allowed: string, least: number, most: number): SettingKind<number> {
-  return { allowed, read: (text) => readWhole(text, least, most) };
+  const form = least > 0 ? /^0*[1-9]\d*$/ : /^\d+$/;
+  return { allowed, form, read: (text) => readWhole(text, least, most) };
 }
 
 function matching(pattern: RegExp, text: string): string | undefined {
