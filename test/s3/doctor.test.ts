@@ -63,7 +63,7 @@ describe('the doctor beside a bucket', function () {
   }
 
   it('names the problem of a public endpoint of a cluster that nobody serves', async () => {
-    const { level, text } = await checkBucket({ ...s3.settings, s3PublicEndpoint: 'http://0.0.0.0:1' }, true);
+    const { level, text } = await checkBucket({ ...s3.settings, s3PublicEndpoint: 'http://0.0.0.0:65535' }, true);
     expect(level).to.equal('problem');
     expect(text).to.match(/cannot be read: .*ECONNREFUSED/);
   });
