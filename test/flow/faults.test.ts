@@ -15,7 +15,7 @@ const goneSeconds = isLong ? 60 : 3;
 const hour = 3_600;
 
 describe('a part of one machine that is away for some time', function () {
-  this.timeout(90_000 + (isLong ? 200_000 : 0));
+  this.timeout(400_000 + (isLong ? 200_000 : 0));
   const service: Service = makeService({ TRAWL_WORKERS: '4' });
   const clock = join(service.folder, 'clock');
   const objects = join(service.data, 'objects');
@@ -91,14 +91,12 @@ describe('a part of one machine that is away for some time', function () {
       while (!existsSync(join(objects, id, '1', 'media.mp4'))) await pause(1);
       renameSync(objects, `${objects}.away`);
       try {
-        const stored = await until(
-          async () => {
-            const job = await jobOf(id);
-            return isEnded(job.status) || job.storing_since !== null ? job : null;
-          },
-          20,
-          'the job waits for the store',
-        );
+        const find = async () => {
+          const job = await jobOf(id);
+          return isEnded(job.status) || job.storing_since !== null ? job : null;
+        };
+        // An upload that was cut in its last step is sent again when the store is back, and proves nothing.
+        const stored = await until(find, 1, 'the job waits for the store').catch(() => null);
         if (!stored || isEnded(stored.status)) return false;
         for (const end = performance.now() + goneSeconds * 1000; performance.now() < end; await pause(200)) {
           expect((await jobOf(id)).status).to.equal('Running');
