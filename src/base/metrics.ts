@@ -4,13 +4,17 @@ import { tableOf } from './markdown-table.ts';
 
 const prefix = 'trawl_';
 
+const attemptClasses = ['done', 'failed', 'interrupted'];
+const webhookOutcomes = ['delivered', 'retried', 'failed'];
+const spanOutcomes = ['exported', 'dropped'];
+const tasks = 'lead pass take requeue preempt sweep gauges verify days buy card mail'.split(' ');
+
 /** Values of each label. Every set is closed: never a job, an account, a key, a host or a URL. */
 const labels = {
   route: 'path of a documented route, with `{id}` in place of values; `other` for every other path',
   status: 'HTTP status of the answer, not masked by `soft_fail`',
   endpoint: '`video`, `audio` or `metadata`',
-  outcome:
-    '`completed` or `failed` for jobs and sources, `delivered`, `retried` or `failed` for webhooks, `exported` or `dropped` for spans; of purchases and mails as said there',
+  outcome: `\`completed\` or \`failed\` for jobs and sources, ${listed(webhookOutcomes)} for webhooks, ${listed(spanOutcomes)} for spans; of purchases and mails as said there`,
   code: 'error code of the failure (docs/errors.md), empty when completed',
   blame: '`caller`, `site` or `us`, empty when completed',
   stage:
@@ -18,9 +22,9 @@ const labels = {
   state: '`queued` or `running`',
   balance: '`subscription`, `packs`, `credits` or `overdraft`',
   script: 'name of the atomic script',
-  verdict: `${egressVerdicts.slice(0, -1).map(code).join(', ')} or ${code(egressVerdicts.at(-1) ?? '')}`,
+  verdict: listed(egressVerdicts),
   site: 'name of one of 20 well-known sites, else `other`',
-  class: '`done`, `failed` or `interrupted`',
+  class: listed(attemptClasses),
   wait: '`starting` without a reason, `room` on a node, `admission` by a queue, `image` of the worker, or `container` that cannot be made',
   task: '`lead`, `pass`, `take`, `requeue`, `preempt`, `sweep`, `days` (archive), `gauges`, `verify`, `buy` (top-ups), `card` (ends of stored cards) or `mail`',
   version: 'version of the program',
@@ -30,8 +34,21 @@ const labels = {
 
 type Label = keyof typeof labels;
 
-function code(word: string): string {
-  return `\`${word}\``;
+/**
+ * Values with which a counter that alerts watch begins at 0. Prometheus takes a series for no increase that is born with its first
+ * events, such as all workers of a dead node, which a new controller sees interrupted at once.
+ */
+const begun: Partial<Record<string, readonly string[]>> = {
+  attempts_total: attemptClasses,
+  webhook_deliveries_total: webhookOutcomes,
+  egress_connections_total: egressVerdicts,
+  upkeep_errors_total: tasks,
+  spans_total: spanOutcomes,
+};
+
+function listed(words: readonly string[]): string {
+  const codes = words.map((word) => `\`${word}\``);
+  return `${codes.slice(0, -1).join(', ')} or ${codes.at(-1)}`;
 }
 
 const fast = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
@@ -200,7 +217,12 @@ function histogram<const L extends Label = never>(buckets: readonly number[], te
 
 function make(name: string, metric: Declared[keyof Declared], registry: Registry) {
   const options = { name: prefix + name, help: metric.text, labelNames: metric.labels, registers: [registry] };
-  if (metric.kind === 'counter') return new Counter(options);
+  if (metric.kind === 'counter') {
+    const counter = new Counter<Label>(options);
+    const [label] = metric.labels;
+    for (const value of begun[name] ?? []) if (label) counter.inc({ [label]: value }, 0);
+    return counter;
+  }
   if (metric.kind === 'histogram') return new Histogram({ ...options, buckets: [...metric.buckets] });
   const gauge = new Gauge(options);
   // A role shows only what it knows: a gauge that it never sets is absent, not 0. Gauges with labels begin so anyway.

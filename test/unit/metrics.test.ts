@@ -39,6 +39,28 @@ describe('metrics', () => {
     });
   }
 
+  it('begin at 0 with each value of a label that an alert watches, so that their first events are an increase', async () => {
+    const { registry } = makeMetrics();
+    const text = await registry.metrics();
+    const begun = [...text.matchAll(/^(trawl_\w+_total)\{(\w+)="(\w+)"\} 0$/gm)];
+    const names = new Set(begun.map(([, name]) => name));
+    expect([...names].map((name) => name?.slice('trawl_'.length))).to.have.members([
+      ...[
+        'attempts_total',
+        'webhook_deliveries_total',
+        'egress_connections_total',
+        'upkeep_errors_total',
+        'spans_total',
+      ],
+    ]);
+    expect(text).to.include('\ntrawl_attempts_total{class="interrupted"} 0\n');
+    const table = metricsTable();
+    const rowOf = (label = '') => new RegExp(`^\\| \`${label}\` \\|.*$`, 'm').exec(table)?.[0] ?? '';
+    expect(begun.filter(([, , label, value]) => !rowOf(label).includes(`\`${value}\``))).to.deep.equal([]);
+    const named = [...rowOf('task').matchAll(/`(\w+)`/g)].map(([, task]) => task).slice(1);
+    expect(begun.filter(([, , label]) => label === 'task').map(([, , , task]) => task)).to.have.members(named);
+  });
+
   for (const [version, day] of [
     ['2026.11.10', '2026-11-10'],
     ['2026.11.10.232810.dev0', '2026-11-10'],
