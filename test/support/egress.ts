@@ -86,7 +86,7 @@ export async function startEgress(options: EgressOptions = {}): Promise<TestEgre
     address: 'path' in asked ? asked : { host: asked.host, port },
     lines,
     counts: async () => {
-      const { values } = await metrics.egress_connections_total.get();
+      const values = (await metrics.egress_connections_total.get()).values.filter(({ value }) => value > 0);
       return Object.fromEntries(values.map(({ labels, value }) => [labels.verdict, value]));
     },
     close: (drainSeconds = 0) => proxy.close(drainSeconds),

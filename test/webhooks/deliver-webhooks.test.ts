@@ -67,7 +67,7 @@ describe('the delivery of webhooks', () => {
       'the delivery has ended',
     );
   const outcomes = async () => {
-    const { values } = await metrics.webhook_deliveries_total.get();
+    const values = (await metrics.webhook_deliveries_total.get()).values.filter(({ value }) => value > 0);
     return Object.fromEntries(values.map(({ labels, value }) => [labels.outcome, value]));
   };
 
