@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'nod
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { makeJob } from '../../src/runners/kubernetes/job-manifest.ts';
+import { releaseWorkers } from '../../src/runners/kubernetes/release-workers.ts';
 import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { keys } from '../../src/store/keys.ts';
 import { chart, type Rendering, render, runTool, scenarios } from '../support/chart.ts';
@@ -251,6 +252,16 @@ describe('the chart on a real API server', () => {
         return ofJobs.items.length + ofPods.items.length;
       };
       await until(async () => (await left()) === 0, 20, 'nothing of the worker is left');
+      await cluster.admin.ask('POST', jobs, job);
+      let looks = 0;
+      // A worker is found in the first round and none in the second, which has two looks more.
+      const makeLate = async () => {
+        looks += 1;
+        if (looks === 7) await cluster.admin.ask('POST', jobs, job);
+      };
+      expect(await releaseWorkers(env, 'films', makeLate), 'two Jobs, one of them late').to.be.at.least(2);
+      expect(looks).to.be.at.least(7);
+      await until(async () => (await left()) === 0, 20, 'nothing of the late worker is left');
     } finally {
       await redis.stop();
     }

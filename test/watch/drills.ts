@@ -205,7 +205,7 @@ async function loseNode({ switches, prometheus, testbed: { kubelet } }: DrillGro
     const enough = Math.max(12, Number(ended?.value[1] ?? 0) / 2);
     return kubelet.nodes.find((node) => podsOf(node).length >= enough);
   };
-  const lost = (await until(find, 60, 'a node runs twelve workers')) as string;
+  const lost = (await until(find, 60, 'a node runs so many workers that its loss is seen')) as string;
   kubelet.cutOff(lost);
   return () => {
     switches.isHeld = false;
