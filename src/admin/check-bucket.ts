@@ -14,8 +14,9 @@ const timeoutMs = 10_000;
  * endpoint on the loopback of callers' machines is left out: a port-forward serves it there, and nothing does in the pod.
  */
 export async function checkBucket(given: BucketSettings, isInCluster = false): Promise<Finding> {
-  const forwarded = isInCluster && hasLoopbackHost(given.s3PublicEndpoint) ? given.s3PublicEndpoint : null;
-  const settings = forwarded === null ? given : { ...given, s3PublicEndpoint: null };
+  const { s3PublicEndpoint } = given;
+  const isForwarded = isInCluster && s3PublicEndpoint !== null && isLoopback(new URL(s3PublicEndpoint).hostname);
+  const settings = isForwarded ? { ...given, s3PublicEndpoint: null } : given;
   const store = openS3({ settings, partBytes: content.length, throughEgress: async () => false });
   const prefix = `doctor/${randomUUID()}/`;
   const about = 'bucket';
@@ -36,16 +37,12 @@ export async function checkBucket(given: BucketSettings, isInCluster = false): P
     return { level: 'problem', about, text: `The bucket ${settings.s3Bucket} cannot be ${verb}: ${problem}.` };
   }
   const well = `The bucket ${settings.s3Bucket} can be written, read and cleared.`;
-  if (forwarded === null) return { level: 'ok', about, text: well };
+  if (!isForwarded) return { level: 'ok', about, text: well };
   return {
     level: 'note',
     about,
-    text: `${well} Links begin with ${forwarded}: only a machine with a port-forward there gets files.`,
+    text: `${well} Links begin with ${s3PublicEndpoint}: only a machine with a port-forward there gets files.`,
   };
-}
-
-function hasLoopbackHost(url: string | null): boolean {
-  return url !== null && isLoopback(new URL(url).hostname.replace(/^\[|\]$/g, ''));
 }
 
 async function write(store: ObjectStore, key: string): Promise<void> {

@@ -233,7 +233,7 @@ export function fieldOf(name: string): string {
     .replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** A host counts as loopback in its plain spellings alone: refusing any other one is the safe side. */
+/** A host, also one of a URL, counts as loopback in its plain spellings alone: refusing any other one is the safe side. */
 export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
+  return ['localhost', '::1', '[::1]'].includes(host) || (isIPv4(host) && host.startsWith('127.'));
 }
