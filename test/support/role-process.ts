@@ -70,7 +70,8 @@ export async function startRole(...given: Parameters<typeof spawnRole>): Promise
     await whenReady(part, given[0]);
     if (part.process.exitCode === null) return part;
     const isLate = /Redis cannot be reached at \S+: No answer within/.test(part.output());
-    if (!isLate || starts > maxLateStarts) throw new Error(`${given[0]} ended: ${part.output()}`);
+    if (!isLate || starts > maxLateStarts)
+      throw new Error(`${given[0]} ended with: ${lastLine(part.output())}\n${part.output()}`);
   }
 }
 
@@ -96,4 +97,9 @@ export async function isLeading({ probe }: RoleProcess): Promise<boolean> {
 
 function mapValues<T>(of: Readonly<Record<string, T>>, turn: (value: T) => string): Record<string, string> {
   return Object.fromEntries(Object.entries(of).map(([name, value]) => [name, turn(value)]));
+}
+
+/** Why a program gave up stands in its last line; long outputs are shown shortened. */
+function lastLine(output: string): string {
+  return output.trimEnd().split('\n').at(-1) ?? '';
 }
