@@ -190,6 +190,8 @@ describe('secrets', function () {
     const names = (await askOnce(url, ['KEYS', '*'])) as string[];
     const values = names.map(async (name) => {
       const type = String(await askOnce(url, ['TYPE', name]));
+      // Some last for seconds only, and may be over since the names were read.
+      if (type === 'none') return '';
       const [command, ...rest] = readers[type]!;
       return JSON.stringify([name, await askOnce(url, [command!, name, ...rest])]);
     });
