@@ -14,6 +14,11 @@ export interface Drill {
   readonly alerts: Readonly<Record<string, number>>;
   /** Alerts that may fire after the fault is mended. */
   readonly after?: readonly string[];
+  /**
+   * Query that has an answer once the first event that the rules count has happened, where Kubernetes takes its time before, and the
+   * seconds that it takes longer with its usual limits.
+   */
+  readonly event?: { readonly query: string; readonly moreSeconds: number };
   /** Queries that have an answer while the fault is on, as in the history of its pictures. */
   readonly shows?: readonly string[];
   /** Makes the fault and returns what mends it. */
@@ -139,6 +144,11 @@ export const drills: readonly Drill[] = [
   {
     name: 'A node is dead',
     alerts: { TrawlInterruptions: 12 * minute },
+    event: {
+      query: 'sum(increase(trawl_attempts_total{class="interrupted"}[5s])) > 0',
+      // Kubernetes gives up a node that is silent for 50 s, and workers tolerate that for 60 s: here 8 s and 2 s.
+      moreSeconds: 50 + 60 - (8 + 2),
+    },
     make: loseNode,
   },
   {

@@ -28,16 +28,26 @@ export function compressRules(aheadSeconds = 0): string {
     .replaceAll(agePattern, (_, before, kind: AgeKind, limit) => `${before}${Number(limit) / ageFactors[kind]}`);
 }
 
+/** Seconds of a drill before anything that rules count happened. */
+export interface Prelude {
+  /** Seconds that passed in the drill. */
+  readonly seconds: number;
+  /** Seconds that a usual installation takes longer, because the drill shortens limits of Kubernetes. */
+  readonly moreSeconds: number;
+}
+
 /**
  * Returns the seconds until an alert fires at the usual speed of rules, when it took so many in a drill. What counts events in a window
- * is as many times slower; otherwise trawl notices the fault at its usual speed, and only the `for` and the limit of an age are longer.
+ * is as many times slower from the first event on; otherwise trawl notices the fault at its usual speed, and only the `for` and the
+ * limit of an age are longer.
  */
-export function usualSeconds(name: string, seconds: number): number {
+export function usualSeconds(name: string, seconds: number, prelude: Prelude = { seconds: 0, moreSeconds: 0 }): number {
   const { expr = '', for: held = '0s' } = alerts.find(({ alert }) => alert === name) ?? {};
-  if (/\[\d+[smhd]\]/.test(expr)) return seconds * clockFactor;
+  const before = prelude.seconds + prelude.moreSeconds;
+  if (/\[\d+[smhd]\]/.test(expr)) return before + (seconds - prelude.seconds) * clockFactor;
   const heldSeconds = Number(held.slice(0, -1)) * secondsOf[held.at(-1)!]!;
   const [[, , kind, limit = 0] = []] = expr.matchAll(agePattern);
   const age = Number(limit);
   const compressed = heldSeconds / clockFactor + age / (kind ? ageFactors[kind as AgeKind] : 1);
-  return Math.max(0, seconds - compressed) + heldSeconds + age;
+  return prelude.moreSeconds + Math.max(0, seconds - compressed) + heldSeconds + age;
 }
