@@ -231,7 +231,7 @@ export const workers: Board = {
         ],
         queries: {
           [rate('reconcile_errors_total')]: 'steps of jobs',
-          [rate('upkeep_errors_total', '', 'task')]: '{{task}}',
+          [`${rate('upkeep_errors_total', '', 'task')} > 0`]: '{{task}}',
         },
       },
       {

@@ -171,11 +171,16 @@ function recordSources(): Source[] {
 function clusterSources(): Source[] {
   const verdicts: [verdict: string, perSecond: number][] = [
     ['open', 6],
+    ['refused_request', 0],
+    ['refused_name', 0],
     ['refused_address', 0.05],
     ['refused_port', 0.02],
     ['failed_dns', 0.1],
     ['failed_connect', 0.06],
+    ['failed_answer', 0],
+    ['limited', 0],
   ];
+  const tasks = 'lead pass take requeue preempt sweep days gauges verify buy card mail'.split(' ');
   const waits = [
     ['starting', 3],
     ['room', 0],
@@ -192,11 +197,11 @@ function clusterSources(): Source[] {
     gauge('trawl_object_store_ready', from(leader), 1),
     gauge('trawl_stray_objects', from(leader), 0),
     counter('trawl_spans_total', from(leader, { outcome: 'exported' }), wobbly(4)),
+    counter('trawl_spans_total', from(leader, { outcome: 'dropped' }), 0),
     counter('trawl_removal_errors_total', from(leader), 0),
     histogram('trawl_reconcile_seconds', from(leader), 1 / 30, wobbly(0.06)),
     counter('trawl_reconcile_errors_total', from(leader), ({ random }) => (random() > 0.9 ? 0.01 : 0)),
-    counter('trawl_upkeep_errors_total', from(leader, { task: 'sweep' }), 0),
-    counter('trawl_upkeep_errors_total', from(leader, { task: 'take' }), 0),
+    ...tasks.map((task) => counter('trawl_upkeep_errors_total', from(leader, { task }), 0)),
     counter('trawl_kube_refused_total', from(leader), 0),
     gauge('trawl_kube_wait_seconds', from(leader), 0),
     gauge('trawl_cleanups_postponed', from(leader), ({ busy, random }) => Math.round(6 * busy * random())),

@@ -14,6 +14,20 @@ export const clusterScenarios: readonly Scenario[] = [
     },
   },
   {
+    title: 'Prometheus reads no controller of a namespace, but one of another',
+    change: {
+      'trawl_leader{instance="controller"}': '_x400',
+      'trawl_leader{instance="other"}': '_x400',
+      'trawl_leader{namespace="music",instance="controller"}': '1x400',
+    },
+    fires: {
+      TrawlNoLeader: {
+        summary: 'No controller leads, so no job starts or ends',
+        description: 'Controllers that Prometheus has read: ',
+      },
+    },
+  },
+  {
     title: 'the watch of the leader hears nothing',
     change: { 'trawl_watch_age_seconds{instance="controller"}': '0x379 0+60x20' },
     fires: {
@@ -30,6 +44,16 @@ export const clusterScenarios: readonly Scenario[] = [
       TrawlControllerErrors: {
         summary: 'The controller has failed 15 times in 15 minutes',
         description: 'Steps of jobs: 15; tasks: sweep 15',
+      },
+    },
+  },
+  {
+    title: 'steps of jobs fail',
+    change: { trawl_reconcile_errors_total: '0+1x359 364+5x40' },
+    fires: {
+      TrawlControllerErrors: {
+        summary: 'The controller has failed 75 times in 15 minutes',
+        description: 'Steps of jobs: 75; tasks: ',
       },
     },
   },
@@ -104,6 +128,16 @@ export const clusterScenarios: readonly Scenario[] = [
     },
   },
   {
+    title: 'somebody opens connections without requests',
+    change: { trawl_connections_dropped_total: '0+1x370 970+600x29' },
+    fires: {
+      TrawlHostileLoad: {
+        summary: 'Somebody opens connections without requests, guesses keys, or calls far above a share',
+        description: 'In ten minutes: 6k connections dropped, 50 calls without a valid key, 0 above a rate',
+      },
+    },
+  },
+  {
     title: 'an account calls far above its share',
     change: { 'trawl_http_requests_total{route="/v1/usage",status="429"}': '0+5x370 1850+900x29' },
     fires: {
@@ -163,6 +197,16 @@ export const clusterScenarios: readonly Scenario[] = [
       TrawlApiServerThrottles: {
         summary: 'The API server of Kubernetes refuses requests as too many, or they wait for their turn',
         description: 'Refused in ten minutes: 100; a new request waits for 0s',
+      },
+    },
+  },
+  {
+    title: 'requests to the API server wait for their turn',
+    change: { trawl_kube_wait_seconds: '0x374 12x25' },
+    fires: {
+      TrawlApiServerThrottles: {
+        summary: 'The API server of Kubernetes refuses requests as too many, or they wait for their turn',
+        description: 'Refused in ten minutes: 0; a new request waits for 12s',
       },
     },
   },

@@ -37,6 +37,17 @@ describe('the histories behind the pictures', () => {
     expect(found).to.deep.equal(Object.fromEntries(declared));
   });
 
+  it('have each value with which a counter begins, so that a legend is as long as it is in a real system', async () => {
+    const texts = sourcesOf(null).map(({ metric, labels: { namespace: _, instance: __, ...own } }) => {
+      return `${metric} ${JSON.stringify(own)}`;
+    });
+    const text = await makeMetrics().registry.metrics();
+    const begun = [...text.matchAll(/^(trawl_\w+_total)\{(\w+)="(\w+)"\} 0$/gm)];
+    expect(begun).to.not.be.empty;
+    const lacking = begun.map(([, metric, label, value]) => `${metric} ${JSON.stringify({ [label!]: value })}`);
+    expect(lacking.filter((one) => !texts.includes(one))).to.deep.equal([]);
+  });
+
   it('are there for every drill', () => {
     expect(faults.map(({ drill }) => drill)).to.deep.equal(drills.map(({ name }) => name));
   });

@@ -79,5 +79,6 @@ describe('the alerts before promtool', () => {
 });
 
 function inNamespace(series: string): string {
+  if (series.includes('namespace=')) return series;
   return series.includes('{') ? series.replace('{', '{namespace="films",') : `${series}{namespace="films"}`;
 }
