@@ -74,6 +74,10 @@ if (isLong)
       expect(await ground.prometheus.firing()).to.deep.equal([]);
     });
 
+    const rehearsed = drills.flatMap((drill) => Object.keys(drill.alerts));
+    for (const { alert } of alerts.filter((one) => !rehearsed.includes(one.alert)))
+      it(`the runbook of ${alert}, which no drill fires, can be followed`, () => follow(alert));
+
     for (const { name, alerts: fired, after: late = [], event, shows = [], make } of drills)
       it(`${name}: ${Object.keys(fired).join(', ')} and no other alert, and its runbook can be followed`, async () => {
         const { prometheus } = ground;
