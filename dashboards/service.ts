@@ -214,9 +214,9 @@ const rows = {
       logs: 'spans are dropped: the collector does not take them',
       title: 'Spans for the collector',
       empty: 'nothing is traced',
-      good: '0 without TRAWL_TRACES_URL, else all exported. Dropped ones mean that the collector is away or too slow; jobs notice nothing. See TrawlSpansDropped.',
+      good: 'Empty without TRAWL_TRACES_URL, else all exported. Dropped ones mean that the collector is away or too slow; jobs notice nothing. See TrawlSpansDropped.',
       unit: units.OpsPerSecond,
-      queries: { [rate('spans_total', '', 'outcome')]: '{{outcome}}' },
+      queries: { [`${rate('spans_total', '', 'outcome')} > 0`]: '{{outcome}}' },
     },
   ],
   Webhooks: [

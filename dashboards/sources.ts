@@ -101,7 +101,7 @@ export const sources: Board = {
         empty: 'none was asked for',
         good: 'Mostly open. `refused_…` are callers who name addresses that are not public, `failed_…` the way out.',
         unit: units.OpsPerSecond,
-        queries: { [rate('egress_connections_total', '', 'verdict')]: '{{verdict}}' },
+        queries: { [`${rate('egress_connections_total', '', 'verdict')} > 0`]: '{{verdict}}' },
       },
     ],
   },
