@@ -14,6 +14,7 @@ import {
   makeWorkersNamespace,
   openTestRunner,
   type TestRunner,
+  type TestRunnerOptions,
 } from '../support/cluster/runner.ts';
 import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -62,6 +63,25 @@ for (const defersCleanup of [true, false]) {
         .to.have.length(12)
         .and.include('create jobs');
       await other.close();
+    });
+
+    it('are removed by one request for each change when two callers stop them at once', async () => {
+      const asked: string[] = [];
+      const between: TestRunnerOptions['between'] = (client) => ({
+        ...client,
+        change: (method, path, body) => {
+          asked.push(`${method} ${path}`);
+          return client.change(method, path, body);
+        },
+      });
+      const counted = await openTestRunner({ cluster, namespace, log, defersCleanup: false, between });
+      const name = 'twice-1';
+      await counted.start({ name, jobId: 'twice', attempt: 1, endpoint: 'video', deadline: Date.now() + 60_000 });
+      await tested.end(name, 0);
+      await until(async () => (await counted.see(name)).is === 'ended', 20, 'the attempt has ended');
+      await Promise.all([counted.stop(name), counted.stop(name)]);
+      expect(asked.map((one) => one.split(' ')[0]).toSorted()).to.deep.equal(['DELETE', 'PATCH', 'PATCH']);
+      await counted.close();
     });
 
     it('do not include a Job that tries the network', async () => {

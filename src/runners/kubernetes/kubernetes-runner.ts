@@ -46,6 +46,7 @@ export class KubernetesRunner implements Runner {
   readonly #notify: (attemptName: string) => void;
   /** Last state of each attempt that listeners were told of, as JSON. */
   readonly #notified = new Map<string, string>();
+  readonly #stopping = new Map<string, Promise<void>>();
   readonly #timers = new Set<NodeJS.Timeout>();
 
   constructor(options: KubernetesRunnerOptions) {
@@ -89,10 +90,11 @@ export class KubernetesRunner implements Runner {
     }
   }
 
-  async stop(attemptName: string): Promise<void> {
-    if (this.#cleanup.isPostponed(attemptName)) return;
-    await this.#cleanup.remove(attemptName, await this.#findLeftovers(attemptName));
-    this.#notified.delete(attemptName);
+  /** A settle and a later look at its job may stop the same worker at once: the second one waits for the first. */
+  stop(attemptName: string): Promise<void> {
+    const stopping = this.#stopping.get(attemptName) ?? this.#stopNow(attemptName);
+    this.#stopping.set(attemptName, stopping);
+    return stopping.finally(() => this.#stopping.delete(attemptName));
   }
 
   async see(attemptName: string): Promise<Seen> {
@@ -156,6 +158,12 @@ export class KubernetesRunner implements Runner {
     const fresh = await this.#readObjects(attemptName);
     const faults = fresh.job !== null && fresh.pods.length === 0 ? await this.#readFaults(fresh.job) : [];
     return judgeAttempt({ ...fresh, faults }, shape, this.#ageNow());
+  }
+
+  async #stopNow(attemptName: string): Promise<void> {
+    if (this.#cleanup.isPostponed(attemptName)) return;
+    await this.#cleanup.remove(attemptName, await this.#findLeftovers(attemptName));
+    this.#notified.delete(attemptName);
   }
 
   async #findLeftovers(attemptName: string): Promise<Leftovers> {
