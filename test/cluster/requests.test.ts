@@ -24,7 +24,7 @@ describe('what an attempt costs the API server', function () {
   let testbed: Testbed;
   let runner: TestRunner;
   let controller: Controller;
-  const asked: string[] = [];
+  const asked: { readonly method: string; readonly path: string }[] = [];
 
   before(async () => {
     testbed = await startTestbed({ flags: raisedLimits });
@@ -35,11 +35,11 @@ describe('what an attempt costs the API server', function () {
       between: (client) => ({
         ...client,
         ask: (method, path, ask) => {
-          asked.push(method);
+          asked.push({ method, path });
           return client.ask(method, path, ask);
         },
         change: (method, path, body) => {
-          asked.push(method);
+          asked.push({ method, path });
           return client.change(method, path, body);
         },
       }),
@@ -71,12 +71,11 @@ describe('what an attempt costs the API server', function () {
     await testbed.waitUntilEmpty(60);
     expect(await testbed.findProblems(ids)).to.deep.equal([]);
     // An object that a watch shows late is read now and then.
-    const { GET, ...changes } = Object.groupBy(asked, (method) => method);
-    expect(Object.fromEntries(Object.entries(changes).map(([method, all]) => [method, all?.length]))).to.deep.equal({
-      POST: count,
-      PATCH: 2 * count,
-      DELETE: count,
-    });
+    const { GET, ...changes } = Object.groupBy(asked, ({ method }) => method);
+    const made = Object.fromEntries(Object.entries(changes).map(([method, all]) => [method, all?.length]));
+    const removed = asked.filter(({ method }) => method === 'DELETE').map(({ path }) => path);
+    expect(removed, 'each Job is deleted once, and no pod').to.deep.equal([...new Set(removed)]);
+    expect(made).to.deep.equal({ POST: count, PATCH: 2 * count, DELETE: count });
     const reads = GET?.length ?? 0;
     const served = (await countServedRequests(testbed.cluster)) - before;
     expect(served - reads, `without ${reads} reads of ours`).to.be.at.most(17 * count);

@@ -65,22 +65,45 @@ for (const defersCleanup of [true, false]) {
       await other.close();
     });
 
-    it('are removed by one request for each change when two callers stop them at once', async () => {
+    const openCounted = async () => {
       const asked: string[] = [];
       const between: TestRunnerOptions['between'] = (client) => ({
         ...client,
         change: (method, path, body) => {
-          asked.push(`${method} ${path}`);
+          asked.push(method);
           return client.change(method, path, body);
         },
       });
       const counted = await openTestRunner({ cluster, namespace, log, defersCleanup: false, between });
-      const name = 'twice-1';
-      await counted.start({ name, jobId: 'twice', attempt: 1, endpoint: 'video', deadline: Date.now() + 60_000 });
-      await tested.end(name, 0);
-      await until(async () => (await counted.see(name)).is === 'ended', 20, 'the attempt has ended');
+      const runToEnd = async (jobId: string) => {
+        const name = `${jobId}-1`;
+        await counted.start({ name, jobId, attempt: 1, endpoint: 'video', deadline: Date.now() + 60_000 });
+        await tested.end(name, 0);
+        await until(async () => (await counted.see(name)).is === 'ended', 20, 'the attempt has ended');
+        return name;
+      };
+      return { asked, counted, runToEnd };
+    };
+
+    it('are removed by one request for each change when two callers stop them at once', async () => {
+      const { asked, counted, runToEnd } = await openCounted();
+      const name = await runToEnd('twice');
       await Promise.all([counted.stop(name), counted.stop(name)]);
-      expect(asked.map((one) => one.split(' ')[0]).toSorted()).to.deep.equal(['DELETE', 'PATCH', 'PATCH']);
+      expect(asked.toSorted()).to.deep.equal(['DELETE', 'PATCH', 'PATCH']);
+      await counted.close();
+    });
+
+    it('are not removed again while the finalizer of another holds the pod', async () => {
+      const { asked, counted, runToEnd } = await openCounted();
+      const name = await runToEnd('held');
+      const path = `${apiPathsOf(namespace).pods}/${counted.state.podsOf(name)[0]?.name}`;
+      const change = (method: 'PATCH' | 'DELETE', body: object) => cluster.admin.ask(method, path, body);
+      await change('PATCH', { metadata: { finalizers: ['test/held'] } });
+      await counted.stop(name);
+      await change('DELETE', {});
+      await counted.stop(name);
+      expect(asked.toSorted()).to.deep.equal(['DELETE', 'PATCH', 'PATCH']);
+      await change('PATCH', { metadata: { '$deleteFromPrimitiveList/finalizers': ['test/held'] } });
       await counted.close();
     });
 

@@ -40,14 +40,14 @@ export class ClusterState {
 
   jobOf(attemptName: string): JobSnapshot | null {
     const job = this.#jobs.cache.get(attemptName);
-    return job && !this.#isHidden(job) ? job : null;
+    return job && !this.isHidden(job) ? job : null;
   }
 
   podsOf(attemptName: string): PodSnapshot[] {
     const names = this.#index.get(jobIdOf(attemptName))?.get(attemptName) ?? [];
     return [...names].flatMap((name) => {
       const pod = this.#pods.cache.get(name);
-      return pod && !this.#isHidden(pod) ? [pod] : [];
+      return pod && !this.isHidden(pod) ? [pod] : [];
     });
   }
 
@@ -84,6 +84,11 @@ export class ClusterState {
     for (const { uid } of objects) this.#hiddenUntil.delete(uid);
   }
 
+  isHidden({ uid }: { readonly uid: string }): boolean {
+    const until = this.#hiddenUntil.get(uid);
+    return until !== undefined && performance.now() < until;
+  }
+
   /** Milliseconds since the API server last sent something about Jobs, or about pods. */
   ageMs(): number {
     return Math.max(this.#jobs.ageMs(), this.#pods.ageMs());
@@ -98,11 +103,6 @@ export class ClusterState {
     await Promise.all([this.#jobs.close(), this.#pods.close()]);
   }
 
-  #isHidden({ uid }: JobSnapshot | PodSnapshot): boolean {
-    const until = this.#hiddenUntil.get(uid);
-    return until !== undefined && performance.now() < until;
-  }
-
   #noteChange(before: JobSnapshot | PodSnapshot | null, after: JobSnapshot | PodSnapshot | null): void {
     const object = after ?? before;
     if (!object) return;
@@ -112,7 +112,7 @@ export class ClusterState {
     if (!before || !after) {
       this.#options.counted(attemptName, this.jobOf(attemptName) !== null, this.podsOf(attemptName).length > 0);
     }
-    if (!this.#isHidden(object) && !isSame(before, after)) this.#options.changed(attemptName);
+    if (!this.isHidden(object) && !isSame(before, after)) this.#options.changed(attemptName);
     if (!after) this.#hiddenUntil.delete(object.uid);
   }
 

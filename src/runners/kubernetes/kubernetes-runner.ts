@@ -168,7 +168,11 @@ export class KubernetesRunner implements Runner {
 
   async #findLeftovers(attemptName: string): Promise<Leftovers> {
     const [job, pods] = [this.state.jobOf(attemptName), this.state.podsOf(attemptName)];
-    return job && pods.length > 0 ? { job, pods } : this.#readObjects(attemptName);
+    if (job && pods.length > 0) return { job, pods };
+    const read = await this.#readObjects(attemptName);
+    // What an earlier stop removed may wait for the finalizers of others.
+    const isLeft = (object: { readonly uid: string }) => !this.state.isHidden(object);
+    return { job: read.job && isLeft(read.job) ? read.job : null, pods: read.pods.filter(isLeft) };
   }
 
   /** Reads the Job and the pods of an attempt from the API server. */
