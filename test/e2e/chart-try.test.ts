@@ -59,18 +59,7 @@ function testLook(this: Mocha.Suite): void {
     remove();
   });
 
-  const helm = async (...words: readonly string[]) => {
-    const homes = { HOME: folder, HELM_CACHE_HOME: folder, HELM_CONFIG_HOME: folder, HELM_DATA_HOME: folder };
-    const env = { PATH: process.env.PATH, KUBECONFIG: cluster.kubeconfig, ...homes };
-    const asked = runTool(tool('helm'), [...words, '--namespace', namespace, '--timeout', '240s'], { env });
-    return asked.then(
-      ({ stdout }) => stdout,
-      async ({ stdout, stderr }) => {
-        const pods = await kubectl(cluster, ['get', 'pods,pvc,events', '--all-namespaces']);
-        throw new Error(`helm ${words.join(' ')}: ${stdout}${stderr}\n${pods}`);
-      },
-    );
-  };
+  const helm = (...words: readonly string[]) => askHelm(cluster, folder, words);
   const values = () => [
     ...['--values', join(chart, 'values-try.yaml'), '--wait', '--set', 'workers.hostUsers=true,workers.cpu=10m'],
     ...['--set', `settings.TRAWL_EGRESS_ALLOW=${network.address}/32:*,test.film=${source.url}/films/clip.mp4`],
@@ -86,6 +75,14 @@ function testLook(this: Mocha.Suite): void {
     expect(said).to.include('The job was charged once');
   });
 
+  it('comes back by itself from an upgrade to images that are nowhere', async () => {
+    const broken = ['--set', 'images.server.tag=none,images.redis.tag=none', '--rollback-on-failure'];
+    const upgrade = helm('upgrade', 'trawl', chart, ...values(), ...broken, '--timeout', '60s');
+    expect(await upgrade.catch(({ message }) => message)).to.match(/UPGRADE FAILED.* has been rolled back/s);
+    const said = await helm('test', 'trawl', '--logs', '--filter', 'name=trawl-test');
+    expect(said).to.include('The job was charged once');
+  });
+
   it('keeps its Secrets at an upgrade, and them and the volume of Redis when it is removed', async () => {
     const before = await generated();
     await helm('upgrade', 'trawl', chart, ...values(), '--set', 'api.podLabels.tier=front');
@@ -95,6 +92,20 @@ function testLook(this: Mocha.Suite): void {
     const claims = await kubectl(cluster, ['get', 'pvc', '-n', namespace, '-o', 'name']);
     expect(claims.trim().split('\n')).to.include('persistentvolumeclaim/data-trawl-redis-0');
   });
+}
+
+/** Runs Helm and returns what it prints. */
+async function askHelm(cluster: Cluster, folder: string, words: readonly string[]): Promise<string> {
+  const homes = { HOME: folder, HELM_CACHE_HOME: folder, HELM_CONFIG_HOME: folder, HELM_DATA_HOME: folder };
+  const env = { PATH: process.env.PATH, KUBECONFIG: cluster.kubeconfig, ...homes };
+  const asked = runTool(tool('helm'), ['--namespace', namespace, '--timeout', '240s', ...words], { env });
+  return asked.then(
+    ({ stdout }) => stdout,
+    async ({ stdout, stderr }) => {
+      const pods = await kubectl(cluster, ['get', 'pods,pvc,events', '--all-namespaces']);
+      throw new Error(`helm ${words.join(' ')}: ${stdout}${stderr}\n${pods}`);
+    },
+  );
 }
 
 /** Builds the four images unless they are there; returns their archives. */
