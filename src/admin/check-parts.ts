@@ -71,7 +71,7 @@ async function checkNetworkPolicies(gateway: ServerAddress, vouched: Config['wor
   const isClosed = (await findListenError(gateway)) !== null;
   if (isClosed) return findingOf(true, about, 'This pod cannot reach the gateway, as network policies want it.');
   const text =
-    'The cluster enforces no network policies: this pod reaches the gateway, which is open to workers alone.';
+    'The cluster enforces no network policies: this pod reaches the gateway, which is open to workers alone. helm test says what that means.';
   const claim = ' TRAWL_WORKER_NETWORK says that it does.';
   return findingOf(false, about, vouched === null ? text : text + claim, vouched === null ? 'note' : 'problem');
 }

@@ -40,12 +40,12 @@ export async function checkPolicies(
 /** Judges what a worker pod found, or why it found nothing. */
 export function judgeTrial(trial: NetworkTrial | string): Finding {
   if (typeof trial === 'string') return findingOf(false, about, `No worker pod could try the network: ${trial}.`);
-  const { missed, open } = trial;
+  const { missed, open, kernel } = trial;
   if (open.length > 0) {
     return findingOf(
       false,
       about,
-      `The cluster does not enforce network policies: a worker pod reaches ${open.join(' and ')}, which they close to it. An attacker who takes over yt-dlp or ffmpeg gets there too where the kernel of the node is older than Linux 6.7, so leave workers.policiesEnforced false, and install a network plugin that enforces them, such as Calico, Cilium or kube-network-policies.`,
+      `The cluster does not enforce network policies: a worker pod reaches ${open.join(' and ')}, which they close to it. An attacker who takes over yt-dlp or ffmpeg gets there too where the kernel of a node is older than Linux 6.7 (that of this pod's node is ${kernel}), so leave workers.policiesEnforced false, and install a network plugin that enforces them, such as Calico, Cilium or kube-network-policies.`,
     );
   }
   if (missed.length > 0) {

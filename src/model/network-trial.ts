@@ -4,13 +4,15 @@ export interface NetworkTrial {
   readonly missed: readonly string[];
   /** Addresses that are closed to workers and that the pod reaches. */
   readonly open: readonly string[];
+  /** Release of the kernel under the pod. */
+  readonly kernel: string;
 }
 
 /** Returns the trial that a pod has left as JSON, `null` for any other text. */
 export function readNetworkTrial(text: string): NetworkTrial | null {
   try {
-    const { missed, open } = JSON.parse(text) as Partial<Record<keyof NetworkTrial, unknown>>;
-    return isTexts(missed) && isTexts(open) ? { missed, open } : null;
+    const { missed, open, kernel } = JSON.parse(text) as Partial<Record<keyof NetworkTrial, unknown>>;
+    return isTexts(missed) && isTexts(open) && typeof kernel === 'string' ? { missed, open, kernel } : null;
   } catch {
     return null;
   }

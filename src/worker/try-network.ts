@@ -1,3 +1,4 @@
+import { release } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { findListenError } from '../base/reach-server.ts';
 import { type ServerAddress, showAddress } from '../base/server-address.ts';
@@ -25,6 +26,7 @@ export async function tryNetwork({ needed, closed, maxMs }: NetworkTargets): Pro
     const trial = {
       missed: needed.filter((_, n) => !reached[n]).map(showAddress),
       open: closed.filter((_, n) => open[n]),
+      kernel: release(),
     };
     if (trial.missed.length + trial.open.length === 0 || performance.now() > end) return trial;
     await pause(pauseMs);

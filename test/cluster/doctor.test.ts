@@ -90,15 +90,15 @@ describe('the doctor beside a real API server', () => {
       plan: ({ spec }) => ({ runMs: 1, ending: endings.success(answers.get(spec.containers[0]?.args?.[2] ?? '')) }),
     });
     const answers = new Map([
-      ['inspector.media.svc:8083', '{"missed":[],"open":["inspector.media.svc:8083"]}'],
-      ['[fd00::7]:8083', '{"missed":[],"open":[]}'],
+      ['inspector.media.svc:8083', '{"missed":[],"open":["inspector.media.svc:8083"],"kernel":"6.1.9"}'],
+      ['[fd00::7]:8083', '{"missed":[],"open":[],"kernel":"6.1.9"}'],
     ]);
     const tried = (host: string) =>
       checkPolicies(configOf({ TRAWL_INSPECTOR_ADDRESS: `http://${host}:8083` }), env, 120);
     try {
       const { level, text } = await tried('inspector.media.svc');
       expect([level, text].join()).to.match(
-        /^problem,The cluster does not enforce .* a worker pod reaches inspector\.media\.svc:8083, .* Linux 6\.7,/,
+        /^problem,The cluster does not enforce .* a worker pod reaches inspector\.media\.svc:8083, .* Linux 6\.7 \(that of this pod's node is 6\.1\.9\),/,
       );
       expect((await tried('[fd00::7]')).text).to.match(/^The cluster enforces network policies: a worker pod reaches/);
       expect((await tried('other')).text).to.match(
@@ -119,7 +119,7 @@ describe('the doctor beside a real API server', () => {
     const late = await checkPolicies(configOf({ TRAWL_INSPECTOR_ADDRESS }), env, 1);
     expect(late.text).to.match(/: it has not run within 1 s \(.+\)\.$/);
     expect((await checkPolicies(configOf(), env)).text).to.match(/^TRAWL_INSPECTOR_ADDRESS names no Service/);
-    expect(judgeTrial({ missed: ['http://egress:1'], open: [] }).text).to.match(
+    expect(judgeTrial({ missed: ['http://egress:1'], open: [], kernel: '6.12.1' }).text).to.match(
       /^A worker pod does not reach http:\/\/egress:1, so no download can run/,
     );
   });

@@ -6,10 +6,9 @@ import { freePort } from '../support/free-port.ts';
 import { tool } from '../support/tools.ts';
 import { until } from '../support/until.ts';
 
-const film = 'https://media.w3.org/2010/05/sintel/trailer.mp4';
 const address = '127.0.0.1:8080';
 
-/** Types the commands that Helm's notes print as a person would, with another film and another port, and returns what the last one prints. */
+/** Types the commands that Helm's notes print as a person would, with another port, and returns what the last one prints. */
 export async function followNotes(ground: ChartGround, said: string): Promise<string> {
   const [account = '', forward = '', ...rest] = said
     .split('\n')
@@ -20,10 +19,7 @@ export async function followNotes(ground: ChartGround, said: string): Promise<st
     KUBECONFIG: ground.cluster.kubeconfig,
     KUBECACHEDIR: '/dev/null',
   };
-  const download = rest
-    .join('\n')
-    .replaceAll(address, `127.0.0.1:${port}`)
-    .replace(film, `${ground.source.url}/films/clip.mp4`);
+  const download = rest.join('\n').replaceAll(address, `127.0.0.1:${port}`);
   const way = spawn('sh', ['-c', `exec ${forward.replace(' 8080:', ` ${port}:`)}`], { env, stdio: 'ignore' });
   try {
     await until(() => answers(way, port), 60, 'the port is forwarded');

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
+import { release } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { readNetworkTrial } from '../../src/model/network-trial.ts';
@@ -40,13 +41,14 @@ describe('a pod that tries what workers reach', () => {
       closed: [nameOf(closedPort)],
       maxMs: 60_000,
     });
-    expect(trial).to.deep.equal({ missed: [], open: [] });
+    expect(trial).to.deep.equal({ missed: [], open: [], kernel: release() });
   });
 
   it('names what it misses and what is open to it', async () => {
     const closed = [nameOf(ports[2]), nameOf(closedPort)];
     const trial = await tryNetwork({ needed: [at(ports[0]), at(closedPort)], closed, maxMs: 0 });
-    expect(trial).to.deep.equal({ missed: [`http://127.0.0.1:${closedPort}`], open: [nameOf(ports[2])] });
+    expect(trial).to.include({ kernel: release() });
+    expect(trial).to.deep.include({ missed: [`http://127.0.0.1:${closedPort}`], open: [nameOf(ports[2])] });
   });
 
   it('tries again until a network plugin has closed a way', async () => {
@@ -58,7 +60,7 @@ describe('a pod that tries what workers reach', () => {
     });
     const port = await listen(server);
     const trial = await tryNetwork({ needed: [], closed: [nameOf(port)], maxMs: 60_000 });
-    expect({ ...trial, accepted }).to.deep.equal({ missed: [], open: [], accepted: 1 });
+    expect({ ...trial, accepted }).to.deep.include({ missed: [], open: [], accepted: 1 });
   });
 
   it('leaves its answer for the status of the pod, the API server of its cluster included', async () => {
@@ -72,11 +74,11 @@ describe('a pod that tries what workers reach', () => {
     };
     const terminal = { out: () => undefined, err: () => undefined, isWatched: false, env };
     expect(await runWorkerRole(['--try-network', nameOf(closedPort)], terminal)).to.equal(0);
-    expect(readNetworkTrial(readFileSync(file, 'utf8'))).to.deep.equal({ missed: [], open: [] });
+    expect(readNetworkTrial(readFileSync(file, 'utf8'))).to.deep.equal({ missed: [], open: [], kernel: release() });
   });
 
   it('is read only as it is written', () => {
-    for (const text of ['', 'null', '{}', '{"missed":[1],"open":[]}', '{"missed":[]}']) {
+    for (const text of ['', 'null', '{}', '{"missed":[1],"open":[],"kernel":"6"}', '{"missed":[],"open":[]}']) {
       expect(readNetworkTrial(text), text).to.equal(null);
     }
   });
