@@ -70,7 +70,7 @@ export const failures = {
   private: row('caller', false, 'Error', 400, 'This content is private'),
   queue_timeout: row('us', true, 'Error', 500, 'The job waited too long in the queue'),
   source_blocked: row('site', false, 'Error', 500, 'The source refused the download'),
-  source_broken: row('site', true, 'Error', 500, 'The connection to the source broke off'),
+  source_broken: row('site', true, 'Error', 500, 'The source could not be reached, or the connection to it broke off'),
   source_bot_check: row('site', false, 'Error', 500, 'The source asks for proof of being human'),
   source_error: row('site', true, 'Error', 500, 'The source answered with a server error'),
   source_incomplete: row('site', false, 'Error', 500, 'The source did not deliver all parts of the content'),
