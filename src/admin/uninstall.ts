@@ -74,7 +74,7 @@ async function drain(store: RecordStore, maxMs: number, force: boolean): Promise
   if (isOurs) await endDrain(store);
   throw refuse(
     'has_open_jobs',
-    `${open} ${open === 1 ? 'job is' : 'jobs are'} open. Repeat helm uninstall when all have ended, which trawl admin drain on brings about; helm rollback keeps the release instead, and uninstall.force=true leaves open jobs behind.`,
+    `${open} ${open === 1 ? 'job is' : 'jobs are'} open. Repeat helm uninstall when all have ended, which trawl admin drain on brings about; helm rollback to the revision that helm history shows last keeps the release instead; with uninstall.force=true open jobs are left behind.`,
   );
 }
 

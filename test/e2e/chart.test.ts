@@ -193,7 +193,8 @@ describe('the chart on a real node', function () {
     expect(code).to.equal(1);
     expect(said).to.include(inFlight === 1 ? '1 job is open' : `${inFlight} jobs are open`);
     // Helm upgrades no release that it has begun to uninstall.
-    await succeed('rollback', 'trawl', '1', '--wait', '--timeout', '240s');
+    const [{ revision }] = JSON.parse(await succeed('history', 'trawl', '--max', '1', '--output', 'json'));
+    await succeed('rollback', 'trawl', String(revision), '--wait', '--timeout', '240s');
     await succeed('upgrade', 'trawl', chart, ...ground.values, ...more, '--set', 'settings.TRAWL_LOG_LEVEL=debug');
     await succeed('rollback', 'trawl', '1', '--wait', '--timeout', '240s');
     // Egress was replaced twice: the pods that ended still carry the downloads.
