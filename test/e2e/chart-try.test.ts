@@ -14,9 +14,10 @@ import { buildMilliseconds, script } from '../support/images.ts';
 import { aFolder } from '../support/redis.ts';
 import { type Source, startSource } from '../support/source-server.ts';
 import { tool } from '../support/tools.ts';
+import { until } from '../support/until.ts';
 
 const namespace = 'media';
-const volumes = ['one', 'two'];
+const volumes = ['one', 'two', 'three'];
 const archives = ['server', 'worker', 'redis', 's3'];
 
 /** Only in the long form: two more images are built for it. */
@@ -37,7 +38,8 @@ function testLook(this: Mocha.Suite): void {
     const shell = join(folder, 'shell.tar');
     writeShellImage(shell);
     network = openNetwork();
-    const all = [...controllers, 'statefulset-controller', 'persistentvolume-binder-controller'];
+    const ofVolumes = ['persistentvolume-binder-controller', 'persistentvolumeclaim-protection-controller'];
+    const all = [...controllers, 'statefulset-controller', ...ofVolumes];
     const flags = {
       'kube-apiserver': ['--endpoint-reconciler-type=lease'],
       'kube-controller-manager': [`--controllers=${all.join(',')}`],
@@ -64,6 +66,10 @@ function testLook(this: Mocha.Suite): void {
     ...['--values', join(chart, 'values-try.yaml'), '--wait', '--set', 'workers.hostUsers=true,workers.cpu=10m'],
     ...['--set', `settings.TRAWL_EGRESS_ALLOW=${network.address}/32:*,test.film=${source.url}/films/clip.mp4`],
   ];
+  const admin = (...words: readonly string[]) => {
+    const program = ['exec', 'deployment/trawl-controller', '-n', namespace, '--', 'node', '/opt/trawl/src/main.ts'];
+    return kubectl(cluster, [...program, 'admin', ...words]);
+  };
   const generated = async () => {
     const words = ['get', 'secret', 'trawl-generated', '-n', namespace, '-o', 'jsonpath={.data}'];
     return JSON.parse(await kubectl(cluster, words));
@@ -84,13 +90,27 @@ function testLook(this: Mocha.Suite): void {
   });
 
   it('keeps its Secrets at an upgrade, and them and the volume of Redis when it is removed', async () => {
+    await admin('account', 'open', 'kept', '--credits', '7');
     const before = await generated();
     await helm('upgrade', 'trawl', chart, ...values(), '--set', 'api.podLabels.tier=front');
     expect(await generated()).to.deep.equal(before);
     await helm('uninstall', 'trawl', '--wait');
     expect(await generated()).to.deep.equal(before);
-    const claims = await kubectl(cluster, ['get', 'pvc', '-n', namespace, '-o', 'name']);
-    expect(claims.trim().split('\n')).to.include('persistentvolumeclaim/data-trawl-redis-0');
+    const claims = () => kubectl(cluster, ['get', 'pvc', '-n', namespace, '-o', 'name']);
+    await until(
+      async () => (await claims()).trim() === 'persistentvolumeclaim/data-trawl-redis-0',
+      60,
+      'one claim is left',
+    );
+  });
+
+  it('finds its record when it is installed again, and works on it', async () => {
+    await helm('install', 'trawl', chart, ...values());
+    expect(JSON.parse(await admin('account', 'show', 'kept', '--json'))).to.nested.include({ 'usage.remaining': 7 });
+    // The removal has left a drain of two minutes.
+    await admin('drain', 'off');
+    const said = await helm('test', 'trawl', '--logs', '--filter', 'name=trawl-test');
+    expect(said).to.include('The job was charged once');
   });
 }
 
