@@ -70,9 +70,10 @@ export function dueMails(store: RecordStore): Promise<string[]> {
   return readDue(store, keys.outboxDue, store.clock.now());
 }
 
-/** Claims one attempt of a mail; `null` when none is due. With a lease of 0 it claims none, and only gives up what is too old. */
+/** Claims one attempt of a mail; `null` when none is due. With a lease of 0 it claims none, and only gives up what is too old, as far as the clock of Redis is steady. */
 export async function takeMail(store: RecordStore, id: string, leaseMs: number): Promise<Mail | 'given_up' | null> {
-  const reply = await run(store, takeMailScript, { id, lease: leaseMs, max: maxMailAgeMs });
+  const max = store.connection.clock.isSteady() ? maxMailAgeMs : Number.MAX_SAFE_INTEGER;
+  const reply = await run(store, takeMailScript, { id, lease: leaseMs, max });
   if (reply[0] === 'given_up') return 'given_up';
   return reply[0] === 'taken' ? { ...(JSON.parse(text(reply[1])) as Mail), id } : null;
 }
