@@ -79,6 +79,8 @@ function testLook(this: Mocha.Suite): void {
     expect(await helm('install', 'trawl', chart, ...values())).to.include('the volume claim data-trawl-redis-0');
     const said = await helm('test', 'trawl', '--logs', '--filter', 'name=trawl-test');
     expect(said).to.include('The job was charged once');
+    const accounts = await admin('account', 'list');
+    expect(accounts, 'the account of the test is suspended').to.match(/^helm-test-\d+ .* paid +yes /m);
   });
 
   it('comes back by itself from an upgrade to images that are nowhere', async () => {
