@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -63,9 +63,12 @@ const slotRanges = [
   ['10923', '16383'],
 ];
 
-/** A new folder under the temporary one. */
-export function aFolder(): { folder: string; remove: () => void } {
-  const folder = mkdtempSync(join(tmpdir(), 'trawl-test-'));
+/** Folder whose files are kept in memory, where there is one: a write there never waits for a busy disk. */
+export const memoryFolder = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+
+/** A new folder under the temporary one, or another. */
+export function aFolder(under = tmpdir()): { folder: string; remove: () => void } {
+  const folder = mkdtempSync(join(under, 'trawl-test-'));
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
@@ -76,11 +79,11 @@ export function aLog() {
 }
 
 /**
- * Starts a redis-server of its own in a new folder. It does not wait for the disk: what it has written outlives its death, and
- * only tests about durability ask for more.
+ * Starts a redis-server of its own in a new folder, under the temporary one or another. It does not wait for the disk: what it
+ * has written outlives its death, and only tests about durability ask for more.
  */
-export async function startTestRedis(options: Partial<ServerOptions> = {}): Promise<TestRedis> {
-  const { folder, remove } = aFolder();
+export async function startTestRedis(options: Partial<ServerOptions> = {}, under?: string): Promise<TestRedis> {
+  const { folder, remove } = aFolder(under);
   const { log } = aLog();
   const server = await startRedis({ folder, log, maxDelayMs: 100, fsync: 'no', ...options });
   const end = async () => {
