@@ -20,6 +20,7 @@ import { measureControlPlane } from './control-plane-cost.ts';
 import type { Measurement } from './measurement.ts';
 import { runMinimalClient } from './minimal-client.ts';
 import { runSingleJobs, type SingleJob } from './single-jobs.ts';
+import { compareEventParsing } from './watch-events.ts';
 
 const many = 1_000;
 const usualMany = 240;
@@ -158,7 +159,10 @@ async function runManyJobs(testbed: Testbed): Promise<Measurement[]> {
 
 /** One job at a time. */
 async function runFewJobs(testbed: Testbed): Promise<Measurement[]> {
-  const { ours, minimal } = await whileLed(testbed, slots, () => runSingleJobs(testbed, openNamespace, singleJobs));
+  const { ours, minimal, parsing } = await whileLed(testbed, slots, async () => ({
+    ...(await runSingleJobs(testbed, openNamespace, singleJobs)),
+    parsing: await compareEventParsing(testbed),
+  }));
   const row = (what: string, most: number, of: (job: SingleJob) => number, beside: string): Measurement => ({
     what: `one job: ${what} / ${most} ms`,
     ratio: quantile(ours.map(of), 0.5) / most,
@@ -170,6 +174,7 @@ async function runFewJobs(testbed: Testbed): Promise<Measurement[]> {
     row('submitted to its Job there', targets.made, ({ made }) => made, ''),
     row('submitted to its pod running', targets.running, ({ running }) => running, minimalRuns),
     row('its pod ended to settled', targets.settled, ({ settled = Number.NaN, ended }) => settled - ended, load()),
+    parsing,
   ];
 }
 

@@ -5,7 +5,11 @@ import { type Controller, startController } from '../../src/controller/controlle
 import { makeWorkerGateway } from '../../src/controller/worker-gateway.ts';
 import { sharesOf } from '../../src/model/preemption.ts';
 import { openListener } from '../../src/roles/socket.ts';
+import { apiPathsOf } from '../../src/runners/kubernetes/kube-client.ts';
+import { attemptSelector } from '../../src/runners/kubernetes/labels.ts';
+import { parseEvent, type UnreadPart, unreadOfJob, unreadOfPod } from '../../src/runners/kubernetes/parse-event.ts';
 import { openPodIdentity } from '../../src/runners/kubernetes/pod-identity.ts';
+import { readJobSnapshot, readPodSnapshot } from '../../src/runners/kubernetes/snapshot.ts';
 import { raisedLimits } from '../support/cluster/cluster.ts';
 import { makePodToken } from '../support/cluster/pod-token.ts';
 import { countServedRequests } from '../support/cluster/request-counts.ts';
@@ -79,6 +83,33 @@ describe('what an attempt costs the API server', function () {
     const reads = GET?.length ?? 0;
     const served = (await countServedRequests(testbed.cluster)) - before;
     expect(served - reads, `without ${reads} reads of ours`).to.be.at.most(17 * count);
+  });
+
+  it('sends events of which the parts that are parsed tell as much as the whole', async () => {
+    const { jobs, pods } = apiPathsOf(namespace);
+    const stop = new AbortController();
+    const parts: number[] = [];
+    const follow = (path: string, read: (object: never) => unknown, unread: readonly UnreadPart[]) => {
+      const seen = Promise.withResolvers<void>();
+      let events = 0;
+      const line = (text: string) => {
+        const parsed = parseEvent(text, unread) as { object: never };
+        expect(read(parsed.object), text).to.deep.equal(read(JSON.parse(text).object as never));
+        parts.push(JSON.stringify(parsed).length / text.length);
+        events++;
+        if (events === 4) seen.resolve();
+      };
+      const query = { watch: true, labelSelector: attemptSelector };
+      const ended = runner.client.stream(path, query, stop.signal, { started: () => {}, line });
+      ended.catch((error: unknown) => stop.signal.aborted || seen.reject(error));
+      return seen.promise;
+    };
+    const all = Promise.all([follow(jobs, readJobSnapshot, unreadOfJob), follow(pods, readPodSnapshot, unreadOfPod)]);
+    await testbed.waitUntilEnded(await testbed.submit((_, ending) => ({ runMs: 200, ending })), 60);
+    await testbed.waitUntilEmpty(60);
+    await all;
+    stop.abort();
+    expect(Math.max(...parts), 'the largest part that is parsed').to.be.below(0.6);
   });
 
   it('is no request for the progress of a worker', async () => {

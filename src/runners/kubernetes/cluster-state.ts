@@ -5,6 +5,7 @@ import { jobIdOf } from '../runner.ts';
 import { Informer, type InformerTimes } from './informer.ts';
 import { apiPathsOf, type KubeClient } from './kube-client.ts';
 import { attemptSelector } from './labels.ts';
+import { unreadOfJob, unreadOfPod } from './parse-event.ts';
 import { type JobSnapshot, type KubeJson, type PodSnapshot, readJobSnapshot, readPodSnapshot } from './snapshot.ts';
 
 interface ClusterStateOptions {
@@ -34,8 +35,8 @@ export class ClusterState {
     const paths = apiPathsOf(namespace);
     const changed = this.#noteChange.bind(this);
     const shared = { client, log, changed, selector: attemptSelector, ...(times && { times }) };
-    this.#jobs = new Informer({ ...shared, path: paths.jobs, read: readJobSnapshot });
-    this.#pods = new Informer({ ...shared, path: paths.pods, read: readPodSnapshot });
+    this.#jobs = new Informer({ ...shared, path: paths.jobs, read: readJobSnapshot, unread: unreadOfJob });
+    this.#pods = new Informer({ ...shared, path: paths.pods, read: readPodSnapshot, unread: unreadOfPod });
   }
 
   jobOf(attemptName: string): JobSnapshot | null {

@@ -3,6 +3,7 @@ import { backoffMs } from '../../base/backoff.ts';
 import type { Log } from '../../base/log.ts';
 import { type KubeClient, KubeError } from './kube-client.ts';
 import { type CachedObject, isNewer, makeObjectCache, type ObjectCache } from './object-cache.ts';
+import { parseEvent, type UnreadPart } from './parse-event.ts';
 
 export interface InformerOptions<T extends CachedObject> {
   readonly client: KubeClient;
@@ -10,6 +11,8 @@ export interface InformerOptions<T extends CachedObject> {
   readonly selector: string;
   /** Returns what is kept of an object of the API server. */
   readonly read: (raw: never) => T;
+  /** Parts of an event that `read` does not look at. */
+  readonly unread?: readonly UnreadPart[];
   /** Called for every change; `before` is `null` for a new object, `after` for one that is gone. */
   readonly changed: (before: T | null, after: T | null) => void;
   readonly log: Log;
@@ -159,7 +162,7 @@ export class Informer<T extends CachedObject> {
       if (now - this.#listedAt >= this.#times.relistMs) ending.abort(new RelistDue());
     }, this.#times.silentMs / 10);
     let lines = 0;
-    const { client, path, selector } = this.#options;
+    const { client, path, selector, unread = [] } = this.#options;
     const query = {
       ...{ labelSelector: selector, watch: true, allowWatchBookmarks: true, resourceVersion: this.#version ?? '' },
       timeoutSeconds: 300 + Math.floor(Math.random() * 300),
@@ -169,7 +172,7 @@ export class Informer<T extends CachedObject> {
     };
     const line = (text: string) => {
       lines++;
-      this.#takeEvent(JSON.parse(text) as WatchEvent);
+      this.#takeEvent(parseEvent(text, unread) as WatchEvent);
     };
     try {
       await client.stream(path, query, AbortSignal.any([signal, ending.signal]), { started, line });
