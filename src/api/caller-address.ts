@@ -42,7 +42,7 @@ export function findCallers(trusted: readonly Network[], reportStrayProxy: (addr
   let isReported = false;
   const proxies = trusted.map(readRange);
   return (remote = '', forwarded) => {
-    const peer = readEntry(remote);
+    const peer = readAddress(withoutZone(remote));
     if (peer === null) return { ip: '', blame: null };
     const ip = peer.toString();
     if (isTrusted(proxies, peer)) {
@@ -104,8 +104,12 @@ function lastUntrusted(proxies: readonly IpRange[], forwarded: string): IpAddres
 /** Reads an address that may have brackets, a port and a zone. */
 function readEntry(text: string): IpAddress | null {
   const bare = /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? text;
-  const [address = ''] = bare.split('%');
-  return readAddress(address);
+  return readAddress(withoutZone(bare));
+}
+
+/** A peer on one link has a zone behind its address: fe80::1%eth0. */
+function withoutZone(address: string): string {
+  return address.split('%', 1)[0] ?? '';
 }
 
 /** Returns an IPv4 address, or the /64 of an IPv6 address, since one caller has all of it. */

@@ -25,7 +25,7 @@ import { admissionKeyNames, countedWindows, creditFields, creditRules } from './
 const admitScript = script(
   'admit',
   'needs memory',
-  [...admissionKeyNames, 'calls', 'job', 'endedJob'] as const,
+  [...admissionKeyNames, 'calls', 'job'] as const,
   [
     ...authorizeArgNames,
     'workChannel',
@@ -64,7 +64,7 @@ end
 
 -- True for a call that was admitted before: its caller asks again, because the answer was lost.
 local function is_known()
-  if kind == 'job' then return redis.call('EXISTS', job, endedJob) > 0 end
+  if kind == 'job' then return redis.call('ZSCORE', jobs, shortId) end
   return redis.call('ZSCORE', calls, accountId .. '/' .. id)
 end
 
