@@ -130,9 +130,12 @@ export async function startTestCluster({ replicas = 0, fsync = 'always' } = {}):
   return { nodes, ...(await offer(url, () => endAll(nodes, remove))) };
 }
 
-/** Starts a redis-server at a port, as other machines would reach it. */
+/**
+ * Starts a redis-server at a port, as other machines would reach it. Its files are in memory: images and nodes of tests keep the
+ * disk busy for longer than a call may wait.
+ */
 export async function startTestServer(): Promise<TestRecord> {
-  const { folder, remove } = aFolder();
+  const { folder, remove } = aFolder(memoryFolder);
   const [port = 0] = await freePorts(1);
   const node = await startNode(folder, port, durable);
   return offer(node.url, () => endAll([node], remove));
