@@ -13,8 +13,8 @@ export interface Area {
 }
 
 const unit = 'test/unit/**/*.test.ts';
-/** The quickest ones first. Tests of the egress role run it in other processes, which no mutant reaches. */
-const proxy = ['proxy', 'resolver', '!(role)'].map((name) => `test/egress/${name}.test.ts`);
+/** The quickest ones first. Tests of the egress role, and those with random bytes, run it in other processes, which no mutant reaches. */
+const proxy = ['proxy', 'resolver', '!(role|random-bytes)'].map((name) => `test/egress/${name}.test.ts`);
 /** A rule has no clock. */
 const impure = /\b(?:setTimeout|setImmediate|setInterval|Date\.now|performance\.now)\b/;
 const pure = /^src\/(?:base|model)\/|^node:(?:buffer|crypto|net|util|zlib)$/;
