@@ -14,7 +14,7 @@ import { until } from '../support/until.ts';
 const hour = 3_600;
 
 describe('docs/operate.md', function () {
-  this.timeout(200_000);
+  this.timeout(600_000);
   const service: Service = makeService({ TRAWL_WORKERS: '2' });
   const clock = join(service.folder, 'clock');
   const env = { TRAWL_DATA: service.data, TRAWL_CLOCK_FILE: clock };
