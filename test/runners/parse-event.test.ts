@@ -61,7 +61,7 @@ const plain: Told = { text: 'a word', isHeld: true, isDeleted: false };
 const bounds = [...unreadOfJob, ...unreadOfPod].flat();
 
 describe('an event of a watch', () => {
-  it('is parsed without the fields that a client wrote, and without the spec of a pod', () => {
+  it('is parsed without the list of who wrote each field, and without the spec of a pod', () => {
     const { metadata, ...pod } = podOf(plain);
     const { managedFields: _owners, ...read } = metadata;
     expect(objectIn(lineOf(podOf(plain)))).to.deep.equal({
@@ -100,7 +100,7 @@ describe('an event of a watch', () => {
     );
   });
 
-  it('is parsed whole when its fields stand in another order', () => {
+  it('is parsed whole when metadata, spec and status stand in another order', () => {
     const { metadata, spec, status } = podOf(plain);
     for (const pod of [
       { status, spec, metadata },

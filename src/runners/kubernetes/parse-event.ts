@@ -12,7 +12,8 @@ export const unreadOfPod: readonly UnreadPart[] = [owners, ['},"spec":{', '},"st
 
 /**
  * Parses a line of a watch without its unread parts, which are most of its text. The names that bound a part stand in quotes,
- * which no JSON string holds without a backslash before them. A line with its fields in another order is parsed whole.
+ * which no JSON string holds without a backslash before them. The API server writes fields in the order of its types; a line in
+ * which these bounds do not follow each other is parsed whole.
  */
 export function parseEvent(line: string, unread: readonly UnreadPart[]): unknown {
   let kept = line;
