@@ -185,8 +185,10 @@ async function answerComplete(
   handle: KeyedHandler,
 ): Promise<ApiReply | null> {
   const { req, route } = call;
-  const { x_api_key, ...given } = { ...call.given, ...body.parameters } as Record<string, unknown>;
-  call.given = given;
+  const asked = body === noBody ? call.given : { ...call.given, ...body.parameters };
+  const { x_api_key } = asked;
+  // Most calls have the key in a header: nothing is copied for them.
+  call.given = x_api_key === undefined ? asked : withoutKey(asked);
   const bearer = route?.takesBearer ? /^Bearer (\S+)$/i.exec(req.get('authorization') ?? '')?.[1] : undefined;
   const key = readKey(req.get('x-api-key') || bearer || x_api_key);
   if (key === null) throw refuse('invalid_api_key');
@@ -203,6 +205,10 @@ async function answerComplete(
     return { given: call.given, fault: late.fault ?? fault };
   };
   return handle({ ...call, key, fault, idle, readBody });
+}
+
+function withoutKey({ x_api_key, ...others }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return others;
 }
 
 /** Counts a missing or unknown key against the address of its caller (D38), then throws the refusal again. */

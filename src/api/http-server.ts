@@ -108,7 +108,7 @@ export async function listen(
   };
   server.on('connect', (_req, socket) => refuseNow(socket, '400 Bad Request', 'Bad Request: this server is no proxy'));
   trackConnections(server, answers);
-  const noteRequest = limitPending(server, pending);
+  const noteRequest = limitPending(server, answers, pending);
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET') return socket.destroy();
     const unknown: FaultReply = ['400 Bad Request', 'Bad Request: this is not an HTTP request'];
@@ -163,11 +163,11 @@ async function drain(server: Server, answers: LastAnswers, seconds: number): Pro
  */
 function limitPending(
   server: Server,
+  answers: LastAnswers,
   { addressOf, onDrop }: PendingLimit,
 ): (req: IncomingMessage, res: ServerResponse) => void {
   const peers = new Map<string, Peer>();
   const peerOf = new WeakMap<Socket, Peer>();
-  const answers = new WeakMap<Socket, number>();
 
   const dropOldest = ({ address, pending }: Peer) => {
     for (const [socket, since] of pending) {
@@ -201,17 +201,18 @@ function limitPending(
       if (peer.count === 0) peers.delete(address);
     });
   });
+  function noteClosed(this: ServerResponse): void {
+    const { socket } = this.req;
+    const peer = peerOf.get(socket);
+    // Another answer is the last one when a request that came behind this one is being answered.
+    if (peer && answers.get(socket) === this && !socket.destroyed) keepIdle(socket, peer, onDrop);
+  }
   return (req, res) => {
     const { socket } = req;
     const peer = peerOf.get(socket);
     if (peer === undefined) return;
     peer.idle.delete(socket);
-    const answer = (answers.get(socket) ?? 0) + 1;
-    answers.set(socket, answer);
-    res.once('close', () => {
-      // A request that came behind this one is being answered.
-      if (answers.get(socket) === answer && !socket.destroyed) keepIdle(socket, peer, onDrop);
-    });
+    res.on('close', noteClosed);
     if (!hasBody(req)) return void peer.pending.delete(socket);
     add(socket, peer);
     req.once('end', () => peer.pending.delete(socket));

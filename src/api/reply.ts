@@ -17,10 +17,6 @@ export interface ApiReply {
 export const goneStatus = 499;
 /** `Retry-After` of a 503: a restarted or replaced Redis usually answers again after 2 s; a drain lasts for minutes at least. */
 const waitSeconds: Partial<Record<RefusalCode, number>> = { unavailable: 2, draining: 30 };
-const windows = [
-  { of: 'perSecond', name: 'per-second', seconds: 1 },
-  { of: 'perMinute', name: 'per-minute', seconds: 60 },
-] as const;
 
 /** Returns the answer to an error that was thrown; anything but a refusal is an internal error. */
 export function errorReply(error: unknown, keyQuotaStatus: number = refusals.key_quota_exceeded.status): ApiReply {
@@ -53,11 +49,10 @@ export function softened(reply: ApiReply): ApiReply {
 /** Writes an answer as JSON, by Node itself: every answer has the same type, so nothing of Express's `json` is needed. */
 export function sendReply(res: Response, { status, headers = {}, body }: ApiReply): void {
   const text = JSON.stringify(body);
-  res.writeHead(status, {
-    ...headers,
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': Buffer.byteLength(text),
-  });
+  res.statusCode = status;
+  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+  res.setHeader('content-type', 'application/json; charset=utf-8');
+  res.setHeader('content-length', Buffer.byteLength(text));
   res.end(text);
 }
 
@@ -67,25 +62,26 @@ export function requireAllowed<T extends { readonly rates: Rates }>(
   answer: T | RefusedCall,
   badRequest: string = refusals.bad_request.sentence,
 ): T {
-  res.set(rateHeaders(answer.rates));
+  setRateHeaders(res, answer.rates);
   if (!('refused' in answer)) return answer;
   const { refused: code, detail, retryAfterSeconds } = answer;
   throw refuse(code, code === 'bad_request' ? badRequest : sentenceOf(code, detail), retryAfterSeconds ?? undefined);
 }
 
-/** Returns the standard RateLimit fields, for the windows that the plan has. */
-function rateHeaders(rates: Rates): Record<string, string> {
-  const limited = windows.flatMap(({ of, name, seconds }) => {
-    const rate = rates[of];
-    return rate
-      ? [{ policy: `"${name}";q=${rate.limit};w=${seconds}`, left: `"${name}";r=${rate.left};t=${seconds}` }]
-      : [];
-  });
-  if (limited.length === 0) return {};
-  return {
-    'ratelimit-policy': limited.map(({ policy }) => policy).join(', '),
-    ratelimit: limited.map(({ left }) => left).join(', '),
-  };
+/** Sets the standard RateLimit fields, for the windows that the plan has. */
+function setRateHeaders(res: Response, { perSecond, perMinute }: Rates): void {
+  const [policies, left]: [string[], string[]] = [[], []];
+  if (perSecond) {
+    policies.push(`"per-second";q=${perSecond.limit};w=1`);
+    left.push(`"per-second";r=${perSecond.left};t=1`);
+  }
+  if (perMinute) {
+    policies.push(`"per-minute";q=${perMinute.limit};w=60`);
+    left.push(`"per-minute";r=${perMinute.left};t=60`);
+  }
+  if (policies.length === 0) return;
+  res.setHeader('ratelimit-policy', policies.join(', '));
+  res.setHeader('ratelimit', left.join(', '));
 }
 
 /** Returns the sentence of `rate_limited` in the words of the contract. */

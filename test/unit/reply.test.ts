@@ -46,17 +46,14 @@ describe('replies of the API', () => {
   });
 
   it('an answer of the record sets the RateLimit headers of the windows that the plan has', () => {
-    const set: object[] = [];
-    const res = { set: (headers: object) => set.push(headers) } as unknown as Response;
+    const set: string[][] = [];
+    const res = { setHeader: (...header: string[]) => set.push(header) } as unknown as Response;
     const both = { perSecond: { limit: 5, left: 4 }, perMinute: { limit: 60, left: 9 } };
     expect(requireAllowed(res, { rates: both, found: 1 }).found).to.equal(1);
     requireAllowed(res, { rates: { perSecond: null, perMinute: null } });
     expect(set).to.deep.equal([
-      {
-        'ratelimit-policy': '"per-second";q=5;w=1, "per-minute";q=60;w=60',
-        ratelimit: '"per-second";r=4;t=1, "per-minute";r=9;t=60',
-      },
-      {},
+      ['ratelimit-policy', '"per-second";q=5;w=1, "per-minute";q=60;w=60'],
+      ['ratelimit', '"per-second";r=4;t=1, "per-minute";r=9;t=60'],
     ]);
   });
 
