@@ -18,6 +18,7 @@ import { filterFields } from '../model/select-fields.ts';
 import { writeTraceparent } from '../model/trace-context.ts';
 import { admitCall, type NewJob, type Repeat } from '../store/access/admit-call.ts';
 import { chargeCall, type HeldCall } from '../store/access/charge-call.ts';
+import { admitJoined } from '../store/access/join-calls.ts';
 import { refuseCall } from '../store/access/refuse-call.ts';
 import { releaseCall } from '../store/access/release-call.ts';
 import { readWebhook } from '../store/jobs/read-job.ts';
@@ -160,7 +161,7 @@ async function accept(
   fault: string | null = null,
 ): Promise<ApiReply> {
   const wanted = { id: randomUUID(), valid: fault === null, isOpen: credit.admissions.isOpen, repeat, work };
-  const answer = requireAllowed(call.res, await admitCall(credit.store, call.key, wanted), fault ?? undefined);
+  const answer = requireAllowed(call.res, await admitJoined(credit.store, call.key, wanted), fault ?? undefined);
   const jobId = 'admitted' in answer ? answer.admitted : answer.repeated;
   const headers: Record<string, string> = { location: `/v1/jobs/${jobId}` };
   if ('admitted' in answer) headers['x-credits-held'] = String(answer.held);

@@ -3,7 +3,7 @@ import type { Log } from '../base/log.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import { type Flags, listParameters, parseJobId, pollParameters } from '../model/request-parameters.ts';
 import { filterFields } from '../model/select-fields.ts';
-import { pollJob } from '../store/access/poll-job.ts';
+import { pollJoined } from '../store/access/join-calls.ts';
 import { cancelJob } from '../store/jobs/cancel-job.ts';
 import { type Cursor, listJobs } from '../store/jobs/list-jobs.ts';
 import { removeFile } from '../store/jobs/remove-file.ts';
@@ -35,7 +35,7 @@ export function getJob(routes: JobRoutes): KeyedHandler {
     // Key and rate come before the parameters (D10).
     if (!id.ok) await enterFree(routes.store, call).then(() => requireFlags(call));
     const { jobId } = requireParsed(id);
-    const found = requireAllowed(call.res, await pollJob(routes.store, call.key, jobId));
+    const found = requireAllowed(call.res, await pollJoined(routes.store, call.key, jobId));
     const { fields } = requireFlags(call);
     const { wait } = requireParameters(pollParameters, call.given);
     if (wait === 0) return { status: 200, body: filterFields(routes.viewJob(found.job, found.position), fields) };

@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { admitCall } from '../../src/store/access/admit-call.ts';
+import { admitJoined } from '../../src/store/access/join-calls.ts';
 import { openRedisClient } from '../../src/store/redis/redis-client.ts';
+import { makeRandom } from '../support/random.ts';
 import { admitted, storeOf } from '../support/record.ts';
 import type { TestRedis } from '../support/redis.ts';
 import { aBusyAccount, withRedis } from './bench-redis.ts';
@@ -36,20 +39,37 @@ export function compareScript(): Promise<Measurement> {
   });
 }
 
-/** Admissions of 100 accounts, each with one key, against what a job queue adds. */
-export function compareAdmissions(): Promise<Measurement> {
+/** Admissions of so many accounts, each with one key, against what a job queue adds. */
+export function compareAdmissions(accounts: number, bound?: Measurement['bound']): Promise<Measurement> {
   return withRedis({}, async (redis) => {
     const bull = await openBullQueue(redis.url, lanes);
     const { ours, theirs } = await alternate(rounds, {
-      ours: await admissions(redis, 100),
+      ours: await admissions(redis, { accounts }),
       theirs: { redis, calls, work: () => inLanes(lanes, calls, bull.add) },
     });
     await bull.close();
     return {
-      what: `admissions of 100 accounts a second of CPU : BullMQ add, ${lanes} at a time`,
+      what: `admissions of ${accounts === 1 ? 'one key' : `${accounts} keys`} a second of CPU : BullMQ add, ${lanes} at a time`,
       ratio: ratioOf(theirs, ours, 'bothMicros'),
-      bound: { least: 0.75 },
+      ...(bound && { bound }),
       because: besideEachOther(ours, theirs),
+    };
+  });
+}
+
+/** Calls of one key in one turn, joined, against each one alone. */
+export function compareJoining(what: string, mix: Mix, bound?: Measurement['bound']): Promise<Measurement> {
+  return withRedis({}, async (redis) => {
+    const { joined, single } = await alternate(rounds, {
+      joined: await admissions(redis, { ...mix, admit: admitJoined }),
+      single: await admissions(redis, { ...mix, admit: admitCall }),
+    });
+    return {
+      optimisation: 'src/store/access/join-calls.ts',
+      what: `admissions of ${what}, joined : one by one, CPU`,
+      ratio: ratioOf(joined, single, 'bothMicros'),
+      ...(bound && { bound }),
+      because: besideEachOther(joined, single),
     };
   });
 }
@@ -71,10 +91,36 @@ export function compareDurability(): Promise<Measurement> {
   );
 }
 
-async function admissions(redis: TestRedis, accounts = 1): Promise<Workload & { call: () => Promise<string> }> {
+/** How calls spread over accounts with one key each. */
+interface Mix {
+  readonly accounts?: number;
+  /** The account of rank k makes 1 / k as many calls as the first one (Zipf's law), else all make as many. */
+  readonly isSkewed?: boolean;
+  readonly admit?: typeof admitCall;
+}
+
+async function admissions(
+  redis: TestRedis,
+  { accounts = 1, isSkewed = false, admit = admitJoined }: Mix = {},
+): Promise<Workload & { call: () => Promise<string> }> {
   const store = storeOf(redis.connection);
+  const ranks = isSkewed ? drawSkewed(accounts) : Array.from({ length: accounts }, (_, n) => n);
   const callers = await Promise.all(Array.from({ length: accounts }, () => aBusyAccount(store)));
   let made = 0;
-  const call = () => admitted(store, callers[made++ % accounts]!);
+  const call = () => admitted(store, callers[ranks[made++ % ranks.length]!]!, {}, admit);
   return { redis, calls, call, work: () => inLanes(lanes, calls, call) };
+}
+
+/** Returns a rank from 0 up for each call. */
+function drawSkewed(accounts: number): number[] {
+  const random = makeRandom('skewed');
+  const shares = Array.from({ length: accounts }, (_, n) => 1 / (n + 1));
+  const total = shares.reduce((sum, share) => sum + share, 0);
+  return Array.from({ length: calls }, () => {
+    let rest = random() * total;
+    return shares.findIndex((share) => {
+      rest -= share;
+      return rest <= 0;
+    });
+  });
 }

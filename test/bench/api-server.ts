@@ -12,7 +12,7 @@ import { parseRequest } from '../../src/model/request-parameters.ts';
 import { openFolder } from '../../src/objects/folder-store.ts';
 import { askInspector } from '../../src/roles/inspector-client.ts';
 import { openTraces } from '../../src/roles/open-traces.ts';
-import { admitCall } from '../../src/store/access/admit-call.ts';
+import { admitJoined } from '../../src/store/access/join-calls.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { connect } from '../../src/store/redis/connection.ts';
 import type { RecordStore } from '../../src/store/script.ts';
@@ -63,7 +63,7 @@ function answerPlain(store: RecordStore) {
       ip: '',
       webhook: null,
     } as const;
-    const answer = await admitCall(store, key, { id: randomUUID(), valid: true, isOpen: true, repeat: null, work });
+    const answer = await admitJoined(store, key, { id: randomUUID(), valid: true, isOpen: true, repeat: null, work });
     const text = JSON.stringify({ job_id: 'admitted' in answer ? answer.admitted : null });
     res.writeHead(202, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text);
     const line = { endpoint: 'GET /v1/video/download', status: 202, ip: '127.0.0.1', credits: 0 };

@@ -1,4 +1,4 @@
-import { compareAdmissions, compareDurability, compareScript } from './admissions.ts';
+import { compareAdmissions, compareDurability, compareJoining, compareScript } from './admissions.ts';
 import { compareChecksums } from './checksums.ts';
 import { compareDeflaters } from './deflated-texts.ts';
 import type { Measurement } from './measurement.ts';
@@ -10,7 +10,11 @@ export async function* measure(): AsyncGenerator<Measurement> {
   yield compareChecksums();
   yield compareDeflaters();
   yield await compareScript();
-  yield await compareAdmissions();
+  yield await compareAdmissions(1, { least: 0.75 });
+  yield await compareAdmissions(100);
+  yield await compareJoining('one key', {}, { most: 0.5 });
+  yield await compareJoining('100 keys, a fifth by the first', { accounts: 100, isSkewed: true }, { most: 0.9 });
+  yield await compareJoining('100 keys, each as many', { accounts: 100 });
   yield await compareSettles();
   yield await compareTakes();
   yield await compareDurability();

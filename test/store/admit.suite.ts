@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
+import type { admitCall, CreditCall } from '../../src/store/access/admit-call.ts';
+import type { Caller } from '../../src/store/access/authorize.ts';
 import { pollJob } from '../../src/store/access/poll-job.ts';
 import { refuseCall } from '../../src/store/access/refuse-call.ts';
 import { listKeys } from '../../src/store/accounts/read-keys.ts';
@@ -9,13 +11,22 @@ import { setKey } from '../../src/store/accounts/set-key.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
-import { aDownload, admitted, anAccount, ask, type TestStore, theJob } from '../support/record.ts';
+import {
+  aDownload,
+  anAccount,
+  admitted as askToAdmit,
+  ask as askWith,
+  type TestStore,
+  theJob,
+} from '../support/record.ts';
 
 const minutes = 60_000;
 const hours = 60 * minutes;
 
 /** Admission: the order of D10, the hold, idempotency and the quotas of keys. */
-export function admitSuite(store: () => TestStore): void {
+export function admitSuite(store: () => TestStore, admit: typeof admitCall): void {
+  const ask = (its: TestStore, caller: Caller, call?: Partial<CreditCall>) => askWith(its, caller, call, admit);
+  const admitted = (its: TestStore, caller: Caller, call?: Partial<CreditCall>) => askToAdmit(its, caller, call, admit);
   const held = async (account: string) => (await readSnapshot(store(), account)).balances.held;
 
   it('records and queues a job and holds one credit, in one step', async () => {

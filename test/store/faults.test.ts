@@ -18,6 +18,7 @@ const others = [
     'storing',
     'tell',
     'poll',
+    'poll-joined',
     'usage',
     'due-webhooks',
     'read-books',

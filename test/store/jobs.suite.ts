@@ -258,17 +258,6 @@ export function jobsSuite(store: () => TestStore): void {
     expect(sum(after, 'good') - sum(before, 'good')).to.equal(1);
   });
 
-  it('judges simultaneous polls of one key one after the other', async () => {
-    const caller = await anAccount(store(), { credits: 5, perMinute: 5 });
-    const id = await admitted(store(), caller);
-    await pollJob(store(), caller, id);
-    const foreign = await admitted(store(), await anAccount(store(), { credits: 1 }));
-    const seen = await Promise.all([id, foreign, id, id].map((one) => pollJob(store(), caller, one)));
-    const told = seen.map((one) => ('refused' in one ? one.refused : one.job.id));
-    expect(told).to.deep.equal([id, 'not_found', id, 'rate_limited']);
-    expect(seen.map((one) => one.rates.perMinute?.left)).to.deep.equal([2, 1, 0, 0]);
-  });
-
   it('returns the position of a job in the queue of its account', async () => {
     await drain();
     const caller = await anAccount(store(), { credits: 5, concurrency: 0 });

@@ -1,3 +1,6 @@
+import { admitCall } from '../../src/store/access/admit-call.ts';
+import { admitJoined, pollJoined } from '../../src/store/access/join-calls.ts';
+import { pollJob } from '../../src/store/access/poll-job.ts';
 import { prepareSchema } from '../../src/store/schema.ts';
 import { holder, lead, storeOf, type TestStore } from '../support/record.ts';
 import { startTestCluster, startTestRedis } from '../support/redis.ts';
@@ -9,6 +12,7 @@ import { hintsSuite } from './hints.suite.ts';
 import { jobsSuite } from './jobs.suite.ts';
 import { leadSuite } from './lead.suite.ts';
 import { moneySuite } from './money.suite.ts';
+import { pollSuite } from './poll.suite.ts';
 import { purchasesSuite } from './purchases.suite.ts';
 import { shareSuite } from './share.suite.ts';
 import { sweepSuite } from './sweep.suite.ts';
@@ -35,7 +39,10 @@ for (const { name, start } of kinds) {
     });
 
     describe('authorization of calls', () => authorizeSuite(() => store));
-    describe('admission', () => admitSuite(() => store));
+    describe('admission', () => admitSuite(() => store, admitCall));
+    describe('admission of joined calls', () => admitSuite(() => store, admitJoined));
+    describe('polls', () => pollSuite(() => store, pollJob));
+    describe('joined polls', () => pollSuite(() => store, pollJoined));
     describe('jobs', () => jobsSuite(() => store));
     describe('leadership', () => leadSuite(() => store));
     describe('hints', () => hintsSuite(() => store));

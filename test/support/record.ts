@@ -148,8 +148,13 @@ export const aDownload: NewJob = {
 };
 
 /** Asks for a download, or for what is given. */
-export function ask(store: RecordStore, caller: Caller, call: Partial<CreditCall> = {}): Promise<Admission> {
-  return admitCall(store, caller, {
+export function ask(
+  store: RecordStore,
+  caller: Caller,
+  call: Partial<CreditCall> = {},
+  admit = admitCall,
+): Promise<Admission> {
+  return admit(store, caller, {
     id: randomUUID(),
     valid: true,
     isOpen: true,
@@ -160,8 +165,13 @@ export function ask(store: RecordStore, caller: Caller, call: Partial<CreditCall
 }
 
 /** The id of a call that must be admitted. */
-export async function admitted(store: RecordStore, caller: Caller, call: Partial<CreditCall> = {}): Promise<string> {
-  const answer = await ask(store, caller, call);
+export async function admitted(
+  store: RecordStore,
+  caller: Caller,
+  call: Partial<CreditCall> = {},
+  admit = admitCall,
+): Promise<string> {
+  const answer = await ask(store, caller, call, admit);
   if (!('admitted' in answer)) throw new Error(`not admitted: ${JSON.stringify(answer)}`);
   return answer.admitted;
 }

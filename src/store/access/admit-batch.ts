@@ -1,10 +1,9 @@
 import type { JobWebhook } from '../jobs/read-job.ts';
 import { keys, shortId } from '../keys.ts';
-import { fairShare } from '../lua/fair-share.ts';
-import { countOpenJobs, scoreOf } from '../lua/job-index.ts';
+import { countOpenJobs } from '../lua/job-index.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { askAgain, type RecordStore, run, type ScriptReply, script, text } from '../script.ts';
-import { type NewJob, type Repeat, recordedTexts, repeatKey } from './admit-call.ts';
+import { type NewJob, type Repeat, repeatKey } from './admit-call.ts';
 import {
   authorizeArgNames,
   authorizeLua,
@@ -14,7 +13,8 @@ import {
   readRates,
   readRefused,
 } from './authorize.ts';
-import { admissionKeyNames, countedWindows, creditFields, creditRules } from './credit-rules.ts';
+import { admissionKeyNames, creditFields } from './credit-rules.ts';
+import { jobRules, jobTexts, queueJobs } from './queue-jobs.ts';
 
 const argNames = [
   ...authorizeArgNames,
@@ -28,16 +28,10 @@ const argNames = [
   'request',
   'otherwise',
   'shortIds',
-  'line',
-  'ip',
   'url',
   'receiver',
   'authorization',
 ] as const;
-/** Texts of each item behind the arguments with names: id and short id of its job, `asked` and receiver. */
-const textsOfItem = 4;
-/** Deadline and offset of the clock stand before the arguments with names. */
-const firstItem = 2 + argNames.length;
 
 /**
  * Admits all items of a batch and holds one credit for each, or refuses it and changes nothing but the mark of use of the key. The
@@ -50,9 +44,9 @@ const admitBatchScript = script(
   'needs memory',
   [...admissionKeyNames, 'batch', 'openBatches'] as const,
   argNames,
-  /* lua */ `${authorizeLua(creditFields, true)}${fairShare}
+  /* lua */ `${authorizeLua(creditFields, true)}
 local wanted = tonumber(count)
-${creditRules}
+${jobRules}
 local function refusal()
   if account_suspended == '1' then return answer('forbidden') end
   local over_quota = quota_refusal()
@@ -73,26 +67,11 @@ end
 
 if isTrial == '1' then return answer('ready') end
 
-local firstKey = #KEYS - wanted
-local waits = held > 0 and redis.call('ZCARD', queue) > 0
 undos[#undos + 1] = function()
-  redis.pcall('HSET', account, 'held', account_held)
-  redis.pcall('HSET', key, 'total', key_total, 'windows', key_windows or '')
   if repeatKey ~= '' then redis.pcall('DEL', repeats) end
   redis.pcall('ZREM', openBatches, batchId)
   redis.pcall('DEL', batch)
-  for n = 1, wanted do
-    local at = ${firstItem} + (n - 1) * ${textsOfItem}
-    redis.pcall('DEL', KEYS[firstKey + n])
-    redis.pcall('ZREM', jobs, ARGV[at + 2])
-    redis.pcall('ZREM', openWork, ARGV[at + 1])
-    redis.pcall('ZREM', queue, ARGV[at + 1])
-  end
-  update_ready(accountId, tonumber(account_running), account_concurrency, account_tag)
 end
-redis.call('HSET', account, 'held', string.format('%d', held + wanted))
-redis.call('HSET', key, 'total', string.format('%d', key_total + wanted), 'last_used_at', stamp,
-  'windows', ${countedWindows})
 if repeatKey ~= '' then
   redis.call('HSET', repeats, 'request', request, 'id', batchId, 'until', string.format('%d', now + keptMs), 'answer', '')
   redis.call('PEXPIRE', repeats, keptMs)
@@ -100,21 +79,7 @@ end
 redis.call('HSET', batch, 'account', accountId, 'created_at', stamp, 'jobs', shortIds, 'url', url, 'receiver', receiver,
   'authorization', authorization)
 redis.call('ZADD', openBatches, stamp, batchId)
-local score = ${scoreOf('now', 'QueuedJob')}
-for n = 1, wanted do
-  local at = ${firstItem} + (n - 1) * ${textsOfItem}
-  local id = ARGV[at + 1]
-  redis.call('HSET', KEYS[firstKey + n], 'id', id, 'account', accountId, 'key', key_id, 'status', 'QueuedJob',
-    'created_at', stamp, 'revision', '1', 'asked', ARGV[at + 3], 'line', line, 'ip', ip, 'receiver', ARGV[at + 4])
-  redis.call('ZADD', jobs, score, ARGV[at + 2])
-  redis.call('ZADD', openWork, stamp, id)
-  -- A microsecond apart, so that jobs start in the order of their items.
-  redis.call('ZADD', queue, string.format('%d', now * 1000 + clock[2] % 1000 + n - 1), id)
-end
-if not waits then
-  update_ready(accountId, tonumber(account_running), account_concurrency, account_tag, true, last_turn)
-  redis.call('PUBLISH', workChannel, '')
-end
+${queueJobs(argNames.length)}
 return { 'admitted', batchId, '', rates, held + wanted }
 `,
 );
@@ -160,11 +125,7 @@ export async function tryBatch(
 
 function runAdmission(store: RecordStore, caller: Caller, batch: NewBatch, isTrial: boolean): Promise<ScriptReply> {
   const { id, valid, isOpen, repeat, items, count, webhook } = batch;
-  const first = items[0]?.work;
-  const texts = items.flatMap(({ jobId, work }) => {
-    const { asked, receiver } = recordedTexts(work);
-    return [jobId, shortId(jobId), asked, receiver];
-  });
+  const texts = items.flatMap(({ jobId, work }) => jobTexts(jobId, work));
   const values = {
     ...caller,
     repeats: repeatKey(caller.accountId, repeat),
@@ -177,8 +138,6 @@ function runAdmission(store: RecordStore, caller: Caller, batch: NewBatch, isTri
     request: repeat?.request ?? '',
     otherwise: repeat?.otherwise ?? '',
     shortIds: items.map(({ jobId }) => shortId(jobId)).join(''),
-    line: first ? `POST ${first.path}` : '',
-    ip: first?.ip ?? '',
     url: webhook?.url ?? '',
     receiver: webhook?.receiver ?? '',
     authorization: webhook?.authorization ?? '',

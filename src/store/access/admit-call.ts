@@ -161,7 +161,8 @@ export function admitCall(store: RecordStore, caller: Caller, call: CreditCall):
   return askAgain(store, (asked) => admitOnce(asked, caller, call));
 }
 
-async function admitOnce(store: RecordStore, caller: Caller, call: CreditCall): Promise<Admission> {
+/** Admits a call as `admitCall` does, and asks nothing again. */
+export async function admitOnce(store: RecordStore, caller: Caller, call: CreditCall): Promise<Admission> {
   const { id, valid, isOpen, repeat, work } = call;
   const reply = await withRolledPeriod(store, caller.accountId, () =>
     run(store, admitScript, {

@@ -53,9 +53,9 @@ function readFields(hash: string, names: string): string {
  * left, with commas between, each '' without one. With `rolls` the script answers {'roll'} when the billing period has ended. Afterwards the named
  * fields are locals such as `key_id` and `account_held`, `plan` is nil without one, and `stamp` is `now` as text.
  *
- * check_rate() → nil, or the refusal of a call whose rate is used up. Writes nothing.
- * counted_rate() → the new text of the account's field `rate`. Both windows count while the plan limits one, so that a limit
- *   set later finds them true.
+ * check_rate(calls) → nil, or the refusal where the rate has no room for so many calls, one when nil. Writes nothing.
+ * counted_rate(calls) → the new text of the account's field `rate`. Both windows count while the plan limits one, so that a
+ *   limit set later finds them true.
  */
 export function authorizeLua({ key = '', account = '' }: AuthorizedFields, rolls = false): string {
   return /* lua */ `${slidingWindow}
@@ -83,23 +83,24 @@ local per_second = plan and type(plan.per_second) == 'number' and plan.per_secon
 local per_minute = plan and type(plan.per_minute) == 'number' and plan.per_minute
 local second, minute
 
-local function check_rate()
+local function check_rate(calls)
   if not per_second and not per_minute then return nil end
+  calls = calls or 1
   local a, b, c, d, e, f = string.match(account_rate or '', '(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)')
   second, minute = read_window(rate, 0, 10, 100, a, b, c), read_window(rate, 44, 10, 6000, d, e, f)
-  local of_second = per_second and math.max(0, per_second - second.sum)
-  local of_minute = per_minute and math.max(0, per_minute - minute.sum)
-  local counted = (of_second == 0 or of_minute == 0) and 0 or 1
+  local of_second = per_second and math.max(0, per_second - second.sum) or math.huge
+  local of_minute = per_minute and math.max(0, per_minute - minute.sum) or math.huge
+  local counted = math.min(of_second, of_minute) < calls and 0 or calls
   rates = (per_second and string.format('%d,%d,', per_second, of_second - counted) or ',,')
     .. (per_minute and string.format('%d,%d', per_minute, of_minute - counted) or ',')
-  if of_second == 0 then return answer('rate_limited', 'per-second', wait_of(second, per_second)) end
-  if of_minute == 0 then return answer('rate_limited', 'per-minute', wait_of(minute, per_minute)) end
+  if of_second < calls then return answer('rate_limited', 'per-second', wait_of(second, per_second - calls + 1)) end
+  if of_minute < calls then return answer('rate_limited', 'per-minute', wait_of(minute, per_minute - calls + 1)) end
   return nil
 end
 
-local function counted_rate()
+local function counted_rate(calls)
   if not second then return account_rate or '' end
-  return count_in(second) .. ' ' .. count_in(minute)
+  return count_in(second, calls) .. ' ' .. count_in(minute, calls)
 end
 `;
 }

@@ -1,0 +1,183 @@
+// Gain: with 100 keys, the first with a fifth of all calls, an admission takes 0.64 to 0.80 of its CPU one by one, with one key 0.28 (`make bench BENCH=record`).
+
+import { keys } from '../keys.ts';
+import { countOpenJobs } from '../lua/job-index.ts';
+import { withRolledPeriod } from '../money/roll-period.ts';
+import { askAgain, type RecordStore, run, script, text } from '../script.ts';
+import { type Admission, admitCall, admitOnce, type CreditCall, type NewJob } from './admit-call.ts';
+import { authorizeArgNames, authorizeKeyNames, authorizeLua, type Caller, type Rates, readRates } from './authorize.ts';
+import { admissionKeyNames, creditFields } from './credit-rules.ts';
+import { findJob, type PolledJob, pollJob, positionFields, readFound } from './poll-job.ts';
+import { jobRules, jobTexts, queueJobs } from './queue-jobs.ts';
+
+/** A script that runs for longer lets all others wait. */
+const maxJoined = 64;
+
+/** Makes several calls of one key in one step; `null` when that changed nothing, and each is to be made alone. */
+type JoinedStep<C, R> = (store: RecordStore, caller: Caller, calls: readonly C[]) => Promise<readonly R[] | null>;
+type SingleStep<C, R> = (store: RecordStore, caller: Caller, call: C) => Promise<R>;
+
+/** Calls of one key in one turn of the event loop. */
+interface JoinedCalls<C, R> {
+  readonly calls: C[];
+  /** Absent until the turn has ended. */
+  results?: Promise<readonly R[] | null>;
+}
+
+interface Turn<C, R> {
+  readonly groups: Map<string, JoinedCalls<C, R>>;
+  /** Resolves once the event loop has handled everything that had arrived. */
+  readonly ended: Promise<void>;
+}
+
+/**
+ * Joins the calls that one key makes in the same turn of the event loop: each step has a price, here and in Redis, before it
+ * does anything. The joined step takes all of them or none, so it needs no order of checks for each. A call that is the only
+ * one is made alone.
+ */
+function joinCalls<C, R>(joined: JoinedStep<C, R>, single: SingleStep<C, R>): SingleStep<C, R> {
+  const turns = new WeakMap<RecordStore, Turn<C, R>>();
+  const beginTurn = (store: RecordStore): Turn<C, R> => {
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    setImmediate(() => {
+      turns.delete(store);
+      resolve();
+    });
+    const turn = { groups: new Map<string, JoinedCalls<C, R>>(), ended };
+    turns.set(store, turn);
+    return turn;
+  };
+  return async (store, caller, call) => {
+    const { groups, ended } = turns.get(store) ?? beginTurn(store);
+    const name = caller.accountId + caller.hash;
+    const open = groups.get(name);
+    const group = open && open.calls.length < maxJoined ? open : beginJoining(groups, name);
+    const place = group.calls.push(call) - 1;
+    await ended;
+    if (group.calls.length === 1) return single(store, caller, call);
+    const began = performance.now();
+    group.results ??= joined(store, caller, group.calls);
+    const results = await group.results;
+    if (results) return results[place]!;
+    // Both steps have the time of one call.
+    const leftMs = (store.withinMs ?? store.connection.timeoutMs) - (performance.now() - began);
+    return single({ ...store, withinMs: Math.max(1, leftMs) }, caller, call);
+  };
+}
+
+function beginJoining<C, R>(groups: Turn<C, R>['groups'], name: string): JoinedCalls<C, R> {
+  const group: JoinedCalls<C, R> = { calls: [] };
+  groups.set(name, group);
+  return group;
+}
+
+/** Returns the rates after a call that had so many others behind it. */
+function ratesBefore({ perSecond, perMinute }: Rates, behind: number): Rates {
+  return {
+    perSecond: perSecond && { ...perSecond, left: perSecond.left + behind },
+    perMinute: perMinute && { ...perMinute, left: perMinute.left + behind },
+  };
+}
+
+const admitArgNames = [...authorizeArgNames, 'workChannel', 'count'] as const;
+
+/**
+ * Admits several jobs of one key as single calls, all or none. They have no Idempotency-Key, and their parameters are right.
+ * Answers {'admitted', '', '', rates after the last one, held}, {'apart'} when one of them would be refused, {'roll'} or a refusal.
+ */
+const admitJoinedScript = script(
+  'admit-joined',
+  'needs memory',
+  admissionKeyNames,
+  admitArgNames,
+  /* lua */ `${authorizeLua(creditFields, true)}
+local wanted, repeatKey, request, otherwise = tonumber(count), '', '', ''
+${jobRules}
+local function is_refused()
+  return check_rate(wanted) or account_suspended == '1' or quota_refusal() or account_invoice ~= 'paid'
+    or credits_left() < wanted
+    -- Each open job holds a credit, so there are never more open jobs than holds.
+    or held + wanted > tonumber(account_max_open) and ${countOpenJobs} + wanted > tonumber(account_max_open)
+    or is_draining()
+end
+
+if is_refused() then return { 'apart' } end
+${queueJobs(admitArgNames.length)}
+return 'admitted' .. string.format('   %s %d', rates, held + wanted)
+`,
+);
+
+type JobCall = CreditCall & { readonly work: NewJob };
+
+const joinAdmissions = joinCalls<JobCall, Admission>(async (store, caller, calls) => {
+  const texts = textsOfAll(calls);
+  if (!texts) return null;
+  const values = { ...caller, repeats: keys.repeat(caller.accountId, 'none'), count: calls.length };
+  const jobKeys = calls.map(({ id }) => keys.job(id));
+  const reply = await withRolledPeriod(store, caller.accountId, () =>
+    run(store, admitJoinedScript, values, texts, false, jobKeys),
+  );
+  if (reply[0] !== 'admitted') return null;
+  const [rates, held] = [readRates(reply), Number(reply[4])];
+  return calls.map(({ id }, n) => {
+    const behind = calls.length - 1 - n;
+    return { admitted: id, held: held - behind, rates: ratesBefore(rates, behind) };
+  });
+}, admitOnce);
+
+/** Returns the texts of all jobs, or `null` when one cannot be recorded: made alone, it fails alone. */
+function textsOfAll(calls: readonly JobCall[]): string[] | null {
+  try {
+    return calls.flatMap(({ id, work }) => jobTexts(id, work));
+  } catch {
+    return null;
+  }
+}
+
+/** Admits a call like `admitCall`, joined with others of its key. */
+export async function admitJoined(store: RecordStore, caller: Caller, call: CreditCall): Promise<Admission> {
+  const { valid, isOpen, repeat, work } = call;
+  if (!valid || !isOpen || repeat !== null || 'holdMs' in work) return admitCall(store, caller, call);
+  // A call that is asked for again has a store of its own, so it is made alone: `admitOnce` knows the jobs it has admitted.
+  return askAgain(store, (asked) => joinAdmissions(asked, caller, { ...call, work }));
+}
+
+/**
+ * Authorizes several polls of one key and reads their jobs, whose ids stand behind the arguments with names and whose keys at the
+ * end of KEYS, two each. Answers {'entered', '', '', rates after the last one, how many jobs of the account run, its own limit of
+ * those or '', then for each job what `find_job` returned or ''}, {'apart'} when one would be refused, or a refusal.
+ */
+const pollJoinedScript = script(
+  'poll-joined',
+  'light',
+  [...authorizeKeyNames, 'queue'] as const,
+  authorizeArgNames,
+  /* lua */ `${authorizeLua({ account: positionFields })}${findJob}
+local firstId = ${2 + authorizeArgNames.length}
+local polls = #ARGV - firstId
+local firstKey = #KEYS - 2 * polls
+if check_rate(polls) or account_suspended == '1' then return { 'apart' } end
+redis.call('HSET', key, 'last_used_at', stamp)
+if second then redis.call('HSET', account, 'rate', counted_rate(polls)) end
+local reply = { 'entered', '', '', rates, account_running, account_concurrency }
+for n = 1, polls do
+  local found, position = find_job(KEYS[firstKey + 2 * n - 1], KEYS[firstKey + 2 * n], ARGV[firstId + n])
+  reply[5 + 2 * n], reply[6 + 2 * n] = found or '', position or ''
+end
+return reply
+`,
+);
+
+/** Polls a job like `pollJob`, joined with other polls of the same key. */
+export const pollJoined = joinCalls<string, PolledJob>(async (store, caller, jobIds) => {
+  const jobKeys = jobIds.flatMap((jobId) => [keys.job(jobId), keys.endedJob(jobId)]);
+  const reply = await run(store, pollJoinedScript, caller, jobIds, true, jobKeys);
+  if (text(reply[0]) !== 'entered') return null;
+  const [rates, running, concurrency] = [readRates(reply), ...reply.slice(4, 6)];
+  return jobIds.map((jobId, n) => {
+    const [found, position] = reply.slice(6 + 2 * n, 8 + 2 * n);
+    const ratesHere = ratesBefore(rates, jobIds.length - 1 - n);
+    if (text(found) === '') return { refused: 'not_found', detail: '', retryAfterSeconds: null, rates: ratesHere };
+    return { ...readFound(jobId, [found, position, running, concurrency]), rates: ratesHere };
+  });
+}, pollJob);

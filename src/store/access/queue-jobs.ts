@@ -1,0 +1,66 @@
+import { shortId } from '../keys.ts';
+import { fairShare } from '../lua/fair-share.ts';
+import { scoreOf } from '../lua/job-index.ts';
+import { type NewJob, recordedTexts } from './admit-call.ts';
+import { countedWindows, creditRules } from './credit-rules.ts';
+
+/** Number of texts of one job in ARGV. */
+const textsOfJob = 6;
+
+/** Returns the texts of a job that `queueJobs` records. */
+export function jobTexts(jobId: string, work: NewJob): string[] {
+  const { asked, receiver } = recordedTexts(work);
+  return [jobId, shortId(jobId), asked, `${work.method} ${work.path}`, work.ip, receiver];
+}
+
+/** Lua of the rules for `wanted` jobs, and of what `queueJobs` needs. */
+export const jobRules = `${fairShare}${creditRules}`;
+
+/**
+ * Lua that holds a credit for each of `wanted` jobs, counts them against the quotas of the key, and queues them. The texts of
+ * the jobs stand in ARGV behind so many arguments with names, their keys at the end of KEYS. A failure is undone.
+ */
+export function queueJobs(namedArgs: number): string {
+  // The deadline and the offset of the clock stand before all of them.
+  const skipped = 2 + namedArgs;
+  return /* lua */ `
+local firstKey = #KEYS - wanted
+-- A job that waits holds a credit.
+local waits = held > 0 and redis.call('ZCARD', queue) > 0
+local indexed, opened, queued, ids, shortIds = {}, {}, {}, {}, {}
+for n = 1, wanted do
+  local at = ${skipped} + (n - 1) * ${textsOfJob}
+  ids[n], shortIds[n] = ARGV[at + 1], ARGV[at + 2]
+  indexed[2 * n - 1], indexed[2 * n] = ${scoreOf('now', 'QueuedJob')}, shortIds[n]
+  opened[2 * n - 1], opened[2 * n] = stamp, ids[n]
+  -- A microsecond apart, so that jobs start in their order.
+  queued[2 * n - 1], queued[2 * n] = string.format('%d', now * 1000 + clock[2] % 1000 + n - 1), ids[n]
+end
+undos[#undos + 1] = function()
+  redis.pcall('HSET', account, 'held', account_held, 'rate', account_rate or '')
+  redis.pcall('HSET', key, 'total', key_total, 'windows', key_windows or '')
+  for n = 1, wanted do redis.pcall('DEL', KEYS[firstKey + n]) end
+  redis.pcall('ZREM', jobs, unpack(shortIds))
+  redis.pcall('ZREM', openWork, unpack(ids))
+  redis.pcall('ZREM', queue, unpack(ids))
+  update_ready(accountId, tonumber(account_running), account_concurrency, account_tag)
+end
+redis.call('HSET', account, 'held', string.format('%d', held + wanted), 'rate', counted_rate(wanted))
+redis.call('HSET', key, 'total', string.format('%d', key_total + wanted), 'last_used_at', stamp,
+  'windows', ${countedWindows})
+for n = 1, wanted do
+  local at = ${skipped} + (n - 1) * ${textsOfJob}
+  redis.call('HSET', KEYS[firstKey + n], 'id', ids[n], 'account', accountId, 'key', key_id, 'status', 'QueuedJob',
+    'created_at', stamp, 'revision', '1', 'asked', ARGV[at + 3], 'line', ARGV[at + 4], 'ip', ARGV[at + 5],
+    'receiver', ARGV[at + 6])
+end
+redis.call('ZADD', jobs, unpack(indexed))
+redis.call('ZADD', openWork, unpack(opened))
+redis.call('ZADD', queue, unpack(queued))
+-- An account that already waits has its turn, and the controller knows of it.
+if not waits then
+  update_ready(accountId, tonumber(account_running), account_concurrency, account_tag, true, last_turn)
+  redis.call('PUBLISH', workChannel, '')
+end
+`;
+}

@@ -1,0 +1,160 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { type Admission, admitCall, type CreditCall } from '../../src/store/access/admit-call.ts';
+import type { Caller } from '../../src/store/access/authorize.ts';
+import { admitJoined, pollJoined } from '../../src/store/access/join-calls.ts';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
+import { readJob } from '../../src/store/jobs/read-job.ts';
+import { keys } from '../../src/store/keys.ts';
+import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
+import { connect } from '../../src/store/redis/connection.ts';
+import { startCutRedis } from '../support/cut-redis.ts';
+import { aDownload, admitted, aKey, anAccount, ask, storeOf, type TestStore } from '../support/record.ts';
+import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
+
+const accountLimits = fc.record({
+  credits: fc.nat({ max: 12 }),
+  max_open: fc.integer({ min: 1, max: 12 }),
+  perMinute: fc.option(fc.integer({ min: 1, max: 14 }), { nil: undefined }),
+  quotas: fc.record({ total: fc.option(fc.nat({ max: 12 })), daily: fc.option(fc.nat({ max: 12 })) }),
+});
+/** How many calls are made in each turn. */
+const anyTurns = fc.array(fc.integer({ min: 1, max: 8 }), { minLength: 1, maxLength: 3 });
+
+describe('calls of one key that are made in one turn', () => {
+  let redis: TestRedis;
+  let store: TestStore;
+  before(async () => {
+    redis = await startTestRedis();
+  });
+  after(() => redis.stop());
+  beforeEach(() => {
+    store = storeOf(redis.connection);
+  });
+
+  const join = (its: TestStore, caller: Caller, call: Partial<CreditCall> = {}) => ask(its, caller, call, admitJoined);
+  const joinMany = (caller: Caller, calls: number) =>
+    Promise.all(Array.from({ length: calls }, () => join(store, caller)));
+  /** Returns how many commands Redis got for some work. */
+  const commandsOf = async (work: () => Promise<unknown>) => {
+    const before = redis.connection.calls();
+    await work();
+    return redis.connection.calls() - before;
+  };
+
+  it('are one command, up to 64 of them', async () => {
+    const caller = await anAccount(store, { credits: 500 });
+    const id = await admitted(store, caller);
+    await Promise.all([joinMany(caller, 2), pollJoined(store, caller, id), pollJoined(store, caller, id)]);
+    expect(await commandsOf(() => joinMany(caller, 64))).to.equal(1);
+    expect(await commandsOf(() => joinMany(caller, 65))).to.equal(2);
+    const polls = () => Promise.all([...Array(64)].map(() => pollJoined(store, caller, id)));
+    expect(await commandsOf(polls)).to.equal(1);
+    expect((await readSnapshot(store, caller.accountId)).balances.held).to.equal(132);
+  });
+
+  it('do not wait for calls of other keys, also of the same account', async () => {
+    const caller = await anAccount(store, { credits: 500 });
+    const other = { ...caller, ...(await aKey(store, caller.accountId)) };
+    await Promise.all([joinMany(caller, 2), joinMany(other, 2)]);
+    const both = () => Promise.all([joinMany(caller, 3), joinMany(other, 3)]);
+    expect(await commandsOf(both)).to.equal(2);
+  });
+
+  it('are told the credits that each of them holds, and the calls that it leaves', async () => {
+    const caller = await anAccount(store, { credits: 5, perMinute: 10 });
+    const answers = await joinMany(caller, 3);
+    const told = answers.map((one) => 'admitted' in one && [one.held, one.rates.perMinute?.left]);
+    expect(told).to.deep.equal([
+      [1, 9],
+      [2, 8],
+      [3, 7],
+    ]);
+  });
+
+  it('leave in the record what calls one by one leave', async () => {
+    const [joined, single] = [await anAccount(store, { credits: 9 }), await anAccount(store, { credits: 9 })];
+    store.freezeClock();
+    const webhook = { url: 'https://example.com/hook', receiver: 'a@example.com/x', authorization: 'sealed' };
+    const works = [aDownload, { ...aDownload, ip: '192.0.2.2', method: 'POST', webhook }];
+    const fieldsOf = async (answers: readonly Admission[]) => {
+      const ids = answers.map((answer) => ('admitted' in answer ? answer.admitted : ''));
+      const all = await Promise.all(ids.map((id) => store.connection.read(['HGETALL', keys.job(id)])));
+      // Their ids and accounts differ.
+      return all.map((fields, n) =>
+        fields
+          .join('\n')
+          .replaceAll(ids[n]!, 'id')
+          .replace(/^account\n.*$/m, '')
+          .replace(/^key\n.*$/m, ''),
+      );
+    };
+    const asJoined = await Promise.all(works.map((work) => join(store, joined, { work })));
+    const asSingle = [];
+    for (const work of works) asSingle.push(await ask(store, single, { work }));
+    expect(await fieldsOf(asJoined)).to.deep.equal(await fieldsOf(asSingle));
+    const scores = async (key: string) =>
+      (await store.connection.read(['ZRANGE', key, '0', '-1', 'WITHSCORES'])).filter((_, n) => n % 2 === 1);
+    expect(await scores(keys.jobs(joined.accountId))).to.deep.equal(await scores(keys.jobs(single.accountId)));
+  });
+
+  it('fail alone when what they ask for cannot be recorded', async () => {
+    const caller = await anAccount(store, { credits: 3 });
+    const webhook = { url: 'https://example.com/\ud800', receiver: 'example.com', authorization: '' };
+    const answers = await Promise.allSettled([
+      join(store, caller),
+      join(store, caller, { work: { ...aDownload, webhook } }),
+      join(store, caller),
+    ]);
+    expect(answers.map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'fulfilled']);
+    expect((await readSnapshot(store, caller.accountId)).balances.held).to.equal(2);
+  });
+
+  it('are answered as calls one by one are, whatever the limits of their account', async function () {
+    this.timeout(120_000);
+    const wordOf = (answer: Admission) =>
+      'refused' in answer
+        ? [answer.refused, answer.detail, answer.rates.perMinute?.left]
+        : ['admitted', 'held' in answer && answer.held, answer.rates.perMinute?.left];
+    const live = async (limits: Parameters<typeof anAccount>[1], turns: readonly number[]) => {
+      const [joined, single] = [await anAccount(store, limits), await anAccount(store, limits)];
+      store.freezeClock();
+      for (const calls of turns) {
+        const one = await joinMany(joined, calls);
+        const other: Admission[] = [];
+        for (let n = 0; n < calls; n++) other.push(await ask(store, single, {}, admitCall));
+        expect(one.map(wordOf)).to.deep.equal(other.map(wordOf));
+      }
+      for (const { accountId } of [joined, single]) {
+        expect((await verifyLedger(store, accountId)).problems).to.deep.equal([]);
+      }
+      const heldBy = async ({ accountId }: Caller) => (await readSnapshot(store, accountId)).balances.held;
+      expect(await heldBy(joined)).to.equal(await heldBy(single));
+    };
+    await fc.assert(fc.asyncProperty(accountLimits, anyTurns, live), {
+      numRuns: Number(process.env.ROUNDS ?? 100),
+      endOnFailure: true,
+    });
+  });
+
+  it('are each admitted once when the answer to all of them is lost', async () => {
+    const proxy = await startCutRedis(redis);
+    const connection = await connect(proxy.url, { log: aLog().log });
+    try {
+      const cut = storeOf(connection);
+      const caller = await anAccount(cut, { credits: 3 });
+      const ids = [randomUUID(), randomUUID(), randomUUID()];
+      proxy.cutAt(ids[1]!);
+      const answers = await Promise.all(ids.map((id) => join(cut, caller, { id })));
+      expect(proxy.isCut()).to.equal(true);
+      expect(answers.map((answer) => 'admitted' in answer && answer.admitted)).to.deep.equal(ids);
+      for (const id of ids) expect(await readJob(cut, id)).to.include({ status: 'QueuedJob' });
+      expect((await readSnapshot(cut, caller.accountId)).balances.held).to.equal(3);
+      expect((await verifyLedger(cut, caller.accountId)).problems).to.deep.equal([]);
+    } finally {
+      await connection.close();
+      await proxy.stop();
+    }
+  });
+});
