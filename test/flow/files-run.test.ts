@@ -15,7 +15,7 @@ const away = 'http://127.0.0.1:9';
 const maxFiles = { admission: 18, settle: 30 };
 /** The line of the request log is written after the answer, so a busy machine may count it and a quiet one may not. */
 const afterAnswer = 'src/store/log/write-lines.ts';
-/** A reader may skip it: `admitCall`, behind it, does the same for a call alone. */
+/** A reader may skip it: `admitOnce`, behind it, does the same for a call alone. */
 const optimisation = 'src/store/access/join-calls.ts';
 
 describe('the files of src whose functions run', () => {

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { LostAnswer } from '../../src/base/errors.ts';
 import { type Admission, admitCall, type CreditCall } from '../../src/store/access/admit-call.ts';
 import type { Caller } from '../../src/store/access/authorize.ts';
+import { beginDrain, endDrain } from '../../src/store/access/drain.ts';
 import { admitJoined, pollJoined } from '../../src/store/access/join-calls.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { readJob } from '../../src/store/jobs/read-job.ts';
@@ -13,11 +15,13 @@ import { startCutRedis } from '../support/cut-redis.ts';
 import { aDownload, admitted, aKey, anAccount, ask, storeOf, type TestStore } from '../support/record.ts';
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 
+const quota = fc.option(fc.nat({ max: 12 }));
 const accountLimits = fc.record({
   credits: fc.nat({ max: 12 }),
   max_open: fc.integer({ min: 1, max: 12 }),
+  perSecond: fc.option(fc.integer({ min: 1, max: 14 }), { nil: undefined }),
   perMinute: fc.option(fc.integer({ min: 1, max: 14 }), { nil: undefined }),
-  quotas: fc.record({ total: fc.option(fc.nat({ max: 12 })), daily: fc.option(fc.nat({ max: 12 })) }),
+  quotas: fc.record({ total: quota, daily: quota, weekly: quota, monthly: quota }),
 });
 /** How many calls are made in each turn. */
 const anyTurns = fc.array(fc.integer({ min: 1, max: 8 }), { minLength: 1, maxLength: 3 });
@@ -115,8 +119,8 @@ describe('calls of one key that are made in one turn', () => {
     this.timeout(120_000);
     const wordOf = (answer: Admission) =>
       'refused' in answer
-        ? [answer.refused, answer.detail, answer.rates.perMinute?.left]
-        : ['admitted', 'held' in answer && answer.held, answer.rates.perMinute?.left];
+        ? [answer.refused, answer.detail, answer.rates]
+        : ['admitted', 'held' in answer && answer.held, answer.rates];
     const live = async (limits: Parameters<typeof anAccount>[1], turns: readonly number[]) => {
       const [joined, single] = [await anAccount(store, limits), await anAccount(store, limits)];
       store.freezeClock();
@@ -136,6 +140,55 @@ describe('calls of one key that are made in one turn', () => {
       numRuns: Number(process.env.ROUNDS ?? 100),
       endOnFailure: true,
     });
+  });
+
+  const standings = [
+    ['of a suspended account', { suspended: true }, 'forbidden'],
+    ['of an account with an unpaid invoice', { invoice: 'unpaid' }, 'payment_required'],
+  ] as const;
+  for (const [title, change, refused] of standings) {
+    it(`are refused and hold nothing: ${title}`, async () => {
+      const caller = await anAccount(store, { credits: 5, ...change });
+      for (const answer of await joinMany(caller, 3)) expect(answer).to.deep.include({ refused });
+      expect((await readSnapshot(store, caller.accountId)).balances.held).to.equal(0);
+    });
+  }
+
+  it('are refused and hold nothing while the service is being drained', async () => {
+    const caller = await anAccount(store, { credits: 5 });
+    await beginDrain(store);
+    const answers = await joinMany(caller, 3);
+    await endDrain(store);
+    for (const answer of answers) expect(answer).to.deep.include({ refused: 'draining' });
+    expect((await readSnapshot(store, caller.accountId)).balances.held).to.equal(0);
+  });
+
+  it('hold nothing again when their command arrives after each was admitted alone', async () => {
+    const late: (() => Promise<unknown>)[] = [];
+    const cut = storeOf({
+      ...redis.connection,
+      eval: (...command) => {
+        const send = () => redis.connection.eval(...command);
+        if (late.length > 0) return send();
+        late.push(send);
+        return Promise.reject(new LostAnswer('unavailable'));
+      },
+    });
+    const caller = await anAccount(store, { credits: 9 });
+    const ids = [randomUUID(), randomUUID()];
+    const answers = await Promise.all(ids.map((id) => join(cut, caller, { id })));
+    expect(answers.map((answer) => 'admitted' in answer && answer.admitted)).to.deep.equal(ids);
+    expect(await late[0]!()).to.deep.equal(['apart']);
+    expect((await readSnapshot(store, caller.accountId)).balances.held).to.equal(2);
+    expect((await verifyLedger(store, caller.accountId)).problems).to.deep.equal([]);
+  });
+
+  it('fail alone when their job cannot be read', async () => {
+    const caller = await anAccount(store, { credits: 2 });
+    const [broken, whole] = [await admitted(store, caller), await admitted(store, caller)];
+    await store.connection.send(['HSET', keys.job(broken), 'asked', '{']);
+    const seen = await Promise.allSettled([broken, whole].map((id) => pollJoined(store, caller, id)));
+    expect(seen.map(({ status }) => status)).to.deep.equal(['rejected', 'fulfilled']);
   });
 
   it('are each admitted once when the answer to all of them is lost', async () => {

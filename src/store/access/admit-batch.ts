@@ -79,7 +79,7 @@ end
 redis.call('HSET', batch, 'account', accountId, 'created_at', stamp, 'jobs', shortIds, 'url', url, 'receiver', receiver,
   'authorization', authorization)
 redis.call('ZADD', openBatches, stamp, batchId)
-${queueJobs(argNames.length)}
+${queueJobs(2 + argNames.length)}
 return { 'admitted', batchId, '', rates, held + wanted }
 `,
 );
@@ -92,7 +92,7 @@ export interface NewBatch {
   /** False while nothing new is admitted. */
   readonly isOpen: boolean;
   readonly repeat: Repeat | null;
-  /** At least one; all have the same method, path and address. Of an invalid batch only their number counts. */
+  /** At least one. Of an invalid batch only their number counts. */
   readonly items: readonly { readonly jobId: string; readonly work: NewJob }[];
   /** Number of items that count against the quotas of the key. */
   readonly count: number;

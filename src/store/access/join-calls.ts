@@ -1,5 +1,6 @@
 // Gain: with 100 keys, the first with a fifth of all calls, an admission takes 0.64 to 0.80 of its CPU one by one, with one key 0.28 (`make bench BENCH=record`).
 
+import { refuse } from '../../base/errors.ts';
 import { keys } from '../keys.ts';
 import { countOpenJobs } from '../lua/job-index.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
@@ -8,23 +9,30 @@ import { type Admission, admitCall, admitOnce, type CreditCall, type NewJob } fr
 import { authorizeArgNames, authorizeKeyNames, authorizeLua, type Caller, type Rates, readRates } from './authorize.ts';
 import { admissionKeyNames, creditFields } from './credit-rules.ts';
 import { findJob, type PolledJob, pollJob, positionFields, readFound } from './poll-job.ts';
-import { jobRules, jobTexts, queueJobs } from './queue-jobs.ts';
+import { jobRules, jobTexts, queueJobs, textsOfJob } from './queue-jobs.ts';
 
-/** A script that runs for longer lets all others wait. */
+/** Redis answers nobody else while a script runs. */
 const maxJoined = 64;
 
-/** Makes several calls of one key in one step; `null` when that changed nothing, and each is to be made alone. */
-type JoinedStep<C, R> = (store: RecordStore, caller: Caller, calls: readonly C[]) => Promise<readonly R[] | null>;
+/**
+ * Makes several calls of one key in one step, and returns what reads the result of each; `null` when it made none of them, and
+ * each is to be made alone.
+ */
+type JoinedStep<C, R> = (
+  store: RecordStore,
+  caller: Caller,
+  calls: readonly C[],
+) => Promise<readonly (() => R)[] | null>;
 type SingleStep<C, R> = (store: RecordStore, caller: Caller, call: C) => Promise<R>;
 
 /** Calls of one key in one turn of the event loop. */
 interface JoinedCalls<C, R> {
   readonly calls: C[];
   /** Absent until the turn has ended. */
-  results?: Promise<readonly R[] | null>;
+  results?: ReturnType<JoinedStep<C, R>>;
 }
 
-interface Turn<C, R> {
+interface LoopTurn<C, R> {
   readonly groups: Map<string, JoinedCalls<C, R>>;
   /** Resolves once the event loop has handled everything that had arrived. */
   readonly ended: Promise<void>;
@@ -36,8 +44,8 @@ interface Turn<C, R> {
  * one is made alone.
  */
 function joinCalls<C, R>(joined: JoinedStep<C, R>, single: SingleStep<C, R>): SingleStep<C, R> {
-  const turns = new WeakMap<RecordStore, Turn<C, R>>();
-  const beginTurn = (store: RecordStore): Turn<C, R> => {
+  const turns = new WeakMap<RecordStore, LoopTurn<C, R>>();
+  const beginTurn = (store: RecordStore): LoopTurn<C, R> => {
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     setImmediate(() => {
       turns.delete(store);
@@ -58,32 +66,35 @@ function joinCalls<C, R>(joined: JoinedStep<C, R>, single: SingleStep<C, R>): Si
     const began = performance.now();
     group.results ??= joined(store, caller, group.calls);
     const results = await group.results;
-    if (results) return results[place]!;
+    if (results) return results[place]!();
     // Both steps have the time of one call.
-    const leftMs = (store.withinMs ?? store.connection.timeoutMs) - (performance.now() - began);
-    return single({ ...store, withinMs: Math.max(1, leftMs) }, caller, call);
+    const withinMs = (store.withinMs ?? store.connection.timeoutMs) - (performance.now() - began);
+    if (withinMs <= 0) throw refuse('unavailable');
+    return single({ ...store, withinMs }, caller, call);
   };
 }
 
-function beginJoining<C, R>(groups: Turn<C, R>['groups'], name: string): JoinedCalls<C, R> {
+function beginJoining<C, R>(groups: LoopTurn<C, R>['groups'], name: string): JoinedCalls<C, R> {
   const group: JoinedCalls<C, R> = { calls: [] };
   groups.set(name, group);
   return group;
 }
 
-/** Returns the rates after a call that had so many others behind it. */
-function ratesBefore({ perSecond, perMinute }: Rates, behind: number): Rates {
+/** Returns the rates after a call, from those after the last of so many calls behind it. */
+function ratesAfter({ perSecond, perMinute }: Rates, callsBehind: number): Rates {
   return {
-    perSecond: perSecond && { ...perSecond, left: perSecond.left + behind },
-    perMinute: perMinute && { ...perMinute, left: perMinute.left + behind },
+    perSecond: perSecond && { ...perSecond, left: perSecond.left + callsBehind },
+    perMinute: perMinute && { ...perMinute, left: perMinute.left + callsBehind },
   };
 }
 
 const admitArgNames = [...authorizeArgNames, 'workChannel', 'count'] as const;
+const firstText = 2 + admitArgNames.length;
 
 /**
  * Admits several jobs of one key as single calls, all or none. They have no Idempotency-Key, and their parameters are right.
- * Answers {'admitted', '', '', rates after the last one, held}, {'apart'} when one of them would be refused, {'roll'} or a refusal.
+ * Answers {'admitted', '', '', rates after the last one, held}, {'apart'} when one of them would be refused or was admitted
+ * before, {'roll'} or a refusal.
  */
 const admitJoinedScript = script(
   'admit-joined',
@@ -101,8 +112,17 @@ local function is_refused()
     or is_draining()
 end
 
-if is_refused() then return { 'apart' } end
-${queueJobs(admitArgNames.length)}
+-- A command that was given up with its connection may arrive late, when its jobs were admitted one by one.
+local function knows_one()
+  local shortIds = {}
+  for n = 1, wanted do shortIds[n] = ARGV[${firstText} + (n - 1) * ${textsOfJob} + 2] end
+  for _, score in ipairs(redis.call('ZMSCORE', jobs, unpack(shortIds))) do
+    if score then return true end
+  end
+end
+
+if is_refused() or knows_one() then return { 'apart' } end
+${queueJobs(firstText)}
 return 'admitted' .. string.format('   %s %d', rates, held + wanted)
 `,
 );
@@ -121,7 +141,7 @@ const joinAdmissions = joinCalls<JobCall, Admission>(async (store, caller, calls
   const [rates, held] = [readRates(reply), Number(reply[4])];
   return calls.map(({ id }, n) => {
     const behind = calls.length - 1 - n;
-    return { admitted: id, held: held - behind, rates: ratesBefore(rates, behind) };
+    return () => ({ admitted: id, held: held - behind, rates: ratesAfter(rates, behind) });
   });
 }, admitOnce);
 
@@ -138,7 +158,7 @@ function textsOfAll(calls: readonly JobCall[]): string[] | null {
 export async function admitJoined(store: RecordStore, caller: Caller, call: CreditCall): Promise<Admission> {
   const { valid, isOpen, repeat, work } = call;
   if (!valid || !isOpen || repeat !== null || 'holdMs' in work) return admitCall(store, caller, call);
-  // A call that is asked for again has a store of its own, so it is made alone: `admitOnce` knows the jobs it has admitted.
+  // A call that is asked for again has a store of its own, so it is made alone: `admitOnce` knows the jobs that were admitted.
   return askAgain(store, (asked) => joinAdmissions(asked, caller, { ...call, work }));
 }
 
@@ -174,9 +194,10 @@ export const pollJoined = joinCalls<string, PolledJob>(async (store, caller, job
   const reply = await run(store, pollJoinedScript, caller, jobIds, true, jobKeys);
   if (text(reply[0]) !== 'entered') return null;
   const [rates, running, concurrency] = [readRates(reply), ...reply.slice(4, 6)];
-  return jobIds.map((jobId, n) => {
+  // A job that cannot be read fails its own poll alone.
+  return jobIds.map((jobId, n) => () => {
     const [found, position] = reply.slice(6 + 2 * n, 8 + 2 * n);
-    const ratesHere = ratesBefore(rates, jobIds.length - 1 - n);
+    const ratesHere = ratesAfter(rates, jobIds.length - 1 - n);
     if (text(found) === '') return { refused: 'not_found', detail: '', retryAfterSeconds: null, rates: ratesHere };
     return { ...readFound(jobId, [found, position, running, concurrency]), rates: ratesHere };
   });

@@ -4,8 +4,8 @@ import { scoreOf } from '../lua/job-index.ts';
 import { type NewJob, recordedTexts } from './admit-call.ts';
 import { countedWindows, creditRules } from './credit-rules.ts';
 
-/** Number of texts of one job in ARGV. */
-const textsOfJob = 6;
+/** Number of texts of one job in ARGV; the second one is its short id. */
+export const textsOfJob = 6;
 
 /** Returns the texts of a job that `queueJobs` records. */
 export function jobTexts(jobId: string, work: NewJob): string[] {
@@ -18,11 +18,9 @@ export const jobRules = `${fairShare}${creditRules}`;
 
 /**
  * Lua that holds a credit for each of `wanted` jobs, counts them against the quotas of the key, and queues them. The texts of
- * the jobs stand in ARGV behind so many arguments with names, their keys at the end of KEYS. A failure is undone.
+ * the jobs stand in ARGV behind the first `skipped` ones, their keys at the end of KEYS. A failure is undone.
  */
-export function queueJobs(namedArgs: number): string {
-  // The deadline and the offset of the clock stand before all of them.
-  const skipped = 2 + namedArgs;
+export function queueJobs(skipped: number): string {
   return /* lua */ `
 local firstKey = #KEYS - wanted
 -- A job that waits holds a credit.
