@@ -10,6 +10,13 @@ export function countServedRequests(cluster: Cluster): Promise<number> {
   return sum(cluster, (line) => Number(isCounted(line)));
 }
 
+/** Those of them that change something: the garbage collector reads again, now and then, what its cache shows late. */
+export function countServedChanges(cluster: Cluster): Promise<number> {
+  const isCounted = (line: string) =>
+    /resource="(jobs|pods|events)"/.test(line) && /verb="(POST|PUT|PATCH|DELETE)"/.test(line);
+  return sum(cluster, (line) => Number(isCounted(line)));
+}
+
 /** Those of our controller, when nobody else makes, changes or deletes Jobs: to each change of a Job belongs one of its pod. */
 export function countControllerRequests(cluster: Cluster): Promise<number> {
   const weights: Readonly<Record<string, number>> = { POST: 1, PATCH: 2, DELETE: 1 };
