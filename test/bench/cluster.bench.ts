@@ -25,6 +25,7 @@ import { compareEventParsing } from './watch-events.ts';
 const many = 1_000;
 const usualMany = 240;
 const waiting = 10_000;
+const fewWaiting = 500;
 const singleJobs = 25;
 /** As many as there are: nothing waits but for the cluster. */
 const slots = { TRAWL_WORKERS: String(many) };
@@ -37,9 +38,7 @@ const openNamespace = 'open';
 const targets = {
   rate: 30,
   usualRate: 8,
-  ownMilliseconds: 5,
   made: 100,
-  running: 60,
   settled: 50,
   megabytes: 250,
   lost: 5,
@@ -149,10 +148,10 @@ async function runManyJobs(testbed: Testbed): Promise<Measurement[]> {
       because: `${each(ours.milliseconds)} : ${each(minimalPlane)} of CPU, ${(ours.requests / many).toFixed(1)} : ${((before.requests + after.requests) / many).toFixed(1)} requests`,
     },
     {
-      what: `our controller for a job / ${targets.ownMilliseconds} ms`,
-      ratio: ours.cpuMilliseconds / many / targets.ownMilliseconds,
-      bound: { most: 1 },
-      because: `${each(ours.cpuMilliseconds)} of CPU without Redis; the minimal client ${each(minimalOwn)}`,
+      what: 'our controller for a job / the minimal client, which records nothing',
+      ratio: ours.cpuMilliseconds / minimalOwn,
+      bound: { most: 1.25 },
+      because: `${each(ours.cpuMilliseconds)} : ${each(minimalOwn)} of CPU, without Redis`,
     },
   ];
 }
@@ -163,40 +162,47 @@ async function runFewJobs(testbed: Testbed): Promise<Measurement[]> {
     ...(await runSingleJobs(testbed, openNamespace, singleJobs)),
     parsing: await compareEventParsing(testbed),
   }));
-  const row = (what: string, most: number, of: (job: SingleJob) => number, beside: string): Measurement => ({
+  const row = (what: string, most: number, of: (job: SingleJob) => number, beside = ''): Measurement => ({
     what: `one job: ${what} / ${most} ms`,
     ratio: quantile(ours.map(of), 0.5) / most,
     bound: { most: 1 },
     because: `${spread(ours.map(of))}${beside}`,
   });
-  const minimalRuns = `; a minimal Job ${spread(minimal.map(({ running }) => running))}`;
+  const [ourRuns, minimalRuns] = [ours.map(({ running }) => running), minimal.map(({ running }) => running)];
   return [
-    row('submitted to its Job there', targets.made, ({ made }) => made, ''),
-    row('submitted to its pod running', targets.running, ({ running }) => running, minimalRuns),
+    row('submitted to its Job there', targets.made, ({ made }) => made),
+    {
+      what: 'one job: submitted to its pod running / made to running of a minimal Job',
+      ratio: quantile(ourRuns, 0.5) / quantile(minimalRuns, 0.5),
+      bound: { most: 2.4 },
+      because: `${spread(ourRuns)} : ${spread(minimalRuns)}`,
+    },
     row('its pod ended to settled', targets.settled, ({ settled = Number.NaN, ended }) => settled - ended, load()),
     parsing,
   ];
 }
 
-/** The requests that a controller may make are its limit. */
+/** The requests that a controller may make are its limit, or what the machine can do: jobs that wait must not be. */
 async function letManyWait(testbed: Testbed): Promise<Measurement[]> {
   const settings = { ...slots, TRAWL_KUBE_RATE: String(slowRate) };
   return whileLed(testbed, settings, async ({ process }) => {
+    await submitMany(testbed, fewWaiting);
+    const few = await countRequests(testbed);
     await submitMany(testbed, waiting);
-    // The burst of the rate limit comes first.
-    const burst = Date.now();
-    await until(async () => (await countEnded(testbed, burst)) >= slowRate, 60, 'the first jobs are settled');
-    const [began, before] = [performance.now(), await countControllerRequests(testbed.cluster)];
-    await pause(windowSeconds * 1000);
-    const made = (await countControllerRequests(testbed.cluster)) - before;
-    const seconds = (performance.now() - began) / 1000;
+    const made = await countRequests(testbed);
     const megabytes = shareMegabytes(process.pid ?? 0);
+    const rate = (perSecond: number) => `${perSecond.toFixed(1)} a second`;
     return [
       {
-        what: `${waiting} jobs wait: requests made / those that TRAWL_KUBE_RATE allows`,
-        ratio: made / (slowRate * seconds),
+        what: `${waiting} jobs wait: requests made / with ${fewWaiting} that wait`,
+        ratio: made / few,
         bound: { least: 0.9 },
-        because: `${made} requests in ${seconds.toFixed(1)} s at ${slowRate} a second${load()}`,
+        because: `${rate(made)} : ${rate(few)}, TRAWL_KUBE_RATE=${slowRate}${load()}`,
+      },
+      {
+        what: `${waiting} jobs wait: requests made / those that TRAWL_KUBE_RATE allows`,
+        ratio: made / slowRate,
+        because: `${rate(made)}; the control plane shares the machine`,
       },
       {
         what: `${waiting} jobs wait: memory of the controller / ${targets.megabytes} MB`,
@@ -206,6 +212,16 @@ async function letManyWait(testbed: Testbed): Promise<Measurement[]> {
       },
     ];
   });
+}
+
+/** Returns how many requests the controller makes in a second, once the burst of its rate limit has passed. */
+async function countRequests(testbed: Testbed): Promise<number> {
+  const from = Date.now();
+  await until(async () => (await countEnded(testbed, from)) >= slowRate, 60, 'the first jobs are settled');
+  const [began, before] = [performance.now(), await countControllerRequests(testbed.cluster)];
+  await pause(windowSeconds * 1000);
+  const made = (await countControllerRequests(testbed.cluster)) - before;
+  return made / ((performance.now() - began) / 1000);
 }
 
 function perSecond(count: number, seconds: number): string {
