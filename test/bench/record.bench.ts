@@ -10,7 +10,7 @@ export async function* measure(): AsyncGenerator<Measurement> {
   yield compareChecksums();
   yield compareDeflaters();
   yield await compareScript();
-  yield await compareAdmissions(1, { least: 0.75 });
+  yield await compareAdmissions(1);
   yield await compareAdmissions(100);
   yield await compareJoining('one key', {}, { most: 0.5 });
   yield await compareJoining('100 keys, a fifth by the first', { accounts: 100, isSkewed: true }, { most: 0.9 });
