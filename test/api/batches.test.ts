@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import { expect } from 'chai';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
+import { readLines } from '../../src/store/log/read-lines.ts';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film, unknownId } from '../support/calls.ts';
 import { endJob } from '../support/job-steps.ts';
@@ -37,6 +38,8 @@ describe('batches', () => {
     const jobs = [...first.jobs, ...second.jobs];
     expect(jobs.map(({ query }) => query)).to.deep.equal(items.map(({ query }) => query));
     await endJob(api.store, jobs[0].job_id, completed);
+    const endpoints = (await readLines(api.store, caller.account, 9)).map(({ endpoint }) => endpoint);
+    expect(endpoints).to.include('POST /v1/audio/download');
     const cancelled = (await api.call('DELETE', path, { key: caller.key })).json;
     const wanted = {
       status: 'Cancelled',
