@@ -11,8 +11,8 @@ import { isLeaderOff } from '../store/jobs/leadership.ts';
 import { findRecord, noRecord } from '../store/open-store.ts';
 import { type Connection, connect } from '../store/redis/connection.ts';
 import { checkDurability } from '../store/redis/durability.ts';
-import { maxClockDifferenceMs } from '../store/redis/redis-clock.ts';
 import { fullRatio, memoryRatio, type RecordMemory, readMemory } from '../store/redis/redis-memory.ts';
+import { maxClockDifferenceMs } from '../store/redis/redis-time.ts';
 import { layouts, readRecordState } from '../store/schema.ts';
 import { type Finding, findingOf } from './doctor-finding.ts';
 

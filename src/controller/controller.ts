@@ -8,7 +8,7 @@ import { listOverdue, readActiveJobs } from '../store/jobs/open-work.ts';
 import { requeueDelayed } from '../store/jobs/requeue-delayed.ts';
 import { makeTake } from '../store/jobs/take-jobs.ts';
 import { channels } from '../store/keys.ts';
-import { maxClockDifferenceMs } from '../store/redis/redis-clock.ts';
+import { maxClockDifferenceMs } from '../store/redis/redis-time.ts';
 import { type AdvanceOptions, JobAdvancer } from './advance-job.ts';
 import { Preempter } from './preempter.ts';
 import { StorageLane } from './storage-lane.ts';

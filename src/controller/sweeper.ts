@@ -5,7 +5,7 @@ import { shareRun } from '../base/single-flight.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { removeRevocations, revocationLifeMs } from '../objects/revocations.ts';
 import { readTime } from '../store/old-entries.ts';
-import { maxClockDifferenceMs } from '../store/redis/redis-clock.ts';
+import { maxClockDifferenceMs } from '../store/redis/redis-time.ts';
 import type { RecordStore } from '../store/script.ts';
 import { type Lifetimes, sweepRecord } from '../store/sweep-record.ts';
 import { findStrayObjects, removeDueFiles, removeStrayObjects } from './file-cleaner.ts';

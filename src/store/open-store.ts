@@ -7,7 +7,7 @@ import { connect } from './redis/connection.ts';
 import { checkDurability } from './redis/durability.ts';
 import type { ObserveReplicas } from './redis/durability-watch.ts';
 import { findServer, startRedis } from './redis/embedded-server.ts';
-import { makeClock } from './redis/redis-clock.ts';
+import { makeClock } from './redis/redis-time.ts';
 import { holdRelease } from './release-lease.ts';
 import type { RecordStore } from './script.ts';
 

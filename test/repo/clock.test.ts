@@ -15,7 +15,7 @@ const exceptions = [
   'src/objects/s3-bucket.ts',
   'src/roles/kubernetes-workers.ts',
   'src/roles/run-role.ts',
-  'src/store/redis/redis-clock.ts',
+  'src/store/redis/redis-time.ts',
 ];
 
 describe('the clock', () => {

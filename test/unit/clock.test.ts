@@ -2,7 +2,7 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type Clock, makeClock } from '../../src/store/redis/redis-clock.ts';
+import { type Clock, makeClock } from '../../src/store/redis/redis-time.ts';
 import { until } from '../support/until.ts';
 
 describe('the clock', () => {

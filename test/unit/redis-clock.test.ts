@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { RedisClock } from '../../src/store/redis/redis-clock.ts';
+import { RedisClock } from '../../src/store/redis/redis-time.ts';
 
 const minute = 60_000;
 const day = 86_400_000;

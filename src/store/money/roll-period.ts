@@ -2,7 +2,7 @@ import { refuse } from '../../base/errors.ts';
 import { periodAt } from '../../model/billing-period.ts';
 import { keys } from '../keys.ts';
 import { balanceKeyNames, balances, quotaLeft } from '../lua/balances.ts';
-import { RedisTimeout, withTimeout } from '../redis/timeout.ts';
+import { RedisTimeout, withTimeout } from '../redis/redis-time.ts';
 import { number, type RecordStore, run, type ScriptReply, script, text } from '../script.ts';
 
 /**

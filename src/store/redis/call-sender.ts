@@ -1,8 +1,7 @@
 import { LostAnswer, Refusal } from '../../base/errors.ts';
 import { type Cover, replicaMs } from './durability-watch.ts';
 import { asBytesOptions, isReply, type RedisClient } from './redis-client.ts';
-import type { RedisClock } from './redis-clock.ts';
-import { RedisTimeout, timeoutMs, withTimeout } from './timeout.ts';
+import { type RedisClock, RedisTimeout, timeoutMs, withTimeout } from './redis-time.ts';
 
 type CommandWords = readonly (string | Buffer)[];
 

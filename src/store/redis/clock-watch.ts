@@ -1,6 +1,6 @@
 import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
-import { maxClockDifferenceMs, type RecordClock } from './redis-clock.ts';
+import { maxClockDifferenceMs, type RecordClock } from './redis-time.ts';
 
 const intervalMs = 1_000;
 

@@ -5,7 +5,7 @@ import type { Durability } from './durability.ts';
 import { DurabilityWatch, type ObserveReplicas } from './durability-watch.ts';
 import { ReconnectingConnection } from './reconnecting-connection.ts';
 import { logInAgain, type RedisClient } from './redis-client.ts';
-import { type RecordClock, RedisClock } from './redis-clock.ts';
+import { type RecordClock, RedisClock } from './redis-time.ts';
 import { type Listener, Subscriptions } from './subscriptions.ts';
 
 /** The reply to each command that changes nothing. */

@@ -5,7 +5,7 @@ import { CallSender, type Patience, unavailable } from './call-sender.ts';
 import type { RedisTopology } from './discovery.ts';
 import type { Cover } from './durability-watch.ts';
 import { isReply, openRedisClient, type RedisClient } from './redis-client.ts';
-import { RedisTimeout, timeoutMs, withTimeout } from './timeout.ts';
+import { RedisTimeout, timeoutMs, withTimeout } from './redis-time.ts';
 
 /** Steps for each connection: one before it is used, one every 400 ms while it is. Each tells how its changes reach a replica. */
 interface ConnectionCare {

@@ -1,5 +1,5 @@
 import { createClient, ErrorReply, RESP_TYPES } from 'redis';
-import { withTimeout } from './timeout.ts';
+import { withTimeout } from './redis-time.ts';
 
 /** One connection to one Redis. Once it breaks it stays so: `ReconnectingConnection` opens the next one. */
 export type RedisClient = ReturnType<typeof makeRedisClient>;
