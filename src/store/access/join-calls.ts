@@ -114,10 +114,8 @@ end
 
 -- A command that was given up with its connection may arrive late, when its jobs were admitted one by one.
 local function knows_one()
-  local shortIds = {}
-  for n = 1, wanted do shortIds[n] = ARGV[${firstText} + (n - 1) * ${textsOfJob} + 2] end
-  for _, score in ipairs(redis.call('ZMSCORE', jobs, unpack(shortIds))) do
-    if score then return true end
+  for n = 1, wanted do
+    if redis.call('ZSCORE', jobs, ARGV[${firstText} + (n - 1) * ${textsOfJob} + 2]) then return true end
   end
 end
 
