@@ -95,7 +95,7 @@ export async function startTestRedis(options: Partial<ServerOptions> = {}, under
 
 /** Starts a Cluster. */
 export async function startTestCluster({ replicas = 0, fsync = 'always' } = {}): Promise<TestCluster> {
-  const { folder, remove } = aFolder();
+  const { folder, remove } = aFolder(memoryFolder);
   const ports = await freePorts(2 * (3 + replicas));
   const buses = ports.splice(3 + replicas).map(String);
   const options = [
@@ -143,7 +143,7 @@ export async function startTestServer(): Promise<TestRecord> {
 
 /** Starts a master with a replica, which follows it at the port that `lead` returns for that of the master. */
 export async function startTestPair(lead?: (masterPort: number) => Promise<number>): Promise<TestPair> {
-  const { folder, remove } = aFolder();
+  const { folder, remove } = aFolder(memoryFolder);
   const ports = await freePorts(2);
   const [master, replica] = await startPair(folder, ports, durable, '', lead);
   return { master, replica, ...(await offer(master.url, () => endAll([master, replica], remove))) };
@@ -166,7 +166,7 @@ async function startPair(
 
 /** Starts a master with a replica, watched by one Sentinel; all three want a password. */
 export async function startTestSentinel(): Promise<TestSentinel> {
-  const { folder, remove } = aFolder();
+  const { folder, remove } = aFolder(memoryFolder);
   const [port = 0, ...ports] = await freePorts(3);
   const options = [...durable, '--requirepass', password, '--masterauth', password];
   const [master, replica] = await startPair(folder, ports, options, password);
@@ -174,7 +174,7 @@ export async function startTestSentinel(): Promise<TestSentinel> {
     `requirepass ${password}`,
     `sentinel monitor trawl 127.0.0.1 ${master.port} 1`,
     `sentinel auth-pass trawl ${password}`,
-    'sentinel down-after-milliseconds trawl 500',
+    'sentinel down-after-milliseconds trawl 2000',
     'sentinel failover-timeout trawl 3000',
   ];
   await writeFile(join(folder, 'sentinel.conf'), watch.join('\n'));

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { freePorts } from './free-port.ts';
-import { aFolder, durable, says, startNode, type TestNode } from './redis.ts';
+import { aFolder, durable, memoryFolder, says, startNode, type TestNode } from './redis.ts';
 
 /** A primary with two replicas, watched by three Sentinels, at an address that other machines reach. */
 export interface Sentinels {
@@ -16,7 +16,7 @@ const password = 'only-for-tests';
 const most = { replicas: 2, sentinels: 3, quorum: 2 };
 
 export async function startSentinels(address: string, downAfterMs: number): Promise<Sentinels> {
-  const { folder, remove } = aFolder();
+  const { folder, remove } = aFolder(memoryFolder);
   const ports = await freePorts(1 + most.replicas + most.sentinels, address);
   const kept = [...durable, '--min-replicas-to-write', '1', '--requirepass', password, '--masterauth', password];
   const [first = 0] = ports;
