@@ -1,6 +1,5 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { compileCache } from './support/compile-cache.ts';
 
 /** Numbers of tests that passed, failed and were skipped, and a line for each failure. */
 export interface Tally {
@@ -23,9 +22,6 @@ export interface Batch {
   readonly command?: readonly string[];
   readonly build?: string;
 }
-
-/** The cache of compiled code, which `./trawl` uses too. */
-const compiled = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'trawl', 'compile');
 
 /** Batches that compute and run at once: as many as there are processors. */
 const mostBusy = 2;
@@ -96,7 +92,7 @@ function runMocha(files: string, output: 'inherit' | 'pipe'): Promise<Tally> {
   const mocha = fork('node_modules/mocha/bin/mocha.js', ['--reporter', reporter, files], {
     stdio: ['inherit', output, output, 'ipc'],
     // Control planes are written in Go: there is more memory than there are processors for their many starts.
-    env: { GOGC: '400', NODE_COMPILE_CACHE: compiled, ...process.env },
+    env: { GOGC: '400', NODE_COMPILE_CACHE: compileCache, ...process.env },
   });
   const said = hear(mocha);
   const seen: Seen = { failures: [], at: '', isStuck: false };

@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { makeLog } from '../../src/base/log.ts';
 import type { ServerAddress } from '../../src/base/server-address.ts';
@@ -16,6 +15,7 @@ import type { SandboxMode } from '../../src/worker/choose-sandbox.ts';
 import { findPrograms } from '../../src/worker/find-programs.ts';
 import type { MediaActions } from '../../src/worker/run-attempt.ts';
 import { runWorker } from '../../src/worker/worker.ts';
+import { compileCache } from './compile-cache.ts';
 import { token } from './gateway.ts';
 
 export const programs = findPrograms(process.env.PATH ?? '');
@@ -73,7 +73,7 @@ export function startWorker(options: TestWorkerOptions): TestWorker {
     detached: true,
     stdio: 'pipe',
     // As the launcher does.
-    env: { ...process.env, NODE_COMPILE_CACHE: join(homedir(), '.cache', 'trawl', 'compile') },
+    env: { ...process.env, NODE_COMPILE_CACHE: compileCache },
   });
   let stderr = '';
   child.stderr.on('data', (piece) => {
