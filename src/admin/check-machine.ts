@@ -4,18 +4,17 @@ import { dirname, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import type { Config } from '../base/config.ts';
 import { readLandlockVersion } from '../base/landlock-version.ts';
-import { attemptMemoryBytes } from '../base/resource-limits.ts';
 import { projectPython, ytDlpVersionArgs } from '../media/yt-dlp.ts';
-import { describeLandlock, tcpVersion } from '../model/isolation.ts';
-import { isSupportedVersion } from '../store/redis/redis-process.ts';
 import { type Finding, findingOf } from './doctor-finding.ts';
+import {
+  checkClock,
+  checkFileSystem,
+  checkFreeSpace,
+  checkLandlock,
+  checkNode,
+  checkRedis,
+} from './machine-findings.ts';
 
-const minNode = 24;
-const minFreeBytes = 1024 ** 3;
-/** The magic numbers of tmpfs and ramfs. */
-const memoryTypes = [0x0102_1994, 0x8584_58f6];
-const earliest = Date.UTC(2025, 0);
-const latest = Date.UTC(2100, 0);
 /** Ends a hang: on a busy machine a program may need many seconds until it has said its version. */
 const limits = { timeout: 60_000 };
 const run = promisify(execFile);
@@ -49,22 +48,6 @@ export async function checkPrograms({ redisUrl, runner, sandbox }: MachineSettin
   ]);
 }
 
-export function checkNode(version: string): Finding {
-  const well = Number.parseInt(version, 10) >= minNode;
-  return findingOf(well, 'node', `Node is version ${version}; ${minNode} or newer is needed.`);
-}
-
-export function checkRedis(version: string | null, missing: Finding['level']): Finding {
-  if (version === null) return { level: missing, about: 'redis-server', text: 'redis-server is not installed.' };
-  const text = `redis-server is version ${version}; 7.0 or newer is needed.`;
-  return findingOf(isSupportedVersion(version), 'redis-server', text, missing);
-}
-
-/** Checks that the clock shows a time between 2025 and 2100. */
-export function checkClock(now: number): Finding {
-  return findingOf(now >= earliest && now < latest, 'clock', `This machine says it is ${new Date(now).toISOString()}.`);
-}
-
 /** Checks that the data folder, or the folder above it, can be written. */
 async function checkFolder(data: string): Promise<Finding> {
   const folder = resolve(data);
@@ -77,22 +60,6 @@ async function checkFolder(data: string): Promise<Finding> {
     const why = error instanceof Error ? error.message : String(error);
     return { level: 'problem', about: 'data folder', text: `The data folder ${folder} cannot be written: ${why}.` };
   }
-}
-
-/** Returns `note` below 1 GiB of free space. */
-export function checkFreeSpace(freeBytes: number): Finding {
-  const free = `The file system of the data folder has ${(freeBytes / 1024 ** 3).toFixed(1)} GiB free`;
-  const well = freeBytes >= minFreeBytes;
-  return findingOf(well, 'disk', well ? `${free}.` : `${free}: a full disk stops every new job.`, 'note');
-}
-
-/** Returns `note` for a file system in memory, by the type that statfs tells: what a job fetches then counts as its memory. */
-export function checkFileSystem(type: number): Finding {
-  const isInMemory = memoryTypes.includes(type);
-  const where = isInMemory
-    ? `lies in memory: the files of a job count against its ${attemptMemoryBytes / 1024 ** 3} GiB, and are lost with the machine; name a folder on a disk`
-    : 'lies on a disk';
-  return findingOf(!isInMemory, 'file system', `The data folder ${where}.`, 'note');
 }
 
 export async function nearestFolder(folder: string): Promise<string> {
@@ -123,11 +90,6 @@ async function checkSandbox(mode: MachineSettings['sandbox'], here: Finding['lev
       text: `${why}: without it, the isolation of children is ${process.getuid?.() === 0 ? 'landlock-user' : 'landlock'} (docs/images.md).`,
     };
   }
-}
-
-/** Judges Landlock, which isolates children without bubblewrap, and those of the inspector from each other. */
-export function checkLandlock(version: number): Finding {
-  return findingOf(version >= tcpVersion, 'landlock', describeLandlock(version), 'note');
 }
 
 async function checkProgram(

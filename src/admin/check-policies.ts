@@ -38,7 +38,7 @@ export async function checkPolicies(
 }
 
 /** Judges what a worker pod found, or why it found nothing. */
-export function judgeTrial(trial: NetworkTrial | string): Finding {
+function judgeTrial(trial: NetworkTrial | string): Finding {
   if (typeof trial === 'string') return findingOf(false, about, `No worker pod could try the network: ${trial}.`);
   const { missed, open, kernel } = trial;
   if (open.length > 0) {

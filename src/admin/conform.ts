@@ -9,7 +9,7 @@ import { mediaChecks } from './conform-media.ts';
 import { requestChecks } from './conform-request.ts';
 import { parseOptions, reportError, showProgress, type Terminal } from './terminal.ts';
 
-export const checks: readonly Check[] = [accessChecks, requestChecks, accountChecks, jobChecks, mediaChecks].flat();
+const checks: readonly Check[] = [accessChecks, requestChecks, accountChecks, jobChecks, mediaChecks].flat();
 
 type ConformRow = Pick<Check, 'id' | 'sentence'> & Verdict;
 

@@ -4,11 +4,12 @@ import { makeLog } from '../base/log.ts';
 import { checkBilling } from './check-billing.ts';
 import { checkDashboard } from './check-dashboard.ts';
 import { checkLimits } from './check-limits.ts';
-import { checkClock, checkMachine, checkNode, checkPrograms } from './check-machine.ts';
+import { checkMachine, checkPrograms } from './check-machine.ts';
 import { checkTls } from './check-tls.ts';
 import { checkTraces } from './check-traces.ts';
 import { UsageError } from './command.ts';
 import { type Finding, findingOf } from './doctor-finding.ts';
+import { checkClock, checkNode } from './machine-findings.ts';
 import { reportError, type Terminal } from './terminal.ts';
 import { tableText } from './text-table.ts';
 

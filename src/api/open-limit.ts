@@ -3,7 +3,7 @@ import type { FindCaller } from './caller-address.ts';
 import { limitRequests, type RequestLimit } from './request-limit.ts';
 
 const windowMs = 60_000;
-export const maxOpenRequests = 600;
+const maxOpenRequests = 600;
 const sentence = `More than ${maxOpenRequests} requests in a minute came from this address: try again later`;
 
 /**

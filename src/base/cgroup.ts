@@ -1,14 +1,9 @@
 import { createHash } from 'node:crypto';
-import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-
-/** Cgroup of this process, in the hierarchy that limits memory. */
-export interface CgroupPlace {
-  readonly version: 1 | 2;
-  readonly folder: string;
-}
+import { type CgroupPlace, isRootCgroup, judgePlace, mainLeaf, placeOf, readWords } from './cgroup-place.ts';
 
 /** Cgroup below which each attempt gets one. */
 export interface OpenCgroup {
@@ -20,29 +15,6 @@ export interface OpenCgroup {
 const removeTries = 100;
 const removePauseMs = 20;
 const moveTries = 20;
-/** Leaf for processes of trawl itself: in version 2 a cgroup that gives memory limits to others has no process. */
-const leaf = 'trawl-main';
-
-/** Returns where a process is, from its `mountinfo` and `cgroup`; `null` without a hierarchy for memory. */
-export function placeOf(mountinfo: string, cgroups: string): CgroupPlace | null {
-  const mounts = mountinfo.split('\n').map((line) => {
-    const [place = '', kind = ''] = line.split(' - ');
-    const [, , , root = '', folder = ''] = place.split(' ');
-    const [type = '', , options = ''] = kind.split(' ');
-    return { root, folder, type, controllers: options.split(',') };
-  });
-  const paths = cgroups.split('\n').map((line) => {
-    const [, controllers = '', ...path] = line.split(':');
-    return { controllers: controllers.split(','), path: path.join(':') };
-  });
-  const first = mounts.find(({ type, controllers }) => type === 'cgroup' && controllers.includes('memory'));
-  const mount = first ?? mounts.find(({ type }) => type === 'cgroup2');
-  const path = paths.find(({ controllers }) => controllers.includes(first ? 'memory' : ''))?.path;
-  if (mount === undefined || path === undefined || path.startsWith('/..')) return null;
-  const root = mount.root === '/' ? '' : mount.root;
-  if (!`${path}/`.startsWith(`${root}/`)) return null;
-  return { version: first ? 1 : 2, folder: resolve(mount.folder, `.${path.slice(root.length)}`) };
-}
 
 /** Returns a cgroup below which this process may make others with a memory limit, or the reason why there is none. */
 export function findCgroup(): CgroupPlace | string {
@@ -53,40 +25,6 @@ export function findCgroup(): CgroupPlace | string {
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
-}
-
-/** Returns the cgroup below which a process in this one may make others, or the reason against it; throws where it may not write. */
-export function judgePlace(place: CgroupPlace): CgroupPlace | string {
-  const { version, folder: own } = place;
-  if (version === 1) {
-    accessSync(own, constants.W_OK);
-    return place;
-  }
-  // An earlier start under the same supervisor moved it there.
-  const folder = basename(own) === leaf ? dirname(own) : own;
-  if (!readWords(join(folder, 'cgroup.controllers')).includes('memory'))
-    return 'memory is not delegated to this cgroup';
-  for (const name of ['', 'cgroup.procs', 'cgroup.subtree_control']) accessSync(join(folder, name), constants.W_OK);
-  if (isRoot(folder)) return { version: 2, folder };
-  if (/^session-.*\.scope$/.test(basename(folder))) return 'this cgroup belongs to the whole login session';
-  const known = new Set(ancestors());
-  const others = readWords(join(folder, 'cgroup.procs')).filter((id) => !known.has(Number(id)));
-  return others.length === 0 ? { version: 2, folder } : 'this cgroup has processes of others';
-}
-
-/** The root of the hierarchy has no type, and may have processes beside cgroups. */
-function isRoot(folder: string): boolean {
-  return !existsSync(join(folder, 'cgroup.type'));
-}
-
-function ancestors(): number[] {
-  const ids = [process.pid];
-  for (let id = process.ppid; id > 0; ) {
-    ids.push(id);
-    const stat = readFileSync(`/proc/${id}/stat`, 'utf8');
-    id = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
-  }
-  return ids;
 }
 
 /** Returns how the names of all cgroups begin whose processes work in a folder. */
@@ -100,11 +38,11 @@ export async function openCgroup({ version, folder }: CgroupPlace, work: string)
   await sweep();
   if (version === 1) return { folder, close: sweep };
   const control = join(folder, 'cgroup.subtree_control');
-  if (isRoot(folder)) {
+  if (isRootCgroup(folder)) {
     await writeFile(control, '+memory');
     return { folder, close: sweep };
   }
-  const main = join(folder, leaf);
+  const main = join(folder, mainLeaf);
   await mkdir(main, { recursive: true });
   await moveAll(folder, main);
   await writeFile(control, '+memory');
@@ -154,8 +92,4 @@ function kill(id: number): void {
   } catch {
     // It has ended before.
   }
-}
-
-function readWords(file: string): string[] {
-  return readFileSync(file, 'utf8').split(/\s+/).filter(Boolean);
 }

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { displayName } from '../model/file-link.ts';
 import { FetchFailed, fetchFile } from './fetch-file.ts';
 import { followJob, hasEnded, jobFields, type ResultFile, readJob, type SeenJob } from './follow-job.ts';
-import type { GetOrder } from './get-options.ts';
+import type { GetOrder } from './get-order.ts';
 import { ServiceAway, type ServicePatience } from './patience.ts';
 import { choosePath, placeFile } from './place-file.ts';
 import type { FileProgress } from './progress-display.ts';

@@ -1,22 +1,3 @@
-import { parseArgs } from 'node:util';
-import { ClientUsageError } from './client-terminal.ts';
-
-/** Command line of `trawl get` as it is understood. */
-export interface GetOrder {
-  /** URLs in their order; `-` stands for the list on standard input. */
-  readonly urls: readonly string[];
-  readonly endpoint: 'video' | 'audio';
-  /** Parameters of each request beside its query. */
-  readonly parameters: Readonly<Record<string, string | number>>;
-  readonly output: string | null;
-  readonly parallel: number;
-  /** Most entries of a playlist, `null` when each URL is one film. */
-  readonly playlist: number | null;
-  /** Key out of which each request of the command has its own; `null` for a random one. */
-  readonly idempotencyKey: string | null;
-  readonly json: boolean;
-}
-
 const text = { type: 'string' } as const;
 const yes = { type: 'boolean' } as const;
 /** Options of the command line, as `parseArgs` reads them. */
@@ -35,11 +16,11 @@ export const getOptions = {
   help: { ...yes, short: 'h' },
 } as const;
 
-const usualParallel = 4;
-const maxParallel = 50;
-const maxPlaylist = 1000;
+export const usualParallel = 4;
+export const maxParallel = 50;
+export const maxPlaylist = 1000;
 /** The header has at most 255 characters, and each request adds its own to the key. */
-const maxKeyLength = 200;
+export const maxKeyLength = 200;
 
 export const getUsage =
   'trawl get URL… [--audio] [--quality Q] [--format F] [--max-duration S] [--start S] [--end S] [--output PATH] [--parallel N] [--playlist N] [--idempotency-key K] [--json]';
@@ -80,85 +61,10 @@ Exit code 0: every file is there. 1: a job or a download failed; the sentence st
 no service is known. 3: there is no way to the service, or it refuses the key. 130: interrupted.
 `;
 
-/** Reads the command line; throws a usage error for one that is wrong. */
-export function readGetOrder(args: readonly string[]): GetOrder | 'help' {
-  const { values, positionals } = parse(args);
-  if (values.help) return 'help';
-  if (positionals.length === 0) throw new ClientUsageError('A URL is missing');
-  const {
-    audio = false,
-    quality,
-    format,
-    output = null,
-    json = false,
-    'idempotency-key': idempotencyKey = null,
-  } = values;
-  if (output === '') throw new ClientUsageError('--output must name a folder or a file');
-  if (idempotencyKey !== null && (idempotencyKey.length > maxKeyLength || !/^[!-~]+$/.test(idempotencyKey)))
-    throw new ClientUsageError(`--idempotency-key must be 1 to ${maxKeyLength} visible ASCII characters`);
-  const endpoint = audio ? 'audio' : 'video';
-  return {
-    urls: positionals,
-    endpoint,
-    parameters: {
-      ...(quality !== undefined && { [`${endpoint}_quality`]: quality }),
-      ...(format !== undefined && { [`${endpoint}_format`]: format }),
-      ...readTimes(values),
-    },
-    output,
-    parallel: readCount('--parallel', values.parallel, maxParallel) ?? usualParallel,
-    playlist: readCount('--playlist', values.playlist, maxPlaylist),
-    idempotencyKey,
-    json,
-  };
-}
-
 /** Returns the sentence of a refused request with the words of the command line in place of the parameter's name. */
 export function inOptions(sentence: string): string {
   return sentence.replace(
     /^Bad Request: (?:(?:video|audio)_)?(quality|format|query|max_duration|start|end)(?= )/,
     (_, name) => (name === 'query' ? 'the URL' : `--${name.replace('_', '-')}`),
   );
-}
-
-/** Returns the URLs of a list: a line each, without blank lines and comments. */
-export function readUrlList(list: string): string[] {
-  const lines = list.split('\n').map((line) => line.trim());
-  return lines.filter((line) => line !== '' && !line.startsWith('#'));
-}
-
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], options: getOptions, allowPositionals: true });
-  } catch (error) {
-    throw new ClientUsageError(error instanceof Error ? error.message : String(error));
-  }
-}
-
-function readTimes(values: Readonly<Record<string, unknown>>): Record<string, number> {
-  const most = readSeconds('--max-duration', values['max-duration']);
-  const start = readSeconds('--start', values.start);
-  const end = readSeconds('--end', values.end);
-  if (most !== null && (start !== null || end !== null))
-    throw new ClientUsageError('--max-duration cannot stand beside --start and --end');
-  if (end !== null && end <= (start ?? 0)) throw new ClientUsageError('--end must be later than --start');
-  return {
-    ...(most !== null && { max_duration: most }),
-    ...(start !== null && { start }),
-    ...(end !== null && { end }),
-  };
-}
-
-function readSeconds(name: string, given: unknown): number | null {
-  if (given === undefined) return null;
-  if (typeof given !== 'string' || !/^\d{1,9}(\.\d{1,3})?$/.test(given))
-    throw new ClientUsageError(`${name} must be a number of seconds`);
-  return Number(given);
-}
-
-function readCount(name: string, given: string | undefined, most: number): number | null {
-  if (given === undefined) return null;
-  const count = /^\d{1,6}$/.test(given) ? Number(given) : 0;
-  if (count < 1 || count > most) throw new ClientUsageError(`${name} must be a whole number from 1 to ${most}`);
-  return count;
 }

@@ -5,7 +5,8 @@ import { type ClientTerminal, ClientUsageError, exitCodes, printable } from './c
 import { findCredentials, keyOrigin } from './credentials.ts';
 import { hasEnded } from './follow-job.ts';
 import { type FileRow, type GetTools, getFile, type WantedFile } from './get-file.ts';
-import { type GetOrder, getHelp, getUsage, inOptions, readGetOrder, readUrlList } from './get-options.ts';
+import { getHelp, getUsage, inOptions } from './get-options.ts';
+import { type GetOrder, readGetOrder, readUrlList } from './get-order.ts';
 import { makePatience, type PatienceLimits, ServiceAway, usualLimits } from './patience.ts';
 import { isFolder } from './place-file.ts';
 import { expandPlaylist } from './playlist.ts';

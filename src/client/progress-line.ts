@@ -40,7 +40,7 @@ export function writeBytes(bytes: number): string {
 }
 
 /** Returns a time as 0:05, 12:34 or 3:02:01. */
-export function writeSeconds(seconds: number): string {
+function writeSeconds(seconds: number): string {
   const whole = Math.min(359_999, Math.max(0, Math.round(seconds)));
   const parts = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
   const shown = parts[0] === 0 ? parts.slice(1) : parts;

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { GetOrder } from './get-options.ts';
+import type { GetOrder } from './get-order.ts';
 
 /**
  * Returns a function that gives each request of a command its Idempotency-Key. The same command with the same key asks for the same

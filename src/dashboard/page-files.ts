@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib';
 import type { Express, Request, Response } from 'express';
 import { errorReply, sendReply } from '../api/reply.ts';
 import type { RequestLimit } from '../api/request-limit.ts';
+import { views } from './dashboard-views.ts';
 
 const folder = join(import.meta.dirname, 'pages');
 const types = { css: 'text/css', html: 'text/html', js: 'text/javascript', svg: 'image/svg+xml' } as const;
@@ -17,22 +18,6 @@ const files: Readonly<Record<string, string>> = {
   '/vendor/uplot.js': fileURLToPath(import.meta.resolve('uplot/dist/uPlot.iife.min.js')),
   '/vendor/uplot.css': fileURLToPath(import.meta.resolve('uplot/dist/uPlot.min.css')),
 };
-/** Every view is one page: its script shows what the address names, so a link to any view can be shared. */
-export const views = [
-  '/',
-  '/sign-in',
-  '/download',
-  '/jobs',
-  '/jobs/:id',
-  '/keys',
-  '/requests',
-  '/billing',
-  '/webhooks',
-  '/people',
-  '/audit',
-  '/service',
-  '/account',
-];
 
 interface PageFile {
   readonly type: keyof typeof types;

@@ -1,11 +1,18 @@
 import { type Metadata, readMetadata } from '../model/metadata.ts';
+import { chooseFormatsFor } from './choose-formats.ts';
 import { type FileProbe, readProbe } from './probe-file.ts';
 import type { SourceFormat, SourcePage } from './source-page.ts';
+import { Failed, type MediaOrder } from './tools.ts';
 
 /** Facts of a delivered file, which replace those of its page (D66). */
 interface DeliveredFacts {
   readonly ext: string;
   readonly probe: FileProbe;
+}
+
+/** Returns the metadata of an inspected page; size and kind of file are those that a download would choose. */
+export function describePage(page: SourcePage, order: MediaOrder): Metadata {
+  return describeMedia(page, { query: String(order.args.query) }, bestFormat(page));
 }
 
 /** Returns the 19 metadata fields (D26) from the page, its best format, and the file itself. */
@@ -40,6 +47,16 @@ export function describeMedia(
   const metadata = readMetadata(given);
   if (metadata === null) throw new Error('facts are an object');
   return metadata;
+}
+
+function bestFormat(page: SourcePage) {
+  try {
+    const { parts } = chooseFormatsFor({ ...page, live: false }, { endpoint: 'video', args: {} });
+    return page.formats.find((format) => format.id === parts[0]?.id) ?? null;
+  } catch (error) {
+    if (error instanceof Failed) return page.formats.at(-1) ?? null;
+    throw error;
+  }
 }
 
 /** Returns `not_live` for media with a length and for plain files, `null` when the page does not say. */

@@ -56,7 +56,7 @@ function findFault(probe: FileProbe, plan: ConversionPlan, promised: number | nu
 }
 
 /** Returns the seconds that a length may differ from the source's own (D92). */
-export function tolerance(seconds: number): number {
+function tolerance(seconds: number): number {
   return Math.max(2, 0.05 * seconds);
 }
 

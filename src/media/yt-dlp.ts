@@ -31,6 +31,12 @@ export const projectPython = join(import.meta.dirname, '..', '..', '.cache', 'py
 
 export const ytDlpVersionArgs = ['-I', '-c', 'from importlib.metadata import version; print(version("yt-dlp"))'];
 
+/** Returns the Unix time of the day that yt-dlp's version begins with, as in `2026.11.10` or `2026.11.10.232810.dev0`. */
+export function releaseOf(version: string): number | undefined {
+  const [, year, month, day] = /^(\d{4})\.(\d{1,2})\.(\d{1,2})(?:\.|$)/.exec(version) ?? [];
+  return year === undefined ? undefined : Date.UTC(Number(year), Number(month) - 1, Number(day)) / 1000;
+}
+
 /** Flags of Python: no user packages or environment, no bytecode files, UTF-8 in every locale. */
 export const pythonFlags = ['-I', '-B', '-X', 'utf8'];
 

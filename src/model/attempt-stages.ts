@@ -2,7 +2,7 @@
 export const recordingStage = 'record';
 
 /** Stages of an attempt in their order; each begins with another letter. */
-export const attemptStages = ['inspect', 'fetch', recordingStage, 'convert', 'prove', 'upload'] as const;
+const attemptStages = ['inspect', 'fetch', recordingStage, 'convert', 'prove', 'upload'] as const;
 export type AttemptStage = (typeof attemptStages)[number];
 
 /** Stage of an attempt and how long it took, or takes so far. */

@@ -5,14 +5,14 @@
  */
 type Isolation = 'bwrap-user' | 'bwrap-namespace' | 'landlock-user' | 'landlock' | 'pod' | 'none';
 
-/** Landlock by version: the first Linux that has it, and the accesses that it bars besides those of earlier versions. No version bars UDP, or UNIX sockets that have a path. */
-export const landlockSteps: readonly LandlockStep[] = [
-  { version: 1, linux: '5.13', bars: 'reading and writing files of others' },
-  { version: 2, linux: '5.19', bars: 'moving files between folders' },
-  { version: 3, linux: '6.2', bars: 'truncating files of others' },
-  { version: 4, linux: '6.7', bars: 'TCP connections past `egress`' },
-  { version: 5, linux: '6.10', bars: 'commands to devices' },
-  { version: 6, linux: '6.12', bars: 'signals to other processes, abstract UNIX sockets' },
+/** Landlock by version: the accesses that it bars besides those of earlier versions. No version bars UDP, or UNIX sockets that have a path. */
+const landlockSteps: readonly LandlockStep[] = [
+  { version: 1, bars: 'reading and writing files of others' },
+  { version: 2, bars: 'moving files between folders' },
+  { version: 3, bars: 'truncating files of others' },
+  { version: 4, bars: 'TCP connections past egress' },
+  { version: 5, bars: 'commands to devices' },
+  { version: 6, bars: 'signals to other processes, abstract UNIX sockets' },
 ];
 
 /** First version of Landlock that bars TCP connections. */
@@ -20,7 +20,6 @@ export const tcpVersion = 4;
 
 interface LandlockStep {
   readonly version: number;
-  readonly linux: string;
   readonly bars: string;
 }
 
@@ -54,7 +53,7 @@ export function describeLandlock(version: number): string {
   const open = landlockSteps.filter((step) => step.version > version).map(({ bars }) => bars);
   const bars = barred.length > 0 ? `; it bars ${barred.join(', ')}` : '';
   const leaves = open.length > 0 ? `; without bubblewrap, children are free in ${open.join(', ')}` : '';
-  return `${versionSentence(version)}${bars}${leaves}.`.replaceAll('`', '');
+  return `${versionSentence(version)}${bars}${leaves}.`;
 }
 
 function versionSentence(version: number): string {

@@ -29,7 +29,7 @@ export function jobJson(job: Job, beside: JobJsonContext) {
     started_at: writeTime(job.started_at),
     completed_at: ended ? writeTime(job.ended_at) : null,
     duration_ms: ended ? tookMs : null,
-    progress: job.status === 'CompletedJob' ? 100 : raiseProgress(0, job.progress),
+    progress: job.status === 'CompletedJob' ? 100 : wholeProgress(job.progress),
     args: showArgs(job.args),
     result: job.status === 'CompletedJob' ? showResult(job, beside) : null,
     error: job.error,
@@ -65,10 +65,10 @@ export function webhookBody(job: Job, link: string | null) {
   return { id: job.id, status: 'Error', error: job.error ?? failures[job.error_code ?? 'unclassified'].sentence };
 }
 
-/** Returns the progress after a report: a whole number that never falls and is at most 99 (D20). */
-export function raiseProgress(before: number, reported: number): number {
-  const whole = Number.isNaN(reported) ? 0 : Math.floor(reported);
-  return Math.max(before, Math.min(whole, 99));
+/** Returns the progress of a job without a file: a whole number of at most 99 (D20). */
+function wholeProgress(noted: number): number {
+  const whole = Number.isNaN(noted) ? 0 : Math.floor(noted);
+  return Math.max(0, Math.min(whole, 99));
 }
 
 function showResult(job: Job, { now, link, expires_at }: JobJsonContext) {

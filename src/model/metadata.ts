@@ -38,8 +38,8 @@ export type Metadata = {
   readonly [Name in keyof typeof metadataFields]: FieldValues[(typeof metadataFields)[Name]] | null;
 };
 
-export const maxStringLength = 10_000;
-export const maxUrlLength = 4_096;
+const maxStringLength = 10_000;
+const maxUrlLength = 4_096;
 
 /** Keeps exactly the 19 fields: a missing or wrong value becomes null, a long string is cut. Null when it is no object. */
 export function readMetadata(json: unknown): Metadata | null {
@@ -50,7 +50,7 @@ export function readMetadata(json: unknown): Metadata | null {
 }
 
 /** Longest metadata that the record keeps of an ended job, as UTF-8 bytes of JSON. */
-export const maxStoredBytes = 16_000;
+const maxStoredBytes = 16_000;
 
 interface MeasuredText {
   readonly name: string;

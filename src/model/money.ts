@@ -33,7 +33,7 @@ export function subscriptionLeft(books: Pick<AccountBalances, 'quota' | 'used'>)
 }
 
 /** The packs in the order in which they are drawn: by purchase, then by id. */
-export function packOrder(packs: readonly Pack[]): Pack[] {
+function packOrder(packs: readonly Pack[]): Pack[] {
   return packs.toSorted((a, b) => a.purchased_at - b.purchased_at || Number(a.id > b.id) - Number(a.id < b.id));
 }
 

@@ -144,7 +144,7 @@ export function withoutAges(limits: JobLimits): JobLimits {
 }
 
 /** 5 s, 15 s, 45 s …, at most 10 minutes. */
-export function retryDelayMs(failed: number): number {
+function retryDelayMs(failed: number): number {
   return Math.min(5_000 * 3 ** (failed - 1), maxRetryDelayMs);
 }
 

@@ -1,6 +1,6 @@
 import { type FailureCode, isFailureCode } from '../base/errors.ts';
 import { isContentType } from './content-types.ts';
-import { type Metadata, readMetadata } from './metadata.ts';
+import { type Metadata, metadataFields, readMetadata } from './metadata.ts';
 
 /** File of a job, as proved by the worker and confirmed by the object store. */
 export interface Delivered {
@@ -16,8 +16,10 @@ export type Outcome =
   | { readonly is: 'failed'; readonly code: FailureCode; readonly text?: string }
   | { readonly is: 'interrupted'; readonly reason: string };
 
-export const maxTextLength = 600;
+const maxTextLength = 600;
 export const maxKeyLength = 200;
+/** Kubernetes cuts what is longer. */
+const maxTerminationBytes = 4096;
 
 /** These are for the controller to find, never for a worker to say. */
 const controllerOnly: readonly FailureCode[] = ['cancelled', 'queue_timeout', 'worker_lost'];
@@ -40,6 +42,24 @@ export function readVerdict(json: unknown): Outcome | null {
     default:
       return null;
   }
+}
+
+/**
+ * Returns an outcome as JSON of at most 4 KB; drops the least important fields first. Everyone who may read pods can read
+ * it, so it holds no URL: the query of a URL may be a secret.
+ */
+export function writeTerminationMessage(outcome: Outcome): string {
+  if (outcome.is !== 'done') return JSON.stringify(outcome);
+  let { metadata } = outcome;
+  for (const [name, kind] of Object.entries(metadataFields)) {
+    if (kind === 'url') metadata = { ...metadata, [name]: null };
+  }
+  for (const name of ['description', 'title', 'channel', 'id'] as const) {
+    const text = JSON.stringify({ ...outcome, metadata });
+    if (Buffer.byteLength(text) <= maxTerminationBytes) return text;
+    metadata = { ...metadata, [name]: null };
+  }
+  return JSON.stringify({ ...outcome, metadata });
 }
 
 function readDone(saidMetadata: unknown, saidDelivered: unknown): Outcome | null {

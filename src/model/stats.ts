@@ -41,7 +41,7 @@ export function judgeStats(engine: string | undefined, path: string | undefined)
     if (!isEngine(engine)) return { ok: false, code: 'not_found', sentence: 'Not Found' };
     if (path === undefined) return { ok: true, engine, path: null };
   } else if (path === undefined) return bad('engine or path is required');
-  const plain = withoutApiPrefix(path);
+  const plain = path.replace(/^\/api(?=\/)/, '');
   const owner = owners.get(plain);
   if (owner === undefined || (engine !== undefined && engine !== owner)) {
     const fitting = engine === undefined ? [...owners.keys()] : catalogue[engine];
@@ -70,10 +70,6 @@ export function healthOf(engine: Engine, path: string | null, buckets: readonly 
     avg_response_time_ms: sum.timed === 0 ? 0 : Math.round(sum.milliseconds / sum.timed),
     window: '1h',
   };
-}
-
-export function withoutApiPrefix(path: string): string {
-  return path.replace(/^\/api(?=\/)/, '');
 }
 
 /** Percent with one decimal. A quiet hour is filled up with good calls, so that one failure alone is no outage. */

@@ -24,31 +24,17 @@ export interface Topup extends TopupChoice {
 
 // A stored payment method is good only together with the customer it belongs to.
 const needed = ['pack_title', 'pack_total', 'price_cents', 'currency', 'customer', 'payment_method'] as const;
-type Needed = { readonly [F in (typeof needed)[number]]: NonNullable<TopupChoice[F]> };
 
 /** At most one automatic purchase in this time. */
 const topupCooldownMs = 72 * 3_600_000;
-
-export const noTopup: Topup = {
-  enabled: false,
-  threshold_percent: 10,
-  pack_title: null,
-  pack_total: null,
-  price_cents: null,
-  currency: null,
-  customer: null,
-  payment_method: null,
-  monthly_cap_cents: null,
-  last_purchase_at: null,
-  cap_mailed_at: null,
-};
+const minThresholdPercent = 10;
 
 /** Reads the setting from the fields of its hash. */
 export function topupOf(fields: Readonly<Record<string, string>>): Topup {
   const number = (name: keyof Topup) => (fields[name] ? Number(fields[name]) : null);
   return {
     enabled: fields.enabled === '1',
-    threshold_percent: number('threshold_percent') ?? noTopup.threshold_percent,
+    threshold_percent: number('threshold_percent') ?? minThresholdPercent,
     pack_title: fields.pack_title || null,
     pack_total: number('pack_total'),
     price_cents: number('price_cents'),
@@ -72,7 +58,7 @@ export function enablingProblem(
   providerConfigured: boolean,
 ): Extract<RefusalCode, 'paid_plan_only' | 'topup_incomplete' | 'no_provider'> | null {
   if (!plan?.paid) return 'paid_plan_only';
-  if (!isComplete(topup)) return 'topup_incomplete';
+  if (needed.some((name) => topup[name] === null)) return 'topup_incomplete';
   return providerConfigured ? null : 'no_provider';
 }
 
@@ -91,10 +77,6 @@ export function ownerProblem(before: TopupChoice, wanted: TopupChoice, offers: r
   return isOffered ? null : 'The pack must be one of the offers, at its price';
 }
 
-export function isComplete<T extends TopupChoice>(topup: T): topup is T & Needed {
-  return needed.every((name) => topup[name] !== null);
-}
-
 /** The chosen values, read from the words of a command or from JSON; one that is `undefined` is not chosen. */
 export function readTopupChoice(values: Readonly<Record<string, unknown>>): ReadInput<Partial<TopupChoice>> {
   const choice: Record<string, unknown> = {};
@@ -110,7 +92,7 @@ export function readTopupChoice(values: Readonly<Record<string, unknown>>): Read
 
 const readers: { readonly [F in keyof TopupChoice]: (value: unknown) => ReadInput<TopupChoice[F]> } = {
   enabled: (value) => readSwitch(value, 'enabled'),
-  threshold_percent: (value) => readWhole(value, { min: 10, max: 30, subject: 'threshold_percent' }),
+  threshold_percent: (value) => readWhole(value, { min: minThresholdPercent, max: 30, subject: 'threshold_percent' }),
   pack_title: orNull(readPackTitle),
   pack_total: orNull((value) => readWhole(value, { min: 1, subject: 'pack_total' })),
   price_cents: orNull((value) => readWhole(value, { min: 1, subject: 'price_cents' })),

@@ -91,7 +91,7 @@ export async function abortUploads(bucket: Bucket, prefix: string, begunBefore: 
 }
 
 /** Returns the checksum that S3 reports for an object whose parts have these checksums. */
-export function checksumOfParts(parts: readonly string[]): string {
+function checksumOfParts(parts: readonly string[]): string {
   return `${hash('sha256', Buffer.from(parts.join(''), 'hex'), 'base64')}-${parts.length}`;
 }
 

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type CgroupPlace, findCgroup, type OpenCgroup, openCgroup, removeCgroups } from '../base/cgroup.ts';
+import { findCgroup, type OpenCgroup, openCgroup, removeCgroups } from '../base/cgroup.ts';
+import type { CgroupPlace } from '../base/cgroup-place.ts';
 import type { Log } from '../base/log.ts';
 
 /**

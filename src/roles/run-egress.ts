@@ -1,9 +1,7 @@
 import type { Terminal } from '../admin/terminal.ts';
-import type { ServerAddress } from '../base/server-address.ts';
-import { egressPort, openEgress, readListenAddress } from '../egress/egress.ts';
-import { openReadiness } from './readiness.ts';
+import { egressPort, readListenAddress } from '../egress/egress.ts';
 import { RoleUsageError, type RunningRole, runRole } from './run-role.ts';
-import { certificateFilesOf } from './socket.ts';
+import { serveEgress } from './serve-egress.ts';
 
 const usualDrainSeconds = 20;
 
@@ -25,7 +23,7 @@ function start(running: RunningRole): Promise<void> {
   const at = String(running.options.at ?? egressPort);
   const place = readListenAddress(at, running.config.host);
   if (!place) throw new RoleUsageError(`--at ${at} is neither the absolute path of a socket nor a port`);
-  return startEgress(running, [place], readDrain(running.options.drain));
+  return serveEgress(running, [place], readDrain(running.options.drain));
 }
 
 function readDrain(option: unknown): number {
@@ -33,23 +31,4 @@ function readDrain(option: unknown): number {
   const text = String(option);
   if (!/^\d{1,6}$/.test(text)) throw new RoleUsageError(`--drain ${text} is no number of seconds`);
   return Number(text);
-}
-
-/** Opens the probe port and the proxy at these places. */
-export async function startEgress(
-  running: RunningRole,
-  places: readonly ServerAddress[],
-  drainSeconds = usualDrainSeconds,
-): Promise<void> {
-  const { config, log, metrics, stop, isOrphaned } = running;
-  const readiness = await openReadiness(running, ['proxy']);
-  const egress = await openEgress({ config, log, metrics, certificate: certificateFilesOf(config) });
-  stop.add('proxy', () => egress.close(isOrphaned() ? 0 : drainSeconds));
-  for (const place of places) {
-    const port = await egress.listen(place);
-    log.info('egress listens', 'path' in place ? place : { host: place.host, port });
-  }
-  log.info('egress is ready', { probe: readiness.port });
-  readiness.set('proxy', () => true);
-  stop.add('readiness', () => readiness.set('proxy', () => false));
 }

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import { ytDlpVersionArgs } from '../media/yt-dlp.ts';
+import { releaseOf, ytDlpVersionArgs } from '../media/yt-dlp.ts';
 
 const maxMs = 20_000;
 
@@ -19,10 +19,4 @@ export function showYtDlpVersion(python: string, metrics: VersionMetrics, log: L
     },
     (error) => log.warn('the version of yt-dlp could not be read', { error }),
   );
-}
-
-/** Returns the Unix time of the day that yt-dlp's version begins with, as in `2026.11.10` or `2026.11.10.232810.dev0`. */
-export function releaseOf(version: string): number | undefined {
-  const [, year, month, day] = /^(\d{4})\.(\d{1,2})\.(\d{1,2})(?:\.|$)/.exec(version) ?? [];
-  return year === undefined ? undefined : Date.UTC(Number(year), Number(month) - 1, Number(day)) / 1000;
 }

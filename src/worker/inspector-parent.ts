@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { killGroup } from '../base/child-process.ts';
 import type { ChildEnding } from '../media/spawn-child.ts';
 import type { ChildEnd, RunningChildProcess, RunOptions } from '../media/tools.ts';
+import { type Frame, makeFrameReader, makeLineReader } from './inspector-output.ts';
 
 /** Confinement of each request's child, as `inspector-parent.py` reads it. */
 interface Confinement {
@@ -31,7 +32,6 @@ interface OpenRequest {
 
 const signalNames = { 9: 'SIGKILL', 24: 'SIGXCPU', 25: 'SIGXFSZ' } as const;
 const maxStderrLength = 2000;
-const maxLineLength = 2 ** 20;
 /** The parent ends a child within milliseconds. */
 const endMs = 5000;
 
@@ -124,29 +124,6 @@ function handleFrame(
   child.hear(frame.bytes);
 }
 
-/**
- * Returns a function that cuts what one child says into lines. The driver writes ASCII and short lines; a longer one is left out,
- * and each byte is looked at once, because one process hears the children of all accounts.
- */
-export function makeLineReader(onLine: (line: string) => void): (bytes: Buffer) => void {
-  let pieces: string[] = [];
-  let length = 0;
-  const add = (piece: string) => {
-    length += piece.length;
-    if (length <= maxLineLength) pieces.push(piece);
-  };
-  return (bytes) => {
-    const [beginning = '', ...lines] = bytes.toString('latin1').split('\n');
-    add(beginning);
-    for (const line of lines) {
-      if (length <= maxLineLength) onLine(pieces.join(''));
-      pieces = [];
-      length = 0;
-      add(line);
-    }
-  };
-}
-
 async function waitForEnd(parent: ChildProcessWithoutNullStreams): Promise<void> {
   try {
     await once(parent, 'exit');
@@ -156,41 +133,4 @@ async function waitForEnd(parent: ChildProcessWithoutNullStreams): Promise<void>
   killGroup(parent, 'SIGKILL');
   parent.stdout.destroy();
   parent.stderr.destroy();
-}
-
-/** Message of the inspector parent about one of its children: its process id, a piece of output, or the exit code. */
-export type Frame =
-  | { readonly is: 'pid'; readonly id: number; readonly pid: number }
-  | { readonly is: 'out'; readonly id: number; readonly bytes: Buffer }
-  | { readonly is: 'end'; readonly id: number; readonly code: number };
-
-/** Returns a parser of the parent's output: the line `ready`, then frames, cut anywhere. It throws on anything else. */
-export function makeFrameReader(ready: () => void, told: (frame: Frame) => void): (piece: Buffer) => void {
-  let rest: Buffer = Buffer.alloc(0);
-  const readOne = (): boolean => {
-    const end = rest.indexOf('\n');
-    if (end < 0) return false;
-    const head = rest.toString('latin1', 0, end);
-    if (head === 'ready') {
-      rest = rest.subarray(end + 1);
-      ready();
-      return true;
-    }
-    const [, id, is, number] = /^(\d+) (pid|out|end) (-?\d+)$/.exec(head) ?? [];
-    if (is === undefined) throw new Error('the inspector says what is no frame');
-    const size = is === 'out' ? Number(number) : 0;
-    if (rest.length < end + 1 + size) return false;
-    const bytes = rest.subarray(end + 1, end + 1 + size);
-    rest = rest.subarray(end + 1 + size);
-    if (is === 'out') told({ is, id: Number(id), bytes });
-    else if (is === 'pid') told({ is, id: Number(id), pid: Number(number) });
-    else told({ is: 'end', id: Number(id), code: Number(number) });
-    return true;
-  };
-  return (piece) => {
-    rest = Buffer.concat([rest, piece]);
-    while (readOne()) {
-      // Each turn takes one frame off the rest.
-    }
-  };
 }

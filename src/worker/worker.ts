@@ -9,8 +9,7 @@ import { failures } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { attemptMemoryBytes } from '../base/resource-limits.ts';
 import type { ServerAddress } from '../base/server-address.ts';
-import { metadataFields } from '../model/metadata.ts';
-import type { Outcome } from '../model/outcome.ts';
+import { type Outcome, writeTerminationMessage } from '../model/outcome.ts';
 import { enterIsolation } from './enter-isolation.ts';
 import type { ProgramPaths } from './find-programs.ts';
 import { type GatewayClient, openGatewayClient, type ToldOutcome } from './gateway-client.ts';
@@ -39,7 +38,6 @@ interface WorkerOptions {
   readonly slowSeconds: number;
 }
 
-const terminationBytes = 4096;
 const slowBytes = 10 * 1024;
 const patienceSeconds = 300;
 /** Time limit of the verdict after SIGTERM, when SIGKILL follows soon. */
@@ -66,7 +64,7 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
     memoryBytes: attemptMemoryBytes,
     plugins: config.ytdlpPlugins,
   });
-  if (terminationFile !== null && outcome) await writeFile(terminationFile, shorten(outcome));
+  if (terminationFile !== null && outcome) await writeFile(terminationFile, writeTerminationMessage(outcome));
   const seconds = leave.signal.aborted ? lastWordSeconds : patienceSeconds;
   const signal = AbortSignal.timeout(seconds * 1000);
   await sendVerdict(
@@ -76,24 +74,6 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   );
   options.input.destroy();
   return exitCodeOf(outcome);
-}
-
-/**
- * Returns an outcome as JSON of at most 4 KB; drops the least important fields first. Everyone who may read pods can read
- * it, so it holds no URL: the query of a URL may be a secret.
- */
-export function shorten(outcome: Outcome): string {
-  if (outcome.is !== 'done') return JSON.stringify(outcome);
-  let { metadata } = outcome;
-  for (const [name, kind] of Object.entries(metadataFields)) {
-    if (kind === 'url') metadata = { ...metadata, [name]: null };
-  }
-  for (const name of ['description', 'title', 'channel', 'id'] as const) {
-    const text = JSON.stringify({ ...outcome, metadata });
-    if (Buffer.byteLength(text) <= terminationBytes) return text;
-    metadata = { ...metadata, [name]: null };
-  }
-  return JSON.stringify({ ...outcome, metadata });
 }
 
 async function findToken({ tokenFile, input }: WorkerOptions, leave: () => void): Promise<() => string> {

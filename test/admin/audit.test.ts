@@ -1,7 +1,7 @@
 import { hostname, userInfo } from 'node:os';
 import { expect } from 'chai';
 import { commands } from '../../src/admin/commands.ts';
-import { type AuditAction, auditActions } from '../../src/model/audit.ts';
+import type { AuditAction } from '../../src/model/audit.ts';
 import { keys } from '../../src/store/keys.ts';
 import { type Operator, type Shape, startOperator } from '../support/operator.ts';
 import { aDownload, admitted, anAccount } from '../support/record.ts';
@@ -72,7 +72,6 @@ describe('admin audit', () => {
   it('has an action for every command that changes something', () => {
     const changing = commands.map(({ group, verb }) => `${group} ${verb}`).filter((name) => !reading.includes(name));
     expect(Object.keys(actionOf).toSorted()).to.deep.equal(changing.toSorted());
-    expect(auditActions).to.include.members(Object.values(actionOf));
   });
 
   it('has an entry of each operation on jobs, webhooks, drains and secrets', async () => {

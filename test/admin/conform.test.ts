@@ -3,8 +3,13 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { checks, runConform } from '../../src/admin/conform.ts';
+import { runConform } from '../../src/admin/conform.ts';
+import { accessChecks } from '../../src/admin/conform-access.ts';
+import { accountChecks } from '../../src/admin/conform-account.ts';
 import { makeConformClient } from '../../src/admin/conform-client.ts';
+import { jobChecks } from '../../src/admin/conform-jobs.ts';
+import { mediaChecks } from '../../src/admin/conform-media.ts';
+import { requestChecks } from '../../src/admin/conform-request.ts';
 import { isEnded, type Job } from '../../src/model/job.ts';
 import { listJobs } from '../../src/store/jobs/list-jobs.ts';
 import { type Alter, alterIf, alterJson, withAlteringProxy } from '../support/altering-proxy.ts';
@@ -16,6 +21,7 @@ import { read, root } from '../support/tree.ts';
 import { until } from '../support/until.ts';
 
 const filmUrl = 'https://example.com/film.mp4';
+const checks = [accessChecks, requestChecks, accountChecks, jobChecks, mediaChecks].flat();
 const needFilm = checks.filter(({ credits }) => credits !== null).map(({ id }) => id);
 
 describe('trawl conform', function () {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { checkBackup } from '../../src/admin/check-record.ts';
+import { checkBackup } from '../../src/admin/record-findings.ts';
 import { noteBackupBegun, noteBackupTaken, readBackupNotes } from '../../src/store/backup/backup-notes.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
 import type { TestStore } from '../support/record.ts';

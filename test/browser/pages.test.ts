@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
-import { views as served } from '../../src/dashboard/page-files.ts';
+import { views as served } from '../../src/dashboard/dashboard-views.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { addPack } from '../../src/store/money/add-pack.ts';
 import { setOffer } from '../../src/store/money/offers.ts';

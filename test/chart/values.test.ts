@@ -2,7 +2,7 @@ import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadYaml } from '@kubernetes/client-node';
 import { expect } from 'chai';
-import { makeChartTemplates } from '../../src/admin/write-chart.ts';
+import { makeChartTemplates } from '../../src/admin/chart-templates.ts';
 import type { Setting } from '../../src/base/settings/kinds.ts';
 import { settings } from '../../src/base/settings/settings.ts';
 import { chart, find, helm, render, runTool, scenarios, tryRender } from '../support/chart.ts';

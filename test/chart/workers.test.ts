@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'chai';
-import { makeChartTemplates } from '../../src/admin/write-chart.ts';
+import { makeChartTemplates } from '../../src/admin/chart-templates.ts';
 import { readConfig } from '../../src/base/config.ts';
 import { listManifests } from '../../src/runners/kubernetes/namespace-manifests.ts';
 import { podShapeOf } from '../../src/runners/kubernetes/pod-shape.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readGetOrder } from '../../src/client/get-options.ts';
+import { readGetOrder } from '../../src/client/get-order.ts';
 import { mcpTools } from '../../src/mcp/mcp-tools.ts';
 import { creditParameters } from '../../src/model/request-parameters.ts';
 import type { Json } from '../support/json.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { cacheBlocks } from '../../src/api/caller-address.ts';
-import { addressCounts, emailCounts } from '../../src/api/sign-in-limits.ts';
+import { addressCounts, emailCounts } from '../../src/api/sign-in-counts.ts';
 import { personIdOf } from '../../src/model/person.ts';
 import { keys } from '../../src/store/keys.ts';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { describeMedia } from '../../src/media/describe-media.ts';
+import { describeMedia, describePage } from '../../src/media/describe-media.ts';
 import { ffmpegArguments, ffprobeArguments } from '../../src/media/ffmpeg-arguments.ts';
-import { describePage } from '../../src/media/inspect-url.ts';
 import { makeOverallProgress } from '../../src/media/overall-progress.ts';
 import { readProbe } from '../../src/media/probe-file.ts';
 import { readPage } from '../../src/media/source-page.ts';

@@ -1,12 +1,52 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
-import { tolerance } from '../../src/media/prove-file.ts';
+import { containers } from '../../src/media/container.ts';
+import { readProbe } from '../../src/media/probe-file.ts';
+import { prove } from '../../src/media/prove-file.ts';
+import type { MediaTools } from '../../src/media/tools.ts';
+import { aTools } from '../support/media.ts';
+import { aFolder } from '../support/redis.ts';
+
+const plan = {
+  ...{ container: containers.m4a, video: false, audio: true },
+  ...{ output: null, encodes: false, start: 0, length: null },
+};
+const streams = [{ codec_type: 'audio', codec_name: 'aac', nb_read_packets: '1' }];
 
 describe('The tolerance of a length (D92)', () => {
+  const { folder, remove } = aFolder();
+  let tools: MediaTools;
+  before(() => {
+    tools = aTools(folder, '');
+  });
+  after(remove);
+
+  /** Proves a file of this length; returns what was found to be damaged, or null. */
+  const faultOf = async (duration: number, promised: number) => {
+    const file = join(folder, 'film.m4a');
+    writeFileSync(file, 'bytes');
+    const probe = readProbe({ format: { format_name: 'mov,mp4,m4a', duration: String(duration) }, streams });
+    const known = { probe, ended: { code: 0, signal: null, stderr: '' }, counting: true };
+    const proven = prove(file, { plan, promised, known }, tools, new AbortController().signal);
+    return proven.then(
+      () => null,
+      ({ code, detail }) => `${code}: ${detail}`,
+    );
+  };
+
   for (const [title, promised, seconds] of [
-    ['two seconds of a short film', 10, 2],
-    ['two seconds of forty', 40, 2],
-    ['D92: a twentieth of a long film', 1000, 50],
+    ['is two seconds for a short film', 10, 2],
+    ['is two seconds for a film of forty', 40, 2],
+    ['D92: is a twentieth of a long film', 1000, 50],
   ] as const) {
-    it(title, () => expect(tolerance(promised)).to.equal(seconds));
+    it(title, async () => {
+      for (const length of [promised - seconds, promised + seconds])
+        expect(await faultOf(length, promised), `${length} s`).to.equal(null);
+      for (const length of [promised - seconds - 0.01, promised + seconds + 0.01])
+        expect(await faultOf(length, promised)).to.equal(
+          `file_damaged: lasts ${length} s, promised were ${promised} s`,
+        );
+    });
   }
 });

@@ -10,7 +10,7 @@ const exceptions = [
   'src/admin/doctor.ts',
   'src/admin/uninstall.ts',
   'src/api/request-limit.ts',
-  'src/api/sign-in-limits.ts',
+  'src/api/sign-in-counts.ts',
   'src/backup/take-backup.ts',
   'src/objects/s3-bucket.ts',
   'src/roles/kubernetes-workers.ts',

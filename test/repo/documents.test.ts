@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { expect } from 'chai';
-import { makeDocs } from '../../src/admin/write-docs.ts';
+import { makeDocs } from '../../src/admin/generated-pages.ts';
 import { failures, refusals } from '../../src/base/errors.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { settings } from '../../src/base/settings/settings.ts';

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { makeJob, makeTrialJob, type WorkerShape } from '../../src/runners/kubernetes/job-manifest.ts';
-import { listPermissions, makeRole } from '../../src/runners/kubernetes/permissions.ts';
+import type { KubeClient } from '../../src/runners/kubernetes/kube-client.ts';
+import { findMissingPermissions, makeRole } from '../../src/runners/kubernetes/permissions.ts';
 import { attemptName } from '../support/cluster-objects.ts';
 
 const shape: WorkerShape = {
@@ -194,8 +195,18 @@ describe('what the controller may do in the cluster', () => {
     });
   });
 
-  it('is asked for one by one', () => {
-    expect(listPermissions()).to.have.length(12);
-    expect(listPermissions()[0]).to.deep.equal({ group: 'batch', resource: 'jobs', verb: 'create' });
+  it('is asked for one by one', async () => {
+    const asked: unknown[] = [];
+    const ask: KubeClient['ask'] = async <T>(_: string, path: string, { body }: { readonly body?: object } = {}) => {
+      asked.push({ path, body });
+      return { status: { allowed: asked.length > 1 } } as T;
+    };
+    expect(await findMissingPermissions({ ask }, 'workers')).to.deep.equal(['create jobs']);
+    expect(asked).to.have.length(12);
+    const resourceAttributes = { namespace: 'workers', group: 'batch', resource: 'jobs', verb: 'create' };
+    expect(asked[0]).to.deep.equal({
+      path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+      body: { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview', spec: { resourceAttributes } },
+    });
   });
 });

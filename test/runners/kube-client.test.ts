@@ -1,8 +1,8 @@
 import { createSecureServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { cacheForMinute } from '../../src/runners/kubernetes/cluster-access.ts';
 import { type KubeClient, KubeError, openKubeClient } from '../../src/runners/kubernetes/kube-client.ts';
+import { cacheForMinute } from '../../src/runners/kubernetes/minute-cache.ts';
 import { type ApiRateLimit, makeRateLimiter } from '../../src/runners/kubernetes/rate-limiter.ts';
 import { makeAuthority } from '../support/certificate.ts';
 import { type FakeApiServer, startFakeApiServer } from '../support/cluster/fake-api-server.ts';

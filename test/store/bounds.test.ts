@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import { archiveDays, removeArchivedDays } from '../../src/archive/archive-days.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
@@ -13,7 +14,7 @@ import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { dropFile, findOldFile } from '../../src/store/jobs/kept-files.ts';
 import { readOpenings } from '../../src/store/jobs/open-work.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
-import { noteStrays } from '../../src/store/jobs/stray-objects.ts';
+import { listUnknownJobs } from '../../src/store/jobs/stray-objects.ts';
 import { keys } from '../../src/store/keys.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { addPack } from '../../src/store/money/add-pack.ts';
@@ -220,7 +221,7 @@ describe('the bounds of the record', () => {
       const noted = Array.from({ length: 5_000 }, (_, n) => ['1', `stray${from + n}`]).flat();
       await store.connection.send(['ZADD', keys.strays, ...noted]);
     }
-    await noteStrays(store, ['11111111-2222-4333-8444-555555555555']);
+    await listUnknownJobs(store, Readable.from([['11111111-2222-4333-8444-555555555555']]));
     expect(await count('ZCARD', keys.strays)).to.equal(100_000);
   });
 

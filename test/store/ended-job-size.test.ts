@@ -6,9 +6,18 @@ import { type Cursor, listJobs } from '../../src/store/jobs/list-jobs.ts';
 import { noteProgress } from '../../src/store/jobs/note-progress.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys, shortId } from '../../src/store/keys.ts';
-import { jobScore } from '../../src/store/lua/job-index.ts';
 import { makeRandom } from '../support/random.ts';
-import { aDownload, anAccount, aRunningJob, completed, failed, holder, lead, storeOf } from '../support/record.ts';
+import {
+  aDownload,
+  anAccount,
+  aRunningJob,
+  completed,
+  failed,
+  holder,
+  lead,
+  scoreOfJob,
+  storeOf,
+} from '../support/record.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { seed } from '../support/seed.ts';
 
@@ -152,7 +161,7 @@ describe('the record of jobs that have ended', () => {
         await settleJob(store, holder, job, { ...failed, status });
       }
       const index = Array.from({ length: 1_998 }, (_, n) => [
-        String(jobScore(job.created_at + 1 + n, others)),
+        String(scoreOfJob(job.created_at + 1 + n, others)),
         shortId(randomUUID()),
       ]);
       await store.connection.send(['ZADD', keys.jobs(caller.accountId), ...index.flat()]);
@@ -177,7 +186,7 @@ describe('the record of jobs that have ended', () => {
       const ending = n % 2 === 0 ? completed : failed;
       if (n % 3 > 0) await settleJob(store, holder, job, ending);
       // All were created at the same time.
-      const score = jobScore(1_000, n % 3 === 0 ? 'QueuedJob' : ending.status);
+      const score = scoreOfJob(1_000, n % 3 === 0 ? 'QueuedJob' : ending.status);
       await store.connection.send(['ZADD', keys.jobs(caller.accountId), String(score), shortId(job.id)]);
     }
     for (const limit of [1, 2, 4, 9, 10]) {

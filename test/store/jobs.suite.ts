@@ -121,10 +121,18 @@ export function jobsSuite(store: () => TestStore): void {
       eta_seconds: null,
     });
     expect(noted.started_at).to.be.a('number');
-    await note(10);
-    expect((await theJob(store(), job.id)).progress).to.equal(40);
-    await note(250);
-    expect((await theJob(store(), job.id)).progress).to.equal(99);
+    for (const [reported, raised] of [
+      [12, 40],
+      [-5, 40],
+      [41, 41],
+      [98, 98],
+      [99.9, 99],
+      [12, 99],
+      [250, 99],
+    ] as const) {
+      await note(reported);
+      expect((await theJob(store(), job.id)).progress, `after a report of ${reported}`).to.equal(raised);
+    }
     expect(await note(50, 2)).to.deep.equal({ refused: 'stale' });
     await settleJob(store(), holder, job, failed);
     expect(await note(99)).to.deep.equal({ refused: 'already_ended' });

@@ -10,10 +10,9 @@ import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { readJob } from '../../src/store/jobs/read-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
-import { jobScore } from '../../src/store/lua/job-index.ts';
 import { connect } from '../../src/store/redis/connection.ts';
 import { startCutRedis } from '../support/cut-redis.ts';
-import { aDownload, admitted, aKey, anAccount, ask, storeOf, type TestStore } from '../support/record.ts';
+import { aDownload, admitted, aKey, anAccount, ask, scoreOfJob, storeOf, type TestStore } from '../support/record.ts';
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 
 const quota = fc.option(fc.nat({ max: 12 }));
@@ -105,7 +104,7 @@ describe('calls of one key that are made in one turn', () => {
       const times = await Promise.all(
         (accountId === joined.accountId ? asJoined : asSingle).map(async (answer) => {
           const job = 'admitted' in answer && (await readJob(store, answer.admitted));
-          return String(jobScore(job ? job.created_at : 0, 'QueuedJob'));
+          return String(scoreOfJob(job ? job.created_at : 0, 'QueuedJob'));
         }),
       );
       expect(scores.filter((_, n) => n % 2 === 1)).to.deep.equal(times.toSorted());

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import { archiveDays, removeArchivedDays } from '../../src/archive/archive-days.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
@@ -13,7 +14,7 @@ import { dropFile, readFileTimes } from '../../src/store/jobs/kept-files.ts';
 import { readJob } from '../../src/store/jobs/read-job.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { startAttempt } from '../../src/store/jobs/start-attempt.ts';
-import { noteStrays } from '../../src/store/jobs/stray-objects.ts';
+import { listUnknownJobs } from '../../src/store/jobs/stray-objects.ts';
 import { keys, shortId } from '../../src/store/keys.ts';
 import { rollPeriod } from '../../src/store/money/roll-period.ts';
 import { readTime } from '../../src/store/old-entries.ts';
@@ -111,7 +112,7 @@ const rows: Readonly<Record<string, Row>> = {
   'an object that the record does not know': async (store, objects) => {
     const id = randomUUID();
     await objects.keep(`${id}/1/media.mp4`, Buffer.from('a film'));
-    await noteStrays(store, [id]);
+    await listUnknownJobs(store, Readable.from([[id]]));
     store.advance(lifetimes.file + strayMs - halfDay);
     return async () => (await objects.see(`${id}/1/media.mp4`)) !== null;
   },
@@ -211,7 +212,7 @@ describe('after the clock of Redis has moved by a day since the controller read 
   it('an object that the record does not know is noted with the time of Redis', async () => {
     const id = randomUUID();
     const behind = { ...store, clock: { ...store.clock, now: () => store.clock.now() - day } };
-    await noteStrays(behind, [id]);
+    await listUnknownJobs(behind, Readable.from([[id]]));
     const at = Number(await store.connection.read(['ZSCORE', keys.strays, shortId(id)]));
     expect(at).to.be.within(store.clock.now() - 60_000, store.clock.now());
   });

@@ -1,21 +1,21 @@
 // The role egress at any number of places: `egress-child.ts [--lifeline] [--drain SECONDS] PLACE…`. It logs to its standard output.
 import { parseArgs } from 'node:util';
 import { readListenAddress } from '../../src/egress/egress.ts';
-import { startEgress } from '../../src/roles/run-egress.ts';
 import { runRole } from '../../src/roles/run-role.ts';
+import { serveEgress } from '../../src/roles/serve-egress.ts';
 
 const { values, positionals } = parseArgs({
   options: { lifeline: { type: 'boolean' }, drain: { type: 'string' } },
   allowPositionals: true,
 });
 const places = positionals.flatMap((text) => readListenAddress(text, '127.0.0.1') ?? []);
-const drainSeconds = values.drain === undefined ? undefined : Number(values.drain);
+const drainSeconds = Number(values.drain ?? 20);
 process.exitCode = await runRole(
   {
     name: 'egress',
     help: '',
     options: { lifeline: { type: 'boolean' } },
-    start: (running) => startEgress(running, places, drainSeconds),
+    start: (running) => serveEgress(running, places, drainSeconds),
   },
   values.lifeline ? ['--lifeline'] : [],
   {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { countAuthFailure, forgetBlocks, forgetFailures } from '../../src/store/access/count-auth-failure.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
-import { noteStrays } from '../../src/store/jobs/stray-objects.ts';
+import { listUnknownJobs } from '../../src/store/jobs/stray-objects.ts';
 import { keys } from '../../src/store/keys.ts';
 import { type EntryStream, readOldestEntries } from '../../src/store/log/archived-parts.ts';
 import { noteOldest } from '../../src/store/log/due-streams.ts';
@@ -70,6 +71,6 @@ export const logScenarios: Readonly<Record<string, Scenario>> = {
   },
   'note-strays': async () => {
     const ids = [randomUUID(), randomUUID()];
-    return { step: (s) => noteStrays(s, ids) };
+    return { step: (s) => listUnknownJobs(s, Readable.from([ids])) };
   },
 };

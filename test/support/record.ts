@@ -2,6 +2,7 @@ import { hash, randomBytes, randomUUID } from 'node:crypto';
 import type { Quotas } from '../../src/model/account.ts';
 import { makeAccountId, makeKey, readKey } from '../../src/model/api-key.ts';
 import type { Job } from '../../src/model/job.ts';
+import { type JobStatus, jobStatuses } from '../../src/model/job.ts';
 import { sharesOf } from '../../src/model/preemption.ts';
 import { type Admission, admitCall, type CreditCall, type NewJob } from '../../src/store/access/admit-call.ts';
 import type { Caller } from '../../src/store/access/authorize.ts';
@@ -15,6 +16,7 @@ import type { JobEnding } from '../../src/store/jobs/settle-job.ts';
 import { startAttempt } from '../../src/store/jobs/start-attempt.ts';
 import { makeTake } from '../../src/store/jobs/take-jobs.ts';
 import { keys } from '../../src/store/keys.ts';
+import { scoresAt, startOf } from '../../src/store/lua/job-index.ts';
 import { addPack } from '../../src/store/money/add-pack.ts';
 import { grantCredits } from '../../src/store/money/grant-credits.ts';
 import type { Connection } from '../../src/store/redis/connection.ts';
@@ -180,6 +182,11 @@ export async function theJob(store: RecordStore, id: string): Promise<Job> {
   const job = await readJob(store, id);
   if (!job) throw new Error(`there is no job ${id}`);
   return job;
+}
+
+/** Returns the score of a job among the jobs of its account. */
+export function scoreOfJob(created_at: number, status: JobStatus): number {
+  return scoresAt(startOf(status), created_at)[0] + jobStatuses.indexOf(status);
 }
 
 /** The term in which a test leads. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { placeOf } from '../../src/base/cgroup.ts';
+import { placeOf } from '../../src/base/cgroup-place.ts';
 
 const second = '41 31 0:38 / /sys/fs/cgroup rw,relatime shared:4 - cgroup2 cgroup2 rw,nsdelegate';
 const unified = '41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { makeDocs } from '../../src/admin/write-docs.ts';
+import { makeDocs } from '../../src/admin/generated-pages.ts';
 import { failures, refusals } from '../../src/base/errors.ts';
 import { tableOf } from '../../src/base/markdown-table.ts';
 import { settings } from '../../src/base/settings/settings.ts';

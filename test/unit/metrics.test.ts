@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { makeMetrics, metricsTable } from '../../src/base/metrics.ts';
-import { releaseOf } from '../../src/roles/yt-dlp-version.ts';
+import { releaseOf } from '../../src/media/yt-dlp.ts';
 
 /** Every metric that dashboards and alerts depend on, with its labels. */
 const wanted = `

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type AccountBalances, packOrder, remaining, subscriptionLeft } from '../../src/model/money.ts';
+import { type AccountBalances, type Pack, remaining, subscriptionLeft, usage } from '../../src/model/money.ts';
 import { anyBalances, aPack, someBalances } from '../support/balances.ts';
 import { balanceToDraw, draw } from '../support/reference-models.ts';
 
@@ -20,15 +20,20 @@ describe('subscriptionLeft', () => {
   }
 });
 
-describe('packOrder', () => {
-  it('is by purchase, then by id, and leaves the list as it was', () => {
+describe('the packs that an account is shown', () => {
+  const shown = (packs: readonly Pack[]) => {
+    const { packs: listed } = usage(someBalances({ packs }), { name: 'Acme', slug: 'acme' }, null, null, 0);
+    return listed?.items.map(({ id }) => id);
+  };
+
+  it('are in the order of purchase, then of their ids, and the list stays as it was', () => {
     const packs = [aPack('c', { purchased_at: 5 }), aPack('d', { purchased_at: 1 }), aPack('b', { purchased_at: 5 })];
-    expect(packOrder(packs).map((pack) => pack.id)).to.eql(['d', 'b', 'c']);
+    expect(shown(packs)).to.eql(['d', 'b', 'c']);
     expect(packs.map((pack) => pack.id)).to.eql(['c', 'd', 'b']);
   });
 
-  it('compares ids by code, as the record does', () => {
-    expect(packOrder([aPack('a'), aPack('B'), aPack('1')]).map((pack) => pack.id)).to.eql(['1', 'B', 'a']);
+  it('compare by the code of their ids, as the record does', () => {
+    expect(shown([aPack('a'), aPack('B'), aPack('1')])).to.eql(['1', 'B', 'a']);
   });
 });
 

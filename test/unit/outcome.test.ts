@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { contentTypes } from '../../src/model/content-types.ts';
-import { maxKeyLength, maxTextLength, objectPrefix, readVerdict } from '../../src/model/outcome.ts';
+import { maxKeyLength, objectPrefix, readVerdict, writeTerminationMessage } from '../../src/model/outcome.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
 
 const delivered = someDelivered(1);
@@ -39,7 +39,7 @@ const believed: [string, unknown, unknown][] = [
   [
     'long words, cut to their limit',
     { is: 'failed', code: 'private', text: 'a'.repeat(9000) },
-    { is: 'failed', code: 'private', text: 'a'.repeat(maxTextLength) },
+    { is: 'failed', code: 'private', text: 'a'.repeat(600) },
   ],
   [
     'words that are cut at a space, without that space',
@@ -155,5 +155,38 @@ describe('objectPrefix', () => {
   it('is no prefix of that of another attempt of the job', () => {
     expect(objectPrefix('id', 1)).to.equal('id/1/');
     expect(objectPrefix('id', 11).startsWith(objectPrefix('id', 1))).to.equal(false);
+  });
+});
+
+describe('writeTerminationMessage', () => {
+  it('drops the least important metadata first', () => {
+    const metadata = { ...someMetadata, title: 'x'.repeat(500), description: '"'.repeat(10_000) };
+    const short = JSON.parse(writeTerminationMessage({ is: 'done', metadata, delivered: null }));
+    expect(short.metadata).to.deep.equal({ ...metadata, description: null });
+  });
+
+  const order = ['description', 'title', 'channel', 'id'] as const;
+  for (const n of order.keys()) {
+    const long = order.slice(0, n + 1);
+    it(`has no ${long.join(', ')} when each of them alone is too long`, () => {
+      const short = { ...someMetadata, title: 'A film', channel: 'Someone' };
+      const metadata = { ...short, ...Object.fromEntries(long.map((name) => [name, 'x'.repeat(4_096)])) };
+      const wanted = { ...short, ...Object.fromEntries(long.map((name) => [name, null])) };
+      expect(JSON.parse(writeTerminationMessage({ is: 'done', metadata, delivered: null })).metadata).to.deep.equal(
+        wanted,
+      );
+    });
+  }
+
+  it('holds no URL, because its query may be a secret', () => {
+    const url = 'https://site.example/film?token=canary';
+    const urls = { original_url: url, webpage_url: url, thumbnail: url, channel_url: url };
+    const outcome = { is: 'done', metadata: { ...someMetadata, ...urls }, delivered: null } as const;
+    expect(JSON.parse(writeTerminationMessage(outcome))).to.deep.equal({ ...outcome, metadata: someMetadata });
+  });
+
+  it('keeps all fields when they fit', () => {
+    const outcome = { is: 'failed', code: 'timeout' } as const;
+    expect(JSON.parse(writeTerminationMessage(outcome))).to.deep.equal(outcome);
   });
 });

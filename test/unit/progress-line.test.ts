@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { readUrlList } from '../../src/client/get-options.ts';
-import { progressLine, writeBytes, writeSeconds } from '../../src/client/progress-line.ts';
+import { readUrlList } from '../../src/client/get-order.ts';
+import { progressLine, writeBytes } from '../../src/client/progress-line.ts';
 
 const shown = {
   ended: 0,
@@ -42,7 +42,9 @@ describe('the line of progress', () => {
   it('writes sizes and times shortly', () => {
     const sizes = [0, 999, 1000, 123_456, 3_210_000, 12e9].map(writeBytes);
     expect(sizes).to.deep.equal(['0 B', '999 B', '1.0 KB', '123 KB', '3.2 MB', '12.0 GB']);
-    expect([0, 5, 75, 10_921].map(writeSeconds)).to.deep.equal(['0:00', '0:05', '1:15', '3:02:01']);
+    const times = [0, 5, 75, 10_921].map((leftSeconds) => progressLine({ ...shown, leftSeconds }, 80, false));
+    const left = times.map((line) => line.split(', ').at(-1));
+    expect(left).to.deep.equal(['0:00 left', '0:05 left', '1:15 left', '3:02:01 left']);
   });
 
   it('skips blank lines and comments of a list', () => {

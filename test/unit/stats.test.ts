@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { healthOf, judgeStats, type MinuteBucket, withoutApiPrefix } from '../../src/model/stats.ts';
+import { healthOf, judgeStats, type MinuteBucket } from '../../src/model/stats.ts';
 
 describe('judgeStats', () => {
   const accepted: [engine: string | undefined, path: string | undefined, about: [string, string | null]][] = [
@@ -29,6 +29,10 @@ describe('judgeStats', () => {
     [undefined, '/v1/video/download/../x', `path must be one of ${all}`],
     [undefined, '/api/api/v1/video/download', `path must be one of ${all}`],
     [undefined, 'api/v1/video/download', `path must be one of ${all}`],
+    [undefined, '/apiv1/video/download', `path must be one of ${all}`],
+    [undefined, '/api', `path must be one of ${all}`],
+    [undefined, '/api/v1/usage', `path must be one of ${all}`],
+    [undefined, '/v1/api/video/download', `path must be one of ${all}`],
     ['video', '', 'path must be /v1/video/download'],
     ['video', '/v1/audio/download', 'path must be /v1/video/download'],
     ['media', '/v1/nothing', 'path must be /v1/media/metadata'],
@@ -46,18 +50,6 @@ describe('judgeStats', () => {
     it(`knows no engine ${engine}`, () =>
       expect(judgeStats(engine, '/v1/nothing')).to.deep.equal({ ok: false, code: 'not_found', sentence: 'Not Found' }));
   }
-});
-
-describe('withoutApiPrefix', () => {
-  const rows = [
-    ['/api/v1/usage', '/v1/usage'],
-    ['/v1/usage', '/v1/usage'],
-    ['/apiv1', '/apiv1'],
-    ['/api', '/api'],
-    ['/v1/api/x', '/v1/api/x'],
-  ] as const;
-  for (const [path, plain] of rows)
-    it(`turns ${path} into ${plain}`, () => expect(withoutApiPrefix(path)).to.equal(plain));
 });
 
 const now = Date.UTC(2026, 10, 20, 12, 0, 30);

@@ -4,16 +4,18 @@ import { invoiceNumber, writePrice } from '../../src/model/purchase.ts';
 import {
   enablingProblem,
   nextPossibleAt,
-  noTopup,
   ownerProblem,
   readTopupChoice,
   type Topup,
   type TopupChoice,
+  topupOf,
 } from '../../src/model/topup.ts';
 import { type AfterCharge, shouldBuy } from '../support/reference-models.ts';
 
 const now = Date.UTC(2026, 2, 10);
 const hour = 3_600_000;
+/** An account whose record has no setting. */
+const noTopup = topupOf({});
 const chosen: Topup = {
   ...noTopup,
   ...{
@@ -83,9 +85,13 @@ describe('shouldBuy', () => {
   });
 });
 
-describe('noTopup', () => {
+describe('topupOf an account without a setting', () => {
   it('is disabled, at the lowest threshold, and cannot be enabled as it is', () => {
-    expect([noTopup.enabled, noTopup.threshold_percent]).to.eql([false, 10]);
+    expect(noTopup).to.eql({
+      ...{ enabled: false, threshold_percent: 10, pack_title: null, pack_total: null, price_cents: null },
+      ...{ currency: null, customer: null, payment_method: null, monthly_cap_cents: null },
+      ...{ last_purchase_at: null, cap_mailed_at: null },
+    });
     expect(enablingProblem(noTopup, { paid: true }, true)).to.equal('topup_incomplete');
   });
 });

@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type CgroupPlace, judgePlace, openCgroup } from '../../src/base/cgroup.ts';
+import { openCgroup } from '../../src/base/cgroup.ts';
+import { type CgroupPlace, judgePlace } from '../../src/base/cgroup-place.ts';
 import { makeChildCgroup } from '../../src/worker/child-cgroup.ts';
 import { aFolder } from '../support/redis.ts';
 

@@ -2,9 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { readVerdict } from '../../src/model/outcome.ts';
-import { shorten } from '../../src/worker/worker.ts';
 import { startGateway, type TestGateway, type TestGatewayOptions } from '../support/gateway.ts';
-import { someMetadata } from '../support/jobs.ts';
 import { aFolder } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { processesOf, startWorker, type TestWorker, type TestWorkerOptions } from '../support/worker.ts';
@@ -217,24 +215,4 @@ describe('A worker', function () {
         expect(worker.stderr()).to.include('attempt failed').and.not.include('token-of-this-attempt');
       },
     ));
-});
-
-describe('The outcome of an attempt in 4 KB', () => {
-  it('drops the least important metadata first', () => {
-    const metadata = { ...someMetadata, title: 'x'.repeat(500), description: '"'.repeat(10_000) };
-    const short = JSON.parse(shorten({ is: 'done', metadata, delivered: null }));
-    expect(short.metadata).to.deep.equal({ ...metadata, description: null });
-  });
-
-  it('holds no URL, because its query may be a secret', () => {
-    const url = 'https://site.example/film?token=canary';
-    const urls = { original_url: url, webpage_url: url, thumbnail: url, channel_url: url };
-    const outcome = { is: 'done', metadata: { ...someMetadata, ...urls }, delivered: null } as const;
-    expect(JSON.parse(shorten(outcome))).to.deep.equal({ ...outcome, metadata: someMetadata });
-  });
-
-  it('keeps all fields when they fit', () => {
-    const outcome = { is: 'failed', code: 'timeout' } as const;
-    expect(JSON.parse(shorten(outcome))).to.deep.equal(outcome);
-  });
 });

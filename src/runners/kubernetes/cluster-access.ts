@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
+import { cacheForMinute } from './minute-cache.ts';
 
 /** URL of the API server and the credentials for it. */
 export interface ClusterAccess {
@@ -18,7 +19,6 @@ export interface ClusterTls {
 }
 
 const account = '/var/run/secrets/kubernetes.io/serviceaccount';
-const cacheMs = 60_000;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -60,22 +60,5 @@ async function readKubeconfig(path: string): Promise<ClusterAccess> {
       const { Authorization: authorization } = ((await ask()).headers ?? {}) as { Authorization?: string };
       return authorization === undefined ? {} : { authorization };
     }),
-  };
-}
-
-/** Reads a value again after a minute; the last value holds while reading fails. */
-export function cacheForMinute<T>(
-  read: () => Promise<T>,
-  now: () => number = () => performance.now(),
-): () => Promise<T> {
-  let kept: { readonly value: T; readonly at: number } | null = null;
-  return async () => {
-    if (kept && now() - kept.at < cacheMs) return kept.value;
-    try {
-      kept = { value: await read(), at: now() };
-    } catch (error) {
-      if (!kept) throw error;
-    }
-    return kept.value;
   };
 }

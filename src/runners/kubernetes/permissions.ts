@@ -8,6 +8,8 @@ const permissions = [
   { apiGroups: [''], resources: ['events'], verbs: ['list'] },
 ] as const satisfies readonly Readonly<V1PolicyRule>[];
 
+type Asking = Pick<KubeClient, 'ask'>;
+
 /** One verb on one kind of object. */
 interface Permission {
   readonly group: string;
@@ -16,7 +18,7 @@ interface Permission {
 }
 
 /** Returns every permission by itself, as the API server is asked for it. */
-export function listPermissions(): Permission[] {
+function listPermissions(): Permission[] {
   return permissions.flatMap(({ apiGroups: [group], resources: [resource], verbs }) =>
     verbs.map((verb) => ({ group, resource, verb })),
   );
@@ -51,14 +53,14 @@ export function makeRoleBinding(namespace: string, controllerNamespace: string):
 }
 
 /** Returns the permissions that we lack in a namespace, such as `create jobs`. */
-export async function findMissingPermissions(client: KubeClient, namespace: string): Promise<string[]> {
+export async function findMissingPermissions(client: Asking, namespace: string): Promise<string[]> {
   const answers = await Promise.all(
     listPermissions().map(async (right) => ((await mayDo(client, namespace, right)) ? [] : [right])),
   );
   return answers.flat().map(({ verb, resource }) => `${verb} ${resource}`);
 }
 
-async function mayDo(client: KubeClient, namespace: string, { group, resource, verb }: Permission): Promise<boolean> {
+async function mayDo(client: Asking, namespace: string, { group, resource, verb }: Permission): Promise<boolean> {
   const body = {
     apiVersion: 'authorization.k8s.io/v1',
     kind: 'SelfSubjectAccessReview',

@@ -7,7 +7,7 @@ import { readEnd } from './ended-job.ts';
  * A job that may have files in the object store has a score of its end minus this among the jobs that have ended, which is
  * below zero until the year 2286: the job stays until its files are gone. Minus this alone: they are to go at once.
  */
-export const keptFileShift = 10_000_000_000_000;
+const keptFileShift = 10_000_000_000_000;
 
 /** Lua of the score of an ended job with files that count from a time. */
 export function fileScore(at: string): string {

@@ -30,7 +30,7 @@ return { 'noted' }
 );
 
 /** Notes when such a job was found first. */
-export async function noteStrays(store: RecordStore, jobIds: readonly string[]): Promise<void> {
+async function noteStrays(store: RecordStore, jobIds: readonly string[]): Promise<void> {
   if (jobIds.length > 0) await run(store, noteStraysScript, { max: maxStrays }, jobIds.map(shortId));
 }
 

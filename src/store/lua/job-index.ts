@@ -18,9 +18,8 @@ export function scoresAt(start: number, created_at: number): readonly [number, n
   return [start + created_at * width, start + (created_at + 1) * width];
 }
 
-/** Returns the score of a job among the jobs of its account. */
-export function jobScore(created_at: number, status: JobStatus): number {
-  return startOf(status) + created_at * width + jobStatuses.indexOf(status);
+function offsetOf(status: JobStatus): number {
+  return startOf(status) + jobStatuses.indexOf(status);
 }
 
 /** Returns the creation and the status of a job from its score. */
@@ -31,12 +30,12 @@ export function readScore(score: number): { readonly created_at: number; readonl
 
 /** Lua of the score of a job with a status that is known, of a number or its text. Whole numbers cost Redis half of others. */
 export function scoreOf(created_at: string, status: JobStatus): string {
-  return `string.format('%d', ${created_at} * ${width} + ${jobScore(0, status)})`;
+  return `string.format('%d', ${created_at} * ${width} + ${offsetOf(status)})`;
 }
 
 /** Lua of the same with a status that stands in a local or field. */
 export function scoreOfStatus(created_at: string, status: string): string {
-  const chosen = jobStatuses.map((one) => `${status} == '${one}' and ${jobScore(0, one)}`).join(' or ');
+  const chosen = jobStatuses.map((one) => `${status} == '${one}' and ${offsetOf(one)}`).join(' or ');
   return `string.format('%d', ${created_at} * ${width} + (${chosen}))`;
 }
 

@@ -11,7 +11,7 @@ import { Failed, type MediaOrder, type MediaTools } from '../../../src/media/too
 import { startYtDlp } from '../../../src/media/yt-dlp.ts';
 import { readMetadata } from '../../../src/model/metadata.ts';
 import { readVerdict } from '../../../src/model/outcome.ts';
-import { type Frame, makeFrameReader } from '../../../src/worker/inspector-parent.ts';
+import { type Frame, makeFrameReader } from '../../../src/worker/inspector-output.ts';
 import { aFolder } from '../redis.ts';
 import { type Campaign, fuzz } from './campaign.ts';
 import { expectStable, liveBytes } from './process-memory.ts';

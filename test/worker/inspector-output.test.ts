@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Frame, makeFrameReader, makeLineReader } from '../../src/worker/inspector-parent.ts';
+import { type Frame, makeFrameReader, makeLineReader } from '../../src/worker/inspector-output.ts';
 
 describe('Frames of the inspector parent', () => {
   const whole = Buffer.from('ready\n1 pid 7\n1 out 3\na\nb2 end 0\n1 out 2\n\u00e41 end -9\n');

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { findChildUsers } from '../../src/worker/child-users.ts';
+import { findChildUsers } from '../../src/worker/user-id-ranges.ts';
 
 const all = '         0          0 4294967295\n';
 const container = '0 100000 65536\n';

@@ -1,0 +1,81 @@
+import type { CgroupPlace } from '../base/cgroup-place.ts';
+import { gibibytes } from '../base/machine-memory.ts';
+import {
+  attemptMemoryBytes,
+  copiesOfFile,
+  inspectionFileBytes,
+  inspectionMemoryBytes,
+} from '../base/resource-limits.ts';
+import { describeLandlock, tcpVersion } from '../model/isolation.ts';
+import { isSupportedVersion } from '../store/redis/redis-process.ts';
+import { type Finding, findingOf } from './doctor-finding.ts';
+
+const minNode = 24;
+const minFreeBytes = 1024 ** 3;
+/** The magic numbers of tmpfs and ramfs. */
+const memoryTypes = [0x0102_1994, 0x8584_58f6];
+const earliest = Date.UTC(2025, 0);
+const latest = Date.UTC(2100, 0);
+
+export function checkNode(version: string): Finding {
+  const well = Number.parseInt(version, 10) >= minNode;
+  return findingOf(well, 'node', `Node is version ${version}; ${minNode} or newer is needed.`);
+}
+
+export function checkRedis(version: string | null, missing: Finding['level']): Finding {
+  if (version === null) return { level: missing, about: 'redis-server', text: 'redis-server is not installed.' };
+  const text = `redis-server is version ${version}; 7.0 or newer is needed.`;
+  return findingOf(isSupportedVersion(version), 'redis-server', text, missing);
+}
+
+/** Checks that the clock shows a time between 2025 and 2100. */
+export function checkClock(now: number): Finding {
+  return findingOf(now >= earliest && now < latest, 'clock', `This machine says it is ${new Date(now).toISOString()}.`);
+}
+
+/** Returns `note` below 1 GiB of free space. */
+export function checkFreeSpace(freeBytes: number): Finding {
+  const free = `The file system of the data folder has ${(freeBytes / 1024 ** 3).toFixed(1)} GiB free`;
+  const well = freeBytes >= minFreeBytes;
+  return findingOf(well, 'disk', well ? `${free}.` : `${free}: a full disk stops every new job.`, 'note');
+}
+
+/** Returns `note` for a file system in memory, by the type that statfs tells: what a job fetches then counts as its memory. */
+export function checkFileSystem(type: number): Finding {
+  const isInMemory = memoryTypes.includes(type);
+  const where = isInMemory
+    ? `lies in memory: the files of a job count against its ${attemptMemoryBytes / 1024 ** 3} GiB, and are lost with the machine; name a folder on a disk`
+    : 'lies on a disk';
+  return findingOf(!isInMemory, 'file system', `The data folder ${where}.`, 'note');
+}
+
+/** Judges Landlock, which isolates children without bubblewrap, and those of the inspector from each other. */
+export function checkLandlock(version: number): Finding {
+  return findingOf(version >= tcpVersion, 'landlock', describeLandlock(version), 'note');
+}
+
+export function checkCgroup(found: CgroupPlace | string): Finding {
+  const about = 'cgroup';
+  if (typeof found !== 'string') {
+    const text = `The kernel limits the memory of each attempt, in a cgroup of version ${found.version} below ${found.folder}.`;
+    return { level: 'ok', about, text };
+  }
+  const start = 'systemd-run --user --scope -p Delegate=yes ./trawl up';
+  const text = `Memory of workers is only measured, four times a second (${found}); with systemd, "${start}" lets the kernel limit it.`;
+  return { level: 'note', about, text };
+}
+
+export function checkMemorySum(workers: number, inspections: number, machineBytes: number): Finding {
+  const sum = workers * attemptMemoryBytes + inspections * inspectionMemoryBytes;
+  const text = `${workers} workers and ${inspections} inspections may use ${gibibytes(sum)} of memory, and there are ${gibibytes(machineBytes)}`;
+  const well = sum <= machineBytes;
+  return findingOf(well, 'memory limits', well ? `${text}.` : `${text}: lower TRAWL_WORKERS or add memory.`, 'note');
+}
+
+export function checkFileSum(workers: number, inspections: number, maxFileBytes: number, freeBytes: number): Finding {
+  const sum = workers * copiesOfFile * maxFileBytes + inspections * inspectionFileBytes;
+  const text = `${workers} workers and ${inspections} inspections may fill ${gibibytes(sum)} of disk, and ${gibibytes(freeBytes)} are free`;
+  const well = sum <= freeBytes;
+  const advice = 'lower TRAWL_MAX_FILE_BYTES or TRAWL_WORKERS, or add disk';
+  return findingOf(well, 'disk limits', well ? `${text}.` : `${text}: ${advice}.`, 'note');
+}
