@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { openProcessRunner } from '../../src/runners/process-runner.ts';
@@ -23,7 +23,12 @@ describe('workers as processes', function () {
       tokenOf: ({ name }) => name,
       log: aLog().log,
     });
-    const say = (name: string, words: string) => writeFileSync(join(place.folder, name), words);
+    // Renamed: a worker that finds its file before it is written whole would end with 0.
+    const say = (name: string, words: string) => {
+      const file = join(place.folder, name);
+      writeFileSync(`${file}.part`, words);
+      renameSync(`${file}.part`, file);
+    };
     const pids = (name: string) => {
       const file = join(place.folder, `${name}.pids`);
       return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
