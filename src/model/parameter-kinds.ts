@@ -32,7 +32,8 @@ export type ParameterValues<P extends ParameterTable> = {
   readonly [N in keyof P]: P[N] extends Parameter<infer T, infer A> ? T | A : never;
 };
 
-const ajv = new Ajv({ formats: { uuid: new RegExp(uuidForm, 'i') } });
+// The schemas are constants, which the tests of the OpenAPI document check: without the schema of schemas a start spends a third less here.
+const ajv = new Ajv({ meta: false, validateSchema: false, formats: { uuid: new RegExp(uuidForm, 'i') } });
 const words = new Map([
   ['true', true],
   ['1', true],

@@ -1,4 +1,4 @@
-import { createClient, ErrorReply, RESP_TYPES } from 'redis';
+import { createClient, ErrorReply, RESP_TYPES } from '@redis/client';
 import { withTimeout } from './redis-time.ts';
 
 /** One connection to one Redis. Once it breaks it stays so: `ReconnectingConnection` opens the next one. */
