@@ -132,16 +132,20 @@ async function openRecord<T>(data: string, use: (store: TestStore) => Promise<T>
 }
 
 async function whenEnded(store: TestStore, ids: readonly string[], seconds: number): Promise<Job[]> {
-  let jobs: (Job | null)[] = [];
+  const open = new Map<string, Job | null>(ids.map((id) => [id, null]));
   const read = async () => {
     // A record that starts again is asked once more.
-    jobs = await Promise.all(ids.map((id) => readJob(store, id).catch(() => null)));
-    return jobs.every((job) => job && isEnded(job.status));
+    const jobs = await Promise.all([...open.keys()].map((id) => readJob(store, id).catch(() => null)));
+    for (const job of jobs) {
+      if (job && isEnded(job.status)) open.delete(job.id);
+      else if (job) open.set(job.id, job);
+    }
+    return open.size === 0;
   };
   await until(read, seconds, `${ids.length} jobs to end`).catch((error: Error) => {
-    const open = jobs.filter((job) => !job || !isEnded(job.status));
-    throw new Error(`${error.message}; open: ${JSON.stringify(open.slice(0, 3))}`);
+    throw new Error(`${error.message}; open: ${JSON.stringify([...open].slice(0, 3))}`);
   });
+  const jobs = await Promise.all(ids.map((id) => readJob(store, id)));
   return jobs.filter((job) => job !== null);
 }
 

@@ -2,21 +2,24 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 /** The limit of a wait ends a hang and judges no speed: a machine that does other work may need several times as long. */
 const slowMachineFactor = 6;
+/** Between two questions a twentieth of the wait so far passes, within these limits: what waits for long leaves the processors to what it waits for. */
+const pauseMs = { least: 10, most: 50 };
 
-/** Asks every 10 ms and returns the first truthy answer of `condition`; throws after 6 × `seconds`, naming `what`. */
+/** Asks again and again and returns the first truthy answer of `condition`; throws after 6 × `seconds`, naming `what`. */
 export async function until<T>(
   condition: () => T | Promise<T>,
   seconds: number,
   what: string | (() => string),
 ): Promise<T> {
   const limitSeconds = seconds * slowMachineFactor;
-  const end = performance.now() + limitSeconds * 1000;
+  const start = performance.now();
   for (;;) {
     const answer = await condition();
     if (answer) return answer;
-    if (performance.now() >= end) {
+    const waitedMs = performance.now() - start;
+    if (waitedMs >= limitSeconds * 1000) {
       throw new Error(`Not within ${limitSeconds} s: ${typeof what === 'string' ? what : what()}`);
     }
-    await pause(10);
+    await pause(Math.min(pauseMs.most, Math.max(pauseMs.least, waitedMs / 20)));
   }
 }

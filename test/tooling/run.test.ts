@@ -70,7 +70,7 @@ describe('test/run.ts', function () {
 
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'trawl-test-'));
-    const support = ['hooks', 'seed', 'tools', 'until'].map((name) => `test/support/${name}.ts`);
+    const support = ['compile-cache', 'hooks', 'seed', 'tools', 'until'].map((name) => `test/support/${name}.ts`);
     for (const path of ['.mocharc.json', 'test/run.ts', 'test/lanes.ts', ...support]) {
       mkdirSync(dirname(join(folder, path)), { recursive: true });
       copyFileSync(join(root, path), join(folder, path));
