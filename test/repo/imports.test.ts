@@ -16,7 +16,7 @@ const folders: Record<string, Folder> = {
   roles: { may: ['all'], owns: [] },
   base: { may: [], owns: ['prom-client', '@opentelemetry/*'] },
   model: { may: ['base'], owns: ['ajv', 'ipaddr.js'] },
-  store: { may: ['base', 'model'], owns: ['redis'] },
+  store: { may: ['base', 'model'], owns: ['@redis/client'] },
   objects: { may: ['base', 'model'], owns: ['@aws-sdk/*'] },
   egress: { may: ['base', 'model'], owns: [] },
   media: { may: ['base', 'model'], owns: [] },
