@@ -8,7 +8,7 @@ import { type Operator, startOperator, trawl } from '../support/operator.ts';
 const watchRedis = `--import=data:text/javascript,${encodeURIComponent(`
   import { registerHooks } from 'node:module';
   registerHooks({ resolve: (name, context, next) => {
-    if (name === 'redis') console.error('redis is loaded');
+    if (name === '@redis/client') console.error('the client of Redis is loaded');
     return next(name, context);
   } });
 `)}`;
@@ -35,14 +35,14 @@ describe('./trawl', function () {
     expect(option!.err).to.match(/^There is no command --nonsense\n/);
   });
 
-  it('prints help at every level without loading redis', async () => {
+  it('prints help at every level without loading the client of Redis', async () => {
     for (const args of [['admin'], ['admin', 'key'], ['admin', 'key', 'create'], ['doctor']]) {
       const { code, out, err } = await trawl([...args, '--help'], { NODE_OPTIONS: watchRedis });
       expect({ code, err }, args.join(' ')).to.deep.equal({ code: 0, err: '' });
       expect(out).to.match(/^Usage: trawl (admin|doctor)/);
     }
     const { err } = await trawl(['admin', 'plan', 'list'], { NODE_OPTIONS: watchRedis, TRAWL_DATA: operator.data });
-    expect(err).to.equal('redis is loaded\n');
+    expect(err).to.equal('the client of Redis is loaded\n');
   });
 
   it('prints the usage of every role', async () => {
