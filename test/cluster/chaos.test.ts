@@ -16,9 +16,9 @@ import { seed } from '../support/seed.ts';
 import { until } from '../support/until.ts';
 
 const isLong = process.env.ROUNDS !== undefined;
-const count = isLong ? 1_000 : 120;
+const count = isLong ? 1_000 : 200;
 /** After so long it is over, however slow the machine is: what is open then must end in quiet. */
-const stormSeconds = isLong ? 900 : 40;
+const stormSeconds = isLong ? 900 : 60;
 const day = 86_400_000;
 const badEndings = [
   endings.failure(64),

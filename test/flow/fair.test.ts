@@ -10,7 +10,7 @@ import { type Source, startSource } from '../support/source-server.ts';
 import { until } from '../support/until.ts';
 
 const isLong = process.env.ROUNDS !== undefined;
-const jobsOfEach = isLong ? 667 : 60;
+const jobsOfEach = isLong ? 667 : 100;
 
 /**
  * Request and end of the nth job. All go through yt-dlp, but a job that has a worker of its own takes more than
@@ -24,8 +24,8 @@ const kinds = [
 ] as const;
 const kindOf = (n: number) => {
   if (isLong) return kinds[n % 4] ?? kinds[0];
-  if (n === 20) return kinds[2];
-  if (n === 40) return kinds[3];
+  if (n === 30) return kinds[2];
+  if (n === 60) return kinds[3];
   return kinds[n % 10 === 1 ? 1 : 0];
 };
 

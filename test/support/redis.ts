@@ -174,6 +174,7 @@ export async function startTestSentinel(): Promise<TestSentinel> {
     `requirepass ${password}`,
     `sentinel monitor trawl 127.0.0.1 ${master.port} 1`,
     `sentinel auth-pass trawl ${password}`,
+    // A primary that waits for a processor is not lost.
     'sentinel down-after-milliseconds trawl 2000',
     'sentinel failover-timeout trawl 3000',
   ];

@@ -132,21 +132,20 @@ async function openRecord<T>(data: string, use: (store: TestStore) => Promise<T>
 }
 
 async function whenEnded(store: TestStore, ids: readonly string[], seconds: number): Promise<Job[]> {
-  const open = new Map<string, Job | null>(ids.map((id) => [id, null]));
+  const seen = new Map<string, Job>();
+  const listOpen = () => ids.filter((id) => !isEnded(seen.get(id)?.status ?? 'QueuedJob'));
   const read = async () => {
-    // A record that starts again is asked once more.
-    const jobs = await Promise.all([...open.keys()].map((id) => readJob(store, id).catch(() => null)));
-    for (const job of jobs) {
-      if (job && isEnded(job.status)) open.delete(job.id);
-      else if (job) open.set(job.id, job);
+    // A record that starts again is asked once more; a job that has ended is not.
+    for (const job of await Promise.all(listOpen().map((id) => readJob(store, id).catch(() => null)))) {
+      if (job) seen.set(job.id, job);
     }
-    return open.size === 0;
+    return listOpen().length === 0;
   };
   await until(read, seconds, `${ids.length} jobs to end`).catch((error: Error) => {
-    throw new Error(`${error.message}; open: ${JSON.stringify([...open].slice(0, 3))}`);
+    const open = listOpen().map((id) => seen.get(id) ?? id);
+    throw new Error(`${error.message}; open: ${JSON.stringify(open.slice(0, 3))}`);
   });
-  const jobs = await Promise.all(ids.map((id) => readJob(store, id)));
-  return jobs.filter((job) => job !== null);
+  return ids.flatMap((id) => seen.get(id) ?? []);
 }
 
 /** Checks what must hold of an account whose jobs have all ended: each is charged once when it completed, and nothing else is. */
