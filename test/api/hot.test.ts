@@ -4,6 +4,8 @@ import { film } from '../support/calls.ts';
 import { endJob, runJob } from '../support/job-steps.ts';
 
 const rounds = 20;
+/** A call that takes longer meets what the server does beside it; it is made again and not counted. */
+const quickMs = 100;
 
 describe('the Redis commands of hot routes', () => {
   let api: TestApi;
@@ -26,14 +28,15 @@ describe('the Redis commands of hot routes', () => {
 
   /**
    * How many commands one call sends. Beside it the server looks at the memory of redis once a second, and writes the lines of
-   * the request log twice a second: a quarter of the calls at least meet neither, and none sends less than it needs.
+   * the request log twice a second: a quarter of the quick calls at least meet neither, and none sends less than it needs.
    */
   async function countCommands(call: () => Promise<{ status: number }>, status: number): Promise<number> {
     const counts: number[] = [];
-    for (let round = 0; round < rounds; round++) {
+    while (counts.length < rounds) {
       const before = api.redis.connection.calls();
+      const start = performance.now();
       expect((await call()).status).to.equal(status);
-      counts.push(api.redis.connection.calls() - before);
+      if (performance.now() - start < quickMs) counts.push(api.redis.connection.calls() - before);
     }
     const [least = 0, ...others] = counts.sort((a, b) => a - b);
     expect(others[rounds / 4], `counts ${counts}`).to.equal(least);
