@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os';
 import type { ServerOptions } from '../../src/store/redis/embedded-server.ts';
 import type { RecordStore } from '../../src/store/script.ts';
 import { anAccount } from '../support/record.ts';
@@ -5,9 +6,9 @@ import { startTestRedis, type TestRedis } from '../support/redis.ts';
 
 const plenty = 100_000_000;
 
-/** Runs something with a Redis of its own. */
+/** Runs something with a Redis of its own, which waits for the disk as the one of an operator does. */
 export async function withRedis<T>(options: Partial<ServerOptions>, use: (redis: TestRedis) => Promise<T>): Promise<T> {
-  const redis = await startTestRedis({ fsync: 'always', ...options });
+  const redis = await startTestRedis({ fsync: 'always', ...options }, tmpdir());
   try {
     // A file that is rewritten in the background would cost whoever is measured at that moment.
     await redis.connection.send(['CONFIG', 'SET', 'auto-aof-rewrite-percentage', '0']);

@@ -12,7 +12,7 @@ import { type ApiParts, serveApi } from '../../src/roles/serve-api.ts';
 import { createKey } from '../../src/store/accounts/create-key.ts';
 import type { Json } from './json.ts';
 import { type AccountOptions, anAccount, makeTestClock, type TestStore } from './record.ts';
-import { aFolder, aLog, memoryFolder, startTestRedis, type TestRedis } from './redis.ts';
+import { aFolder, aLog, startTestRedis, type TestRedis } from './redis.ts';
 
 /** An answer as a caller sees it. */
 export interface Answer {
@@ -70,8 +70,8 @@ export async function startApi(
 ): Promise<TestApi> {
   const { folder, remove } = aFolder();
   const { lines, log } = aLog();
-  // `strict` asks for fsync at each change; on a disk that others write to, that can take longer than a call may.
-  const redis = await startTestRedis({ fsync: 'always' }, memoryFolder);
+  // `strict` asks for fsync at each change.
+  const redis = await startTestRedis({ fsync: 'always' });
   const metrics = makeMetrics();
   const store: TestStore = { connection: redis.connection, ...makeTestClock() };
   const seal = makeSeal({ secret: randomBytes(32), old: null });

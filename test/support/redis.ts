@@ -79,10 +79,13 @@ export function aLog() {
 }
 
 /**
- * Starts a redis-server of its own in a new folder, under the temporary one or another. It does not wait for the disk: what it
- * has written outlives its death, and only tests about durability ask for more.
+ * Starts a redis-server of its own in a new folder, whose files are kept in memory. What it has written outlives its death, and a
+ * disk that is busy for seconds, as while images are built, makes no call of a test late.
  */
-export async function startTestRedis(options: Partial<ServerOptions> = {}, under?: string): Promise<TestRedis> {
+export async function startTestRedis(
+  options: Partial<ServerOptions> = {},
+  under: string = memoryFolder,
+): Promise<TestRedis> {
   const { folder, remove } = aFolder(under);
   const { log } = aLog();
   const server = await startRedis({ folder, log, maxDelayMs: 100, fsync: 'no', ...options });
