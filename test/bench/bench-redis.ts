@@ -6,9 +6,14 @@ import { startTestRedis, type TestRedis } from '../support/redis.ts';
 
 const plenty = 100_000_000;
 
-/** Runs something with a Redis of its own, which waits for the disk as the one of an operator does. */
+/** Starts a Redis that waits for the disk, as the one of an operator does. */
+export function startBenchRedis(options: Partial<ServerOptions> = {}): Promise<TestRedis> {
+  return startTestRedis({ fsync: 'always', ...options }, tmpdir());
+}
+
+/** Runs something with a Redis of its own. */
 export async function withRedis<T>(options: Partial<ServerOptions>, use: (redis: TestRedis) => Promise<T>): Promise<T> {
-  const redis = await startTestRedis({ fsync: 'always', ...options }, tmpdir());
+  const redis = await startBenchRedis(options);
   try {
     // A file that is rewritten in the background would cost whoever is measured at that moment.
     await redis.connection.send(['CONFIG', 'SET', 'auto-aof-rewrite-percentage', '0']);

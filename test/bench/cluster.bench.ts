@@ -7,6 +7,7 @@ import { countControllerRequests } from '../support/cluster/request-counts.ts';
 import { makeWorkersNamespace } from '../support/cluster/runner.ts';
 import { namespace, startTestbed, type Testbed } from '../support/cluster/testbed.ts';
 import { until } from '../support/until.ts';
+import { startBenchRedis } from './bench-redis.ts';
 import {
   countEnded,
   runMilliseconds,
@@ -65,7 +66,7 @@ async function* within(
   options: Parameters<typeof startTestbed>[0],
   use: (testbed: Testbed) => AsyncGenerator<Measurement>,
 ): AsyncGenerator<Measurement> {
-  const testbed = await startTestbed({ ...options, workerEnv: sharedSettings });
+  const testbed = await startTestbed({ ...options, startRecord: startBenchRedis, workerEnv: sharedSettings });
   try {
     yield* use(testbed);
   } finally {

@@ -79,8 +79,8 @@ export function aLog() {
 }
 
 /**
- * Starts a redis-server of its own in a new folder, whose files are kept in memory. What it has written outlives its death, and a
- * disk that is busy for seconds, as while images are built, makes no call of a test late.
+ * Starts a redis-server of its own in a new folder, whose files are kept in memory unless another place is named. What it
+ * has written outlives its death, and a disk that is busy for seconds, as while images are built, makes no call of a test late.
  */
 export async function startTestRedis(
   options: Partial<ServerOptions> = {},
