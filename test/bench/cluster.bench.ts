@@ -207,7 +207,7 @@ async function letManyWait(testbed: Testbed): Promise<Measurement[]> {
         what: `${waiting} jobs wait: memory of the controller / ${targets.megabytes} MB`,
         ratio: megabytes / targets.megabytes,
         bound: { most: 1 },
-        because: `${megabytes.toFixed(0)} MB; the way in by a kubeconfig takes some 60 MB of it`,
+        because: `${megabytes.toFixed(0)} MB`,
       },
     ];
   });

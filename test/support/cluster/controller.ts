@@ -32,35 +32,53 @@ export interface ControllerOptions {
   /** True for the usual times of lease and full pass, false for short ones. */
   readonly isUsual?: boolean;
   readonly defersCleanup?: boolean;
+  /** True to reach the API server as in a pod, where no kubeconfig is read. */
+  readonly asInPod?: boolean;
 }
+
+/** Puts the files of a service account where a pod has them, then starts the rest of the words; nobody else sees the files. */
+const enterPod = `
+mount -t tmpfs tmpfs /run
+mkdir -p "$1"
+printf %s "$CA" >"$1/ca.crt"
+printf %s "$TOKEN" >"$1/token"
+shift
+exec env -u CA -u TOKEN "$@"`;
+const accountFolder = '/run/secrets/kubernetes.io/serviceaccount';
 
 /** Starts a controller on a testbed; it leads when no other one does. */
 export async function startTestController(
   testbed: Testbed,
-  { server = testbed.cluster.url, env = {}, isUsual = false, defersCleanup = true }: ControllerOptions = {},
+  {
+    server = testbed.cluster.url,
+    env = {},
+    isUsual = false,
+    defersCleanup = true,
+    asInPod = false,
+  }: ControllerOptions = {},
 ): Promise<TestController> {
   const { cluster, redis, folder, secret } = testbed;
-  const child = spawn(
-    process.execPath,
-    [import.meta.filename, redis.url, isUsual ? 'usual' : 'quick', String(defersCleanup)],
-    {
-      stdio: ['ignore', 'ignore', 'pipe'],
-      env: {
-        PATH: process.env.PATH,
-        NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
-        KUBECONFIG: await writeKubeconfig(testbed, server),
-        TRAWL_DATA: folder,
-        TRAWL_SECRET: secret.toString('base64'),
-        TRAWL_RUNNER: 'kubernetes',
-        TRAWL_OBJECTS: 's3',
-        TRAWL_S3_BUCKET: 'a-folder-in-this-test',
-        TRAWL_KUBE_NAMESPACE: namespace,
-        ...workerSettings,
-        TRAWL_WORKERS: '60',
-        ...env,
-      },
+  const words = [import.meta.filename, redis.url, isUsual ? 'usual' : 'quick', String(defersCleanup)];
+  const start = [process.execPath, ...words];
+  const inPod = ['unshare', '--map-root-user', '--mount', 'sh', '-ec', enterPod, 'sh', accountFolder, ...start];
+  const [command = '', ...args] = asInPod ? inPod : start;
+  const child = spawn(command, args, {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: {
+      PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+      ...(asInPod ? await podVariables(testbed, server) : { KUBECONFIG: await writeKubeconfig(testbed, server) }),
+      TRAWL_DATA: folder,
+      TRAWL_SECRET: secret.toString('base64'),
+      TRAWL_RUNNER: 'kubernetes',
+      TRAWL_OBJECTS: 's3',
+      TRAWL_S3_BUCKET: 'a-folder-in-this-test',
+      TRAWL_KUBE_NAMESPACE: namespace,
+      ...workerSettings,
+      TRAWL_WORKERS: '60',
+      ...env,
     },
-  );
+  });
   let said = '';
   child.stderr?.on('data', (piece) => {
     said += piece;
@@ -80,10 +98,23 @@ export async function startTestController(
   return controller;
 }
 
-/** Writes the kubeconfig of the controller's account, which has no other permission than its Role. */
-export async function writeKubeconfig({ cluster, folder }: Testbed, server = cluster.url): Promise<string> {
+/** Returns what the shell of `enterPod` and the controller in it need to find the API server. */
+async function podVariables({ cluster }: Testbed, server: string) {
+  const { hostname, port } = new URL(server);
+  const service = { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port };
+  return { ...service, CA: cluster.authority.cert, TOKEN: await askForToken(cluster) };
+}
+
+/** Returns a token of the controller's account, which has no other permission than its Role. */
+async function askForToken({ admin }: Testbed['cluster']): Promise<string> {
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/trawl-controller/token`;
-  const { status } = await cluster.admin.ask('POST', path, { spec: { expirationSeconds: 3600 } });
+  const { status } = await admin.ask('POST', path, { spec: { expirationSeconds: 3600 } });
+  return status.token;
+}
+
+/** Writes a kubeconfig of the controller's account. */
+export async function writeKubeconfig({ cluster, folder }: Testbed, server = cluster.url): Promise<string> {
+  const token = await askForToken(cluster);
   const file = join(folder, 'controller.kubeconfig');
   const ca = Buffer.from(cluster.authority.cert).toString('base64');
   writeFileSync(
@@ -92,7 +123,7 @@ export async function writeKubeconfig({ cluster, folder }: Testbed, server = clu
       apiVersion: 'v1',
       kind: 'Config',
       clusters: [{ name: 'test', cluster: { server, 'certificate-authority-data': ca } }],
-      users: [{ name: 'test', user: { token: status.token } }],
+      users: [{ name: 'test', user: { token } }],
       contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
       'current-context': 'test',
     }),
