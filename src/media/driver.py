@@ -27,6 +27,7 @@ from yt_dlp.utils import ExtractorError, PagedList, YoutubeDLError
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import bounds  # noqa: E402 - they lie beside this file, where Python does not look by itself
 import playlists  # noqa: E402
+import sites  # noqa: E402
 import streams  # noqa: E402
 
 PLAIN = ('id ext title width height channel channel_url uploader uploader_url is_live was_live live_status duration extractor '
@@ -218,6 +219,7 @@ def main():
     order, stage = json.loads(sys.stdin.readline()), 'inspect'
     prepare(order['plugins'])
     try:
+        sites.compile_lazily(yt_dlp.extractor.gen_extractor_classes())
         downloader, info = inspect(order)
         answer({'info': describe_info(downloader, info, order)})
         if order['action'] == 'download':

@@ -11,6 +11,7 @@ import { type RunningUp, startUp } from '../support/up.ts';
 import { residentOf, treeOf } from './footprint.ts';
 import { cpuMicros } from './load.ts';
 import type { Measurement } from './measurement.ts';
+import { compareSitePatterns } from './site-patterns.ts';
 
 const rounds = 9;
 const leastStarts = 3;
@@ -21,6 +22,7 @@ const mostMegabytes = 350;
 
 /** The cost of one machine: a start, a small job beside the bare command, and idling. */
 export async function* measure(): AsyncGenerator<Measurement> {
+  yield compareSitePatterns();
   const { folder, remove } = aFolder();
   const source = await startSource();
   const env = { TRAWL_DATA: join(folder, 'data'), TRAWL_EGRESS_ALLOW: '127.0.0.1:*' };
