@@ -71,7 +71,15 @@ describe('secrets', function () {
     }
     const doctor = await trawl(['doctor', '--json'], { TRAWL_DATA: folder });
     told.push(doctor.out + doctor.err);
-    metrics = await (await fetch(`http://127.0.0.1:${probe}/metrics`)).text();
+    // A gauge shows what was last seen, which on a busy machine is a job that has just ended.
+    metrics = await until(
+      async () => {
+        const text = await (await fetch(`http://127.0.0.1:${probe}/metrics`)).text();
+        return /^trawl_oldest_unsettled_seconds 0$/m.test(text) ? text : '';
+      },
+      10,
+      'no job is unsettled',
+    );
     record = await dump();
     up.process.kill('SIGTERM');
     await up.ended;
