@@ -36,8 +36,9 @@ export interface ControllerOptions {
   readonly asInPod?: boolean;
 }
 
-/** Puts the files of a service account where a pod has them, then starts the rest of the words; nobody else sees the files. */
-const enterPod = `
+/** Mounts the files of a service account where a pod has them, for no other process, then starts the command that follows. */
+const mountAccount = `
+umask 077
 mount -t tmpfs tmpfs /run
 mkdir -p "$1"
 printf %s "$CA" >"$1/ca.crt"
@@ -58,10 +59,15 @@ export async function startTestController(
   }: ControllerOptions = {},
 ): Promise<TestController> {
   const { cluster, redis, folder, secret } = testbed;
-  const words = [import.meta.filename, redis.url, isUsual ? 'usual' : 'quick', String(defersCleanup)];
-  const start = [process.execPath, ...words];
-  const inPod = ['unshare', '--map-root-user', '--mount', 'sh', '-ec', enterPod, 'sh', accountFolder, ...start];
-  const [command = '', ...args] = asInPod ? inPod : start;
+  const program = [
+    process.execPath,
+    import.meta.filename,
+    redis.url,
+    isUsual ? 'usual' : 'quick',
+    String(defersCleanup),
+  ];
+  const inPod = ['unshare', '--map-root-user', '--mount', 'sh', '-ec', mountAccount, 'sh', accountFolder, ...program];
+  const [command = '', ...args] = asInPod ? inPod : program;
   const child = spawn(command, args, {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: {
@@ -98,7 +104,7 @@ export async function startTestController(
   return controller;
 }
 
-/** Returns what the shell of `enterPod` and the controller in it need to find the API server. */
+/** Returns what the shell of `mountAccount` and the controller in it need to find the API server. */
 async function podVariables({ cluster }: Testbed, server: string) {
   const { hostname, port } = new URL(server);
   const service = { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port };
