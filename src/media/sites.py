@@ -10,14 +10,16 @@ COMMENT = r'\(\?\#(?:\\.|[^)\\])*\)'
 TOKEN = r"""(?P<plain>[a-zA-Z0-9/:;=&%@~_,!<>"'`-]+)|\\(?P<escaped>[^a-zA-Z0-9\x80-\U0010ffff])|(?P<times>[*?]|\{\d*,?\d*\})"""
 TOKEN += r'|(?P<open>\((?:\?(?:<?[=!]|P<\w+>|P=\w+|[a-zA-Z-]*:))?(?!\?))|(?P<set>\[\^?\]?(?:\\.|[^\]\\])*\])|(?P<other>\\.|.)'
 TOKENS = re.compile(rf'(?P<nothing>{COMMENT})|{TOKEN}', re.DOTALL)
-# In a verbose pattern white space means nothing either, nor a comment up to the end of its line.
+# In a verbose pattern, white space and comments up to the end of a line mean nothing either.
 VERBOSE_TOKENS = re.compile(rf'(?P<nothing>[ \t\n\r\v\f]+|\#(?:\\.|[^\n\\])*|{COMMENT})|{TOKEN}', re.DOTALL)
 FLAGS = re.compile(r'\s*\(\?([a-zA-Z]+)\)')
+# Only its own part of a pattern is verbose.
 VERBOSE_GROUP = re.compile(r'\(\?[a-zA-Z-]*x[a-zA-Z-]*:')
 # Escapes that stand for no text of their own. Another one may include the digits after it, such as \x41.
 CLASSES = frozenset(f'\\{letter}' for letter in 'dDsSwWbBAZ')
 LOOKS = ('(?=', '(?!', '(?<=', '(?<!')
 ANYTHING = ((),)
+# Deeper groups would reach Python's limit of recursion.
 MAX_DEPTH = 50
 # Searching texts in a long URL takes longer than compiling.
 MAX_LENGTH = 500
@@ -44,7 +46,7 @@ def compile_lazily(extractors):
     for extractor in extractors:
         patterns = variadic(extractor._VALID_URL)
         if all(isinstance(each, str) for each in patterns):
-            # yt-dlp keeps in it what it has compiled.
+            # yt-dlp looks for the compiled patterns of an extractor here.
             extractor._VALID_URL_RE = tuple(map(LazyPattern, patterns))
 
 
@@ -55,6 +57,8 @@ def has(url, needs):
 
 def list_needs(pattern):
     """Returns the branches of a pattern: each has the texts, in small letters, and the groups that it requires."""
+    if VERBOSE_GROUP.search(pattern):
+        return ANYTHING
     flags = FLAGS.match(pattern)
     tokens = VERBOSE_TOKENS if flags and 'x' in flags[1] else TOKENS
     # Groups that are open, outermost first: how each begins, and its branches.
@@ -78,7 +82,7 @@ def list_needs(pattern):
             if kind == 'times':
                 drop_last(branches[-1])
             branches[-1].append('')
-    return ANYTHING if VERBOSE_GROUP.search(pattern) else prune(groups[0][1])
+    return prune(groups[0][1])
 
 
 def add(branch, text):
@@ -94,7 +98,7 @@ def drop_last(branch):
 
 
 def prune(branches):
-    """Returns branches without what nearly every URL has; a branch thlazilys nothing else makes the others needless."""
+    """Returns branches without what nearly every URL has; one branch that needs nothing else makes the others needless."""
     needed = tuple(
         tuple(each.lower() if isinstance(each, str) else each for each in branch if each != ANYTHING and not is_everywhere(each))
         for branch in branches

@@ -38,7 +38,7 @@ export async function submitMany(testbed: Testbed, count: number): Promise<strin
   return ids;
 }
 
-/** Does something while one controller leads that is set up as an operator would, and reaches the API server as in a pod. */
+/** Does something while one controller leads that is set up as an operator would. */
 export async function whileLed<T>(
   testbed: Testbed,
   env: Settings,
@@ -47,7 +47,6 @@ export async function whileLed<T>(
 ): Promise<T> {
   const controller = await startTestController(testbed, {
     isUsual: true,
-    asInPod: true,
     env: { ...sharedSettings, ...env },
     defersCleanup,
   });

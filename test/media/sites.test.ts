@@ -14,12 +14,12 @@ import driver, sites
 def matches(pattern, url):
     return sites.LazyPattern(pattern).match(url) is not None
 
-def of_table(rows):
+def compare_table(rows):
     return [{'compiled': re.compile(row[0]).match(row[1]) is not None, 'lazy': matches(*row),
              'needs': sites.has(row[1].lower(), sites.list_needs(row[0]))} for row in rows]
 
-def of_random(seed, count):
-    """Patterns of all constructs, and texts that they often match."""
+def compare_random(seed, count):
+    """Draws patterns of all constructs, and texts that they often match."""
     draw, wrong, matched, skipped = random.Random(seed), [], 0, 0
     letters = ['a', 'b', 'S', '.', '/', '-', ' ', 's', 'k', '\u017f', '\u212a']
     atoms = ['a', 'b', 's', 'K', 'ab', r'\.', '.', '[ab]', '[^]a]', r'\w', r'\x61', r'\-', '/', ' ', '\\\u00e9', '\u017f', '[)|]']
@@ -48,8 +48,8 @@ def of_random(seed, count):
                 wrong.append([text, url])
     return {'wrong': wrong[:5], 'matched': matched, 'skipped': skipped}
 
-def of_sites(seed, count):
-    """URLs that yt-dlp's sources name as examples, and all patterns."""
+def compare_examples(seed, count):
+    """Asks the patterns of all sites about URLs that yt-dlp's sources name as examples."""
     urls = set()
     for path in glob.glob(os.path.join(os.path.dirname(driver.yt_dlp.extractor.__file__), '*.py')):
         with open(path, encoding='utf-8') as lines:
@@ -67,7 +67,7 @@ def of_sites(seed, count):
                 wrong.append([site.__name__, url])
     return {'wrong': wrong[:5], 'urls': len(urls), 'matched': matched}
 
-def of_worker():
+def count_compiled():
     """Counts the patterns that the driver of a worker compiles for a URL that belongs to no site."""
     nowhere = 'http://127.0.0.1:9'
     order = {'action': 'inspect', 'url': f'{nowhere}/film.mp4', 'folder': '/', 'proxy': nowhere, 'tools': '/', 'node': '/', 'plugins': []}
@@ -79,8 +79,8 @@ def of_worker():
     return {'takers': [site.__name__ for site in classes if site.suitable(order['url'])], 'patterns': len(patterns),
             'compiled': sum(getattr(each, 'compiled', each) is not None for each in patterns)}
 
-def of_url(url):
-    """Says whether a pattern is compiled that the URL does not match."""
+def is_compiled_for(url):
+    """Returns true when a pattern that does not match the URL is compiled."""
     pattern = sites.LazyPattern('http://site/')
     return pattern.match(url) is None and pattern.compiled is not None
 
@@ -90,7 +90,7 @@ print(json.dumps(globals()[sys.argv[2]](*json.loads(sys.argv[3]))))
 /** Returns what one of these functions returns. */
 function ask<T>(name: string, ...args: unknown[]): T {
   const words = ['-I', '-c', script, join(root, 'src/media'), name, JSON.stringify(args)];
-  // A pattern that is drawn may take for ever, and a call that waits stops the clock of the test too.
+  // A random pattern may take for ever to match, and mocha's own limit cannot end a synchronous call.
   return JSON.parse(execFileSync(python, words, { encoding: 'utf8', timeout: 50_000 })) as T;
 }
 
@@ -133,18 +133,18 @@ describe('The lazy pattern of a site', function () {
 
   it('matches as the compiled one, and is not compiled where a text is missing', () => {
     const asked = rows.map(([pattern, url]) => [pattern, url]);
-    const found = ask<readonly Record<'compiled' | 'lazy' | 'needs', boolean>[]>('of_table', asked);
+    const found = ask<readonly Record<'compiled' | 'lazy' | 'needs', boolean>[]>('compare_table', asked);
     expect(found).to.deep.equal(rows.map(([, , matches, needs]) => ({ compiled: matches, lazy: matches, needs })));
   });
 
   it('is compiled for a long URL, in which a search of texts would take longer', () => {
-    expect(ask<boolean>('of_url', `http://tale/${'e'.repeat(400)}`)).to.equal(false);
-    expect(ask<boolean>('of_url', `http://tale/${'e'.repeat(600)}`)).to.equal(true);
+    expect(ask<boolean>('is_compiled_for', `http://tale/${'e'.repeat(400)}`)).to.equal(false);
+    expect(ask<boolean>('is_compiled_for', `http://tale/${'e'.repeat(600)}`)).to.equal(true);
   });
 
   it(`matches as the compiled one for random patterns (seed ${seed})`, () => {
     const { wrong, matched, skipped } = ask<{ wrong: string[]; matched: number; skipped: number }>(
-      'of_random',
+      'compare_random',
       seed,
       3_000,
     );
@@ -154,14 +154,18 @@ describe('The lazy pattern of a site', function () {
   });
 
   it(`matches as the compiled one for the example URLs of yt-dlp (seed ${seed})`, () => {
-    const { wrong, urls, matched } = ask<{ wrong: string[]; urls: number; matched: number }>('of_sites', seed, 100);
+    const { wrong, urls, matched } = ask<{ wrong: string[]; urls: number; matched: number }>(
+      'compare_examples',
+      seed,
+      100,
+    );
     expect(wrong).to.deep.equal([]);
     expect(urls).to.be.above(5_000);
     expect(matched).to.be.above(80);
   });
 
   it('is compiled by a worker for fewer than 50 of 1,700 sites when its URL belongs to none', () => {
-    const found = ask<{ takers: string[]; patterns: number; compiled: number }>('of_worker');
+    const found = ask<{ takers: string[]; patterns: number; compiled: number }>('count_compiled');
     expect(found.takers).to.deep.equal(['GenericIE']);
     expect(found.patterns).to.be.above(1_700);
     expect(found.compiled).to.be.below(50);

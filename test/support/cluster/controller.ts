@@ -29,20 +29,16 @@ export interface ControllerOptions {
   readonly server?: string;
   /** More settings for it. */
   readonly env?: Readonly<Record<string, string>>;
-  /** True for the usual times of lease and full pass, false for short ones. */
+  /** True to be set up as an operator would: the usual times of lease and full pass, and the API server reached as in a pod. */
   readonly isUsual?: boolean;
   readonly defersCleanup?: boolean;
-  /** True to reach the API server as in a pod, where no kubeconfig is read. */
-  readonly asInPod?: boolean;
 }
 
 /** Mounts the files of a service account where a pod has them, for no other process, then starts the command that follows. */
 const mountAccount = `
-umask 077
 mount -t tmpfs tmpfs /run
 mkdir -p "$1"
-printf %s "$CA" >"$1/ca.crt"
-printf %s "$TOKEN" >"$1/token"
+(umask 077; printf %s "$CA" >"$1/ca.crt"; printf %s "$TOKEN" >"$1/token")
 shift
 exec env -u CA -u TOKEN "$@"`;
 const accountFolder = '/run/secrets/kubernetes.io/serviceaccount';
@@ -50,13 +46,7 @@ const accountFolder = '/run/secrets/kubernetes.io/serviceaccount';
 /** Starts a controller on a testbed; it leads when no other one does. */
 export async function startTestController(
   testbed: Testbed,
-  {
-    server = testbed.cluster.url,
-    env = {},
-    isUsual = false,
-    defersCleanup = true,
-    asInPod = false,
-  }: ControllerOptions = {},
+  { server = testbed.cluster.url, env = {}, isUsual = false, defersCleanup = true }: ControllerOptions = {},
 ): Promise<TestController> {
   const { cluster, redis, folder, secret } = testbed;
   const program = [
@@ -67,13 +57,13 @@ export async function startTestController(
     String(defersCleanup),
   ];
   const inPod = ['unshare', '--map-root-user', '--mount', 'sh', '-ec', mountAccount, 'sh', accountFolder, ...program];
-  const [command = '', ...args] = asInPod ? inPod : program;
+  const [command = '', ...args] = isUsual ? inPod : program;
   const child = spawn(command, args, {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: {
       PATH: process.env.PATH,
       NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
-      ...(asInPod ? await podVariables(testbed, server) : { KUBECONFIG: await writeKubeconfig(testbed, server) }),
+      ...(isUsual ? await podVariables(testbed, server) : { KUBECONFIG: await writeKubeconfig(testbed, server) }),
       TRAWL_DATA: folder,
       TRAWL_SECRET: secret.toString('base64'),
       TRAWL_RUNNER: 'kubernetes',
