@@ -1,3 +1,5 @@
+import { Agent, get } from 'node:http';
+import type { Socket } from 'node:net';
 import { expect } from 'chai';
 import { findCallers } from '../../src/api/caller-address.ts';
 import { networks } from '../../src/base/settings/kinds.ts';
@@ -71,6 +73,36 @@ describe('blocked addresses', () => {
       headers: { 'x-forwarded-for': '198.51.100.3' },
     });
     expectRefused(big, 413, 'payload_too_large', 'Payload Too Large');
+  });
+
+  it('D38: a connection that serves many callers blocks only the one who failed, and lets in nobody whose key was switched off', async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const sockets = new Set<Socket>();
+    const ask = (key: string, address: string) =>
+      new Promise<number>((resolve, reject) => {
+        const headers = { 'x-api-key': key, 'x-forwarded-for': address };
+        const request = get(`${api.url}/v1/usage`, { agent, headers }, (answer) => {
+          answer.resume().on('end', () => resolve(answer.statusCode!));
+        });
+        request.on('socket', (socket) => sockets.add(socket)).on('error', reject);
+      });
+    const [one, other] = [await api.addCaller(), await api.addCaller()];
+    const [failing, fine] = ['198.51.100.41', '198.51.100.42'];
+    const answers = [];
+    for (let n = 0; n < 3; n++) answers.push(await ask('wrong', failing), await ask(one.key, fine));
+    expect(answers).to.deep.equal([401, 200, 401, 200, 401, 200]);
+    expect([await ask(one.key, failing), await ask(one.key, fine), await ask(other.key, fine)]).to.deep.equal([
+      403, 200, 200,
+    ]);
+    await setKey(api.store, other.account, `k${other.keyId}`, { active: false });
+    expect([await ask(other.key, fine), await ask(one.key, fine)]).to.deep.equal([401, 200]);
+    expect(sockets.size, 'connections').to.equal(1);
+    const lines = async ({ account }: ApiCaller) =>
+      (await readLines(api.store, account, 99)).map(({ ip, status: code }) => `${ip} ${code}`).sort();
+    await until(async () => (await lines(other)).length === 2, 10, 'the last calls are in the request log');
+    expect(await lines(one)).to.deep.equal(Array(5).fill(`${fine} 200`));
+    expect(await lines(other)).to.deep.equal([`${fine} 200`, `${fine} 401`]);
+    agent.destroy();
   });
 
   it('D38: failures older than the window do not count', async () => {
