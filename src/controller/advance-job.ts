@@ -16,7 +16,7 @@ import {
 import { type Delivered, objectPrefix } from '../model/outcome.ts';
 import { readTraceparent, traceField } from '../model/trace-context.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
-import { attemptNameOf, attemptNumberOf, type Runner } from '../runners/runner.ts';
+import { attemptNameOf, type Runner } from '../runners/runner.ts';
 import { noteProgress } from '../store/jobs/note-progress.ts';
 import { noteStoring } from '../store/jobs/note-storing.ts';
 import { readJob } from '../store/jobs/read-job.ts';
@@ -26,6 +26,7 @@ import { startAttempt } from '../store/jobs/start-attempt.ts';
 import { readTime } from '../store/old-entries.ts';
 import type { RecordStore } from '../store/script.ts';
 import { AttemptStarter } from './attempt-starter.ts';
+import { isGone, seeWorker, stopOtherAttempts } from './attempt-workers.ts';
 import { countCancelledAttempt, countRetriedAttempt, countSettledJob } from './job-metrics.ts';
 import { traceJob } from './job-trace.ts';
 import type { StorageLane } from './storage-lane.ts';
@@ -79,7 +80,7 @@ export class JobAdvancer {
   async advance(jobId: string): NextDelay {
     const term = this.#options.term();
     const read = await readJob(this.#options.store, jobId);
-    await this.#stopOtherAttempts(jobId, read);
+    await stopOtherAttempts(this.#options, jobId, read);
     if (read === null) {
       this.unsettled.delete(jobId);
       return null;
@@ -97,19 +98,6 @@ export class JobAdvancer {
       return atOnceMs;
     }
     return this.#decide({ term, job, runner, seen });
-  }
-
-  /** Stops workers of every attempt but the last one, and every worker of a job that is not in the record. */
-  async #stopOtherAttempts(jobId: string, job: Job | null): Promise<void> {
-    const last = job?.attempt ?? Number.POSITIVE_INFINITY;
-    for (const runner of this.#options.runners) {
-      const names = await runner.list(jobId);
-      const newest = Math.max(-1, ...names.map(attemptNumberOf));
-      // An attempt is recorded before its worker is made: one that a second look does not find was lost with a restored backup.
-      const known = newest > last ? ((await readJob(this.#options.store, jobId))?.attempt ?? -1) : newest;
-      const others = names.filter((name) => attemptNumberOf(name) < last || attemptNumberOf(name) > known);
-      await Promise.all(others.map((name) => runner.stop(name)));
-    }
   }
 
   /** Adds a verdict that the worker sent after the job was read: a verdict says more than an exit code. */
@@ -279,18 +267,4 @@ export class JobAdvancer {
   #logOf({ id, attempt, trace }: Job): Log {
     return this.#options.log.with({ job: id, attempt, ...traceField(readTraceparent(trace?.parent)) });
   }
-}
-
-/** Sees the worker of a job's attempt. Once that is over, `list` finds leftovers without a request to the cluster. */
-async function seeWorker(runner: Runner, job: Job): Promise<Seen> {
-  const name = attemptNameOf(job.id, job.attempt);
-  if (job.attempt === 0) return { is: 'absent' };
-  const isOver = isEnded(job.status) || !hasOpenAttempt(job);
-  if (isOver && !(await runner.list(job.id)).includes(name)) return { is: 'absent' };
-  return runner.see(name);
-}
-
-/** Returns true when no worker runs any more. */
-function isGone({ is }: Seen): boolean {
-  return is === 'ended' || is === 'absent';
 }
