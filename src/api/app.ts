@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { Socket } from 'node:net';
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import { Refusal, refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
@@ -9,8 +8,7 @@ import { type KeyText, readKey } from '../model/api-key.ts';
 import { wantsSoftFail } from '../model/request-parameters.ts';
 import { traceField } from '../model/trace-context.ts';
 import type { LoggedKey, RequestLogWriter } from '../store/log/write-lines.ts';
-import type { BlockedAddresses, CallerAddress } from './caller-address.ts';
-import { rememberLast } from './connection-memory.ts';
+import type { BlockedAddresses, CallerAddress, FindCaller } from './caller-address.ts';
 import { type ApiReply, errorReply, goneStatus, sendReply, softened } from './reply.ts';
 import type { RequestLimit } from './request-limit.ts';
 import { hasOneHost, judgeQuery, type RequestBody, readJsonBody, requireSmallBody } from './request-syntax.ts';
@@ -19,8 +17,7 @@ import { allowedMethods, keyedRoutes, openRoutes, pathTemplate, type Route } fro
 
 /** The parts of the API that every request passes, whatever its route. */
 interface ApiServer {
-  /** Finds the caller at the other end of a connection, or the one for whom it forwards. */
-  readonly findCaller: (socket: Socket, forwarded: string | undefined) => CallerAddress;
+  readonly findCaller: FindCaller;
   readonly blocked: BlockedAddresses;
   /** Of the routes that need no key. */
   readonly limitOpen: RequestLimit;
@@ -87,7 +84,6 @@ const maxInHand = 1000;
 const noBody: RequestBody = { parameters: {}, fault: null };
 const notDecodable = 'Bad Request: the path has a percent sign that does not encode UTF-8';
 const requestIdForm = /^[\w.-]{1,64}$/;
-const readKeyOnce = rememberLast((_: Socket, text: unknown) => readKey(text));
 
 /** Makes the public API: every route under all its paths, behind the same checks. */
 export function makeApp(server: ApiServer, handlers: ApiHandlers): Express {
@@ -127,7 +123,7 @@ function startCall(server: ApiServer, route: ServedRoute | null, req: Request, r
   res.setHeader('cache-control', 'no-store');
   res.setHeader('x-content-type-options', 'nosniff');
   if (server.draining.aborted) res.setHeader('connection', 'close');
-  const caller = server.findCaller(req.socket, req.get('x-forwarded-for'));
+  const caller = server.findCaller(req.socket.remoteAddress, req.get('x-forwarded-for'));
   const trace = server.traces && route?.isTraced ? beginTrace(req.get('traceparent')) : null;
   return { req, res, route, caller, began: performance.now(), given: req.query, trace, logged: null };
 }
@@ -194,7 +190,7 @@ async function answerComplete(
   // Most calls have the key in a header: nothing is copied for them.
   call.given = x_api_key === undefined ? asked : withoutKey(asked);
   const bearer = route?.takesBearer ? /^Bearer (\S+)$/i.exec(req.get('authorization') ?? '')?.[1] : undefined;
-  const key = readKeyOnce(req.socket, req.get('x-api-key') || bearer || x_api_key);
+  const key = readKey(req.get('x-api-key') || bearer || x_api_key);
   if (key === null) throw refuse('invalid_api_key');
   call.logged = key;
 

@@ -1,5 +1,4 @@
 import { makeApp } from '../api/app.ts';
-import { rememberLast } from '../api/connection-memory.ts';
 import { type HttpTimeouts, listen, type PendingLimit } from '../api/http-server.ts';
 import { limitOpenRequests } from '../api/open-limit.ts';
 import type { Log } from '../base/log.ts';
@@ -36,7 +35,7 @@ export async function serveApi(parts: ApiParts, stop: Shutdown): Promise<ServedA
   const { handlers, lines, findCaller, blocked } = calls;
   const app = makeApp(
     {
-      findCaller: rememberLast((socket, forwarded) => findCaller(socket.remoteAddress, forwarded)),
+      findCaller,
       blocked,
       limitOpen: limitOpenRequests(findCaller),
       lines,

@@ -20,32 +20,18 @@ import type { RecordStore } from '../../src/store/script.ts';
 const [mode = '', given = '', folder = '', tracesUrl = ''] = process.argv.slice(2);
 const log = makeLog({ level: 'error', write: (line) => process.stderr.write(line), now: Date.now });
 
-interface LeftOut {
-  readonly file: string;
-  /** Lines of the file, and what stands in their place. */
-  readonly lines: readonly (readonly [line: RegExp, instead: string])[];
-}
-
-/** Modes in which the API is loaded without some of its lines: what it would cost if it had none of them. */
-const leftOut: Readonly<Record<string, LeftOut>> = {
-  untraced: {
-    file: 'app.ts',
-    lines: [
-      [/server\.traces && route\?\.isTraced \? beginTrace\([^\n]*\) : null/, 'null'],
-      [/^ *if \(server\.traces && call\.trace\)[^\n]*$/m, ''],
-    ],
-  },
-  forgetful: { file: 'connection-memory.ts', lines: [[/^ *if \(last !== undefined [^\n]*$/m, '']] },
-};
-
-/** Takes lines out of the API as it is loaded. */
-function leaveOut({ file, lines }: LeftOut): void {
+/** Takes the lines of traces out of the API as it is loaded: what it would cost if it had none. */
+function leaveOutTraces(): void {
+  const lines = [
+    [/server\.traces && route\?\.isTraced \? beginTrace\([^\n]*\) : null/, 'null'],
+    [/^ *if \(server\.traces && call\.trace\)[^\n]*$/m, ''],
+  ] as const;
   registerHooks({
     load(url, context, load) {
       const loaded = load(url, context);
-      if (!url.endsWith(`/src/api/${file}`)) return loaded;
+      if (!url.endsWith('/src/api/app.ts')) return loaded;
       const source = lines.reduce((text, [line, instead]) => {
-        if (!line.test(text)) throw new Error(`${file} has no line like ${line}`);
+        if (!line.test(text)) throw new Error(`The API has no line like ${line}`);
         return text.replace(line, instead);
       }, String(loaded.source));
       return { ...loaded, source };
@@ -105,8 +91,7 @@ async function serve(): Promise<number> {
   const stop = makeShutdown();
   const traces = await openTraces({ config, log, metrics, stop });
   const parts = { config, store, seal, objects, inspector, log, metrics, traces };
-  const { [mode]: less } = leftOut;
-  if (less) leaveOut(less);
+  if (mode === 'untraced') leaveOutTraces();
   // Loaded only here, so that what is left out of it is.
   const { serveApi } = await import('../../src/roles/serve-api.ts');
   const { port, dashboardPort } = await serveApi(parts, stop);

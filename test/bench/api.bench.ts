@@ -41,79 +41,46 @@ async function measureWith(redis: Redis, folder: string): Promise<Measurement[]>
   const own = await ownJob(store, accountId);
   const admit = { key, path: '/v1/video/download?query=https%3A%2F%2Fexample.com%2Fwatch%3Fv%3Dabc&video_format=mp4' };
   const poll = { key, path: `/v1/jobs/${own}` };
-  const start = (mode: string, tracesUrl = '') => serve(mode, redis.url, join(folder, 'objects'), tracesUrl);
+  const api = await serve('api', redis.url, join(folder, 'objects'));
   const collector = await serve('bare', JSON.stringify({ status: 200, headers: [], body: '' }));
-  const api = await start('api');
+  const tracesUrl = `http://127.0.0.1:${collector.port}/v1/traces`;
+  const start = (mode: string, ...more: string[]) => serve(mode, redis.url, join(folder, 'objects'), ...more);
+  const servers = {
+    admit: api,
+    poll: api,
+    plain: await serve('plain', redis.url),
+    bareAdmit: await serve('bare', await answerOf(api, admit)),
+    barePoll: await serve('bare', await answerOf(api, poll)),
+    idle: await serve('api', redis.url, join(folder, 'objects')),
+  };
   try {
-    const answers = { admit: await answerOf(api, admit), poll: await answerOf(api, poll) };
-    const both = [admit, poll];
-    const starts: Record<Contender, Start> = {
-      api: () => warm(start('api'), both),
-      traced: () => warm(start('api', `http://127.0.0.1:${collector.port}/v1/traces`), both),
-      untraced: () => warm(start('untraced'), both),
-      forgetful: () => warm(start('forgetful'), both),
-      plain: () => warm(start('plain'), [admit]),
-      bareAdmit: () => warm(serve('bare', answers.admit), both),
-      barePoll: () => warm(serve('bare', answers.poll), both),
-    };
+    const cost = await costs(servers, { admit, poll, plain: admit, bareAdmit: admit, barePoll: poll });
+    const traced = await together([await start('api', tracesUrl), await start('api')], admit);
+    const untraced = await together([await start('api'), await start('untraced')], admit);
+    const wide = await widths(api, admit);
+    const streams = await holdStreams(servers.idle, await eventsOfAccounts(store), 1000);
     return [
-      ...(await rowsOfRequests((ours, theirs, request) => costs(starts[ours], starts[theirs], request), admit, poll)),
-      ...(await rowsOfWidth(api, admit)),
-      ...(await rowsOfStreams(api, await eventsOfAccounts(store))),
+      { what: 'admit / bare node:http, CPU', bound: { most: maxTimesBare }, ...beside(cost.admit, cost.bareAdmit) },
+      { what: 'admit / the same without Express, CPU', bound: { most: 1.4 }, ...beside(cost.admit, cost.plain) },
+      { what: 'poll / bare node:http, CPU', bound: { most: maxTimesBare }, ...beside(cost.poll, cost.barePoll) },
+      { what: 'admit with traces / without, CPU', ...traced },
+      {
+        what: 'admit without traces / with their lines left out of the API, CPU',
+        bound: { most: 1.05 },
+        ...untraced,
+      },
+      { what: 'rate at 512 connections / at 64', ratio: wide, bound: { least: 0.75 }, because: 'median of rounds' },
+      {
+        what: 'KB of memory for each of 1,000 idle event streams',
+        ratio: streams.kilobytes,
+        bound: { most: 30 },
+        because: 'heap and buffers, after a collection',
+      },
+      { what: 'CPU of 1,000 idle streams, % of one core', ratio: streams.percent, because: 'their re-read every 15 s' },
     ];
   } finally {
-    for (const server of [collector, api]) await server.stop();
+    for (const server of new Set([...Object.values(servers), collector])) await server.stop();
   }
-}
-
-type Contender = 'api' | 'traced' | 'untraced' | 'forgetful' | 'plain' | 'bareAdmit' | 'barePoll';
-type Start = () => Promise<ServerProcess>;
-type Beside = (ours: Contender, theirs: Contender, request: LoadRequest) => ReturnType<typeof costs>;
-
-async function rowsOfRequests(beside: Beside, admit: LoadRequest, poll: LoadRequest): Promise<Measurement[]> {
-  const remembering = { optimisation: 'src/api/connection-memory.ts', bound: { least: 1.1 } };
-  return [
-    {
-      what: 'admit / bare node:http, CPU',
-      bound: { most: maxTimesBare },
-      ...(await beside('api', 'bareAdmit', admit)),
-    },
-    {
-      what: 'admit / the same without Express, CPU',
-      bound: { most: 1.4 },
-      ...(await beside('api', 'plain', admit)),
-    },
-    { what: 'poll / bare node:http, CPU', bound: { most: maxTimesBare }, ...(await beside('api', 'barePoll', poll)) },
-    {
-      what: 'admit, key and address read each time : once a connection, CPU',
-      ...remembering,
-      ...(await beside('forgetful', 'api', admit)),
-    },
-    {
-      what: 'poll, key and address read each time : once a connection, CPU',
-      ...remembering,
-      ...(await beside('forgetful', 'api', poll)),
-    },
-    { what: 'admit with traces / without, CPU', ...(await beside('traced', 'api', admit)) },
-    {
-      what: 'admit without traces / with their lines left out of the API, CPU',
-      bound: { most: 1.05 },
-      ...(await beside('api', 'untraced', admit)),
-    },
-  ];
-}
-
-async function rowsOfStreams(server: ServerProcess, events: readonly LoadRequest[]): Promise<Measurement[]> {
-  const { kilobytes, percent } = await holdStreams(server, events, 1000);
-  return [
-    {
-      what: 'KB of memory for each of 1,000 idle event streams',
-      ratio: kilobytes,
-      bound: { most: 30 },
-      because: 'heap and buffers, after a collection',
-    },
-    { what: 'CPU of 1,000 idle streams, % of one core', ratio: percent, because: 'their re-read every 15 s' },
-  ];
 }
 
 /** Requests for events, each of an account of its own: an account may have 100 streams. */
@@ -142,48 +109,63 @@ async function answerOf({ port }: ServerProcess, { path, key }: LoadRequest): Pr
   return JSON.stringify({ status: answer.status, headers, body: await answer.text() });
 }
 
+/** CPU microseconds per request in each round. Rounds alternate: whatever else the machine does falls on all of them. */
+async function costs<const N extends string>(
+  servers: Readonly<Record<NoInfer<N>, ServerProcess>>,
+  questions: Readonly<Record<N, LoadRequest>>,
+): Promise<Record<N, number[]>> {
+  const names = Object.keys(questions) as N[];
+  const seen = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<N, number[]>;
+  for (const name of names) await warmUp(servers[name], questions[name]);
+  for (let round = 0; round < rounds; round++) {
+    for (const name of round % 2 === 0 ? names : names.toReversed()) {
+      seen[name].push(await costOf(servers[name], questions[name]));
+    }
+  }
+  return seen;
+}
+
 /**
- * The middle ratio of the CPU time per request of two servers that are as old as each other and are asked at the same time: what
- * else the machine does falls on both, and V8 compiles a server anew that has been idle.
+ * The ratio of two servers of nearly the same code that are asked at the same time, and stops both: what the machine does beside them falls
+ * on both, where rounds that alternate differ by more than such servers do.
  */
-async function costs(startOurs: Start, startTheirs: Start, request: LoadRequest) {
-  const servers = await Promise.all([startOurs(), startTheirs()]);
-  const [ours, theirs]: [number[], number[]] = [[], []];
+async function together(servers: readonly [ServerProcess, ServerProcess], question: LoadRequest) {
+  const seen: [number[], number[]] = [[], []];
   try {
+    await Promise.all(servers.map((server) => warmUp(server, question)));
     for (let round = 0; round < rounds; round++) {
-      const [one, other] = await Promise.all(servers.map((server) => costOf(server, request)));
-      ours.push(one!);
-      theirs.push(other!);
+      const costs = await Promise.all(servers.map((server) => costOf(server, question)));
+      for (const [n, micros] of costs.entries()) seen[n]!.push(micros);
     }
   } finally {
     for (const server of servers) await server.stop();
   }
+  return beside(...seen);
+}
+
+async function costOf({ pid, port }: ServerProcess, question: LoadRequest): Promise<number> {
+  const before = cpuMicros(pid);
+  const { requests } = await load(port, question, connections, seconds);
+  return (cpuMicros(pid) - before) / requests;
+}
+
+async function warmUp({ port }: ServerProcess, question: LoadRequest): Promise<void> {
+  for (let sent = 0; sent < warmRequests; ) sent += (await load(port, question, connections, seconds)).requests;
+}
+
+/** The middle one of the ratios of the rounds. */
+function beside(ours: readonly number[], theirs: readonly number[]): { ratio: number; because: string } {
   const because = `${median(ours).toFixed(1)} µs : ${median(theirs).toFixed(1)} µs a request`;
   return { ratio: median(ours.map((micros, n) => micros / (theirs[n] ?? Number.NaN))), because };
 }
 
-/** Returns the CPU microseconds per request of a server that is asked for some seconds. */
-async function costOf({ pid, port }: ServerProcess, request: LoadRequest): Promise<number> {
-  const before = cpuMicros(pid);
-  const { requests } = await load(port, request, connections, seconds);
-  return (cpuMicros(pid) - before) / requests;
-}
-
-async function warm(starting: Promise<ServerProcess>, requests: readonly LoadRequest[]): Promise<ServerProcess> {
-  const server = await starting;
-  for (let sent = 0; sent < warmRequests; ) {
-    for (const request of requests) sent += (await load(server.port, request, connections, seconds)).requests;
-  }
-  return server;
-}
-
-async function rowsOfWidth({ port }: ServerProcess, request: LoadRequest): Promise<Measurement[]> {
+/** Returns the ratio of the rates with eight times as many connections. */
+async function widths({ port }: ServerProcess, question: LoadRequest): Promise<number> {
   const ratios = [];
   for (let round = 0; round < rounds; round++) {
-    const narrow = await load(port, request, connections, seconds);
-    const wide = await load(port, request, 8 * connections, seconds);
+    const narrow = await load(port, question, connections, seconds);
+    const wide = await load(port, question, 8 * connections, seconds);
     ratios.push(wide.perSecond / narrow.perSecond);
   }
-  const bound = { least: 0.75 };
-  return [{ what: 'rate at 512 connections / at 64', ratio: median(ratios), bound, because: 'median of rounds' }];
+  return median(ratios);
 }
