@@ -1,8 +1,6 @@
 import { Agent, get } from 'node:http';
 import type { Socket } from 'node:net';
 import { expect } from 'chai';
-import { findCallers } from '../../src/api/caller-address.ts';
-import { networks } from '../../src/base/settings/kinds.ts';
 import { listBlocks } from '../../src/store/access/list-blocks.ts';
 import { readStrayProxy } from '../../src/store/access/stray-proxy.ts';
 import { setKey } from '../../src/store/accounts/set-key.ts';
@@ -245,62 +243,5 @@ describe('callers without a configured proxy', () => {
     api.store.advance(minute);
     await fail(api, null, 2);
     expect((await from(api, null, caller.key)).status).to.equal(200);
-  });
-});
-
-describe('findCallers', () => {
-  const rows: [
-    proxies: string,
-    remote: string | undefined,
-    forwarded: string | undefined,
-    ip: string,
-    blame: string | null,
-  ][] = [
-    ['', '192.0.2.1', undefined, '192.0.2.1', '192.0.2.1'],
-    ['', '::ffff:192.0.2.1', undefined, '192.0.2.1', '192.0.2.1'],
-    ['', '::ffff:c000:201', undefined, '192.0.2.1', '192.0.2.1'],
-    ['', '2001:db8::1', undefined, '2001:db8::1', '2001:db8:0:0::/64'],
-    ['', '2001:DB8:0:0:1:2:3:4', undefined, '2001:db8::1:2:3:4', '2001:db8:0:0::/64'],
-    ['', '2001:db8:a:b:c::', undefined, '2001:db8:a:b:c::', '2001:db8:a:b::/64'],
-    ['', '64:ff9b::192.0.2.1', undefined, '64:ff9b::c000:201', '64:ff9b:0:0::/64'],
-    ['', 'fe80::1%eth0', undefined, 'fe80::1', 'fe80:0:0:0::/64'],
-    ['', undefined, undefined, '', null],
-    ['', '192.0.2.1', '198.51.100.1', '192.0.2.1', '192.0.2.1'],
-    ['', '10.0.0.1', '198.51.100.1', '10.0.0.1', null],
-    ['', '192.168.1.1', '198.51.100.1', '192.168.1.1', null],
-    ['', '100.64.0.1', '198.51.100.1', '100.64.0.1', null],
-    ['', '::1', '198.51.100.1', '::1', null],
-    ['', 'fd00::1', '198.51.100.1', 'fd00::1', null],
-    ['', '::ffff:10.0.0.1', '198.51.100.1', '10.0.0.1', null],
-    ['', '10.0.0.1', undefined, '10.0.0.1', '10.0.0.1'],
-    ['192.0.2.0/24', '192.0.2.1', '198.51.100.1', '198.51.100.1', '198.51.100.1'],
-    ['192.0.2.0/24', '::ffff:192.0.2.1', '198.51.100.1', '198.51.100.1', '198.51.100.1'],
-    ['192.0.2.0/24', '192.0.2.1', '203.0.113.1, 198.51.100.1', '198.51.100.1', '198.51.100.1'],
-    ['192.0.2.0/24', '192.0.2.1', '198.51.100.1, 192.0.2.9', '198.51.100.1', '198.51.100.1'],
-    ['192.0.2.0/24', '192.0.2.1', '198.51.100.1:4711', '198.51.100.1', '198.51.100.1'],
-    ['192.0.2.0/24', '192.0.2.1', '[2001:db8::1]:80', '2001:db8::1', '2001:db8:0:0::/64'],
-    ['192.0.2.0/24', '192.0.2.1', '::ffff:198.51.100.1', '198.51.100.1', '198.51.100.1'],
-    ['192.0.2.0/24', '192.0.2.1', '10.0.0.1', '10.0.0.1', '10.0.0.1'],
-    ['192.0.2.0/24', '192.0.2.1', '198.51.100.1, unknown', '192.0.2.1', null],
-    ['192.0.2.0/24', '192.0.2.1', '198.51.100.1, ', '192.0.2.1', null],
-    ['192.0.2.0/24', '192.0.2.1', '192.0.2.7, 192.0.2.8', '192.0.2.1', null],
-    ['192.0.2.0/24', '192.0.2.1', undefined, '192.0.2.1', null],
-    ['192.0.2.0/24', '203.0.113.1', '198.51.100.1', '203.0.113.1', '203.0.113.1'],
-    ['2001:db8::/32', '2001:db8::5', '198.51.100.1', '198.51.100.1', '198.51.100.1'],
-  ];
-  for (const [proxies, remote, forwarded, ip, blame] of rows) {
-    const told = forwarded === undefined ? 'nobody' : forwarded;
-    it(`D38: with ${proxies || 'no proxy'}, a call of ${remote} for ${told} is logged as ${ip || 'unknown'} and can block ${blame ?? 'nobody'}`, () => {
-      expect(findCallers(networks.read(proxies)!, () => {})(remote, forwarded)).to.deep.equal({ ip, blame });
-    });
-  }
-
-  it('D38: reports the first stray proxy alone, and no caller with a public address', () => {
-    const told: string[] = [];
-    const find = findCallers([], (address) => told.push(address));
-    find('192.0.2.1', '198.51.100.1');
-    expect(told).to.deep.equal([]);
-    for (const peer of ['10.0.0.1', '127.0.0.1', '10.0.0.1']) find(peer, '198.51.100.1');
-    expect(told).to.deep.equal(['10.0.0.1']);
   });
 });
