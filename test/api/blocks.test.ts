@@ -106,7 +106,9 @@ describe('blocked addresses', () => {
     }
     const lines = async ({ account }: ApiCaller) =>
       (await readLines(api.store, account, 99)).map(({ ip, status: code }) => `${ip} ${code}`).sort();
-    await until(async () => (await lines(one)).length === 4, 10, 'the last calls are in the request log');
+    // The lines of each key are written apart.
+    await until(async () => (await lines(one)).length === 4, 10, 'the calls of one key are in the request log');
+    await until(async () => (await lines(other)).length === 2, 10, 'the calls of the other key are in the request log');
     expect(await lines(one)).to.deep.equal(Array(4).fill(`${fine} 200`));
     expect(await lines(other)).to.deep.equal([`${fine} 200`, `${fine} 401`]);
   });

@@ -41,24 +41,24 @@ async function measureWith(redis: Redis, folder: string): Promise<Measurement[]>
   const own = await ownJob(store, accountId);
   const admit = { key, path: '/v1/video/download?query=https%3A%2F%2Fexample.com%2Fwatch%3Fv%3Dabc&video_format=mp4' };
   const poll = { key, path: `/v1/jobs/${own}` };
-  const api = await serve('api', redis.url, join(folder, 'objects'));
+  const start = (mode: string, ...more: string[]) => serve(mode, redis.url, join(folder, 'objects'), ...more);
+  const api = await start('api');
   const collector = await serve('bare', JSON.stringify({ status: 200, headers: [], body: '' }));
   const tracesUrl = `http://127.0.0.1:${collector.port}/v1/traces`;
-  const start = (mode: string, ...more: string[]) => serve(mode, redis.url, join(folder, 'objects'), ...more);
   const servers = {
     admit: api,
     poll: api,
     plain: await serve('plain', redis.url),
     bareAdmit: await serve('bare', await answerOf(api, admit)),
     barePoll: await serve('bare', await answerOf(api, poll)),
-    idle: await serve('api', redis.url, join(folder, 'objects')),
+    idle: await start('api'),
   };
   try {
     const cost = await costs(servers, { admit, poll, plain: admit, bareAdmit: admit, barePoll: poll });
-    const traced = await together([await start('api', tracesUrl), await start('api')], admit);
-    const untraced = await together([await start('api'), await start('untraced')], admit);
     const wide = await widths(api, admit);
     const streams = await holdStreams(servers.idle, await eventsOfAccounts(store), 1000);
+    const traced = await together([await start('api', tracesUrl), await start('api')], admit);
+    const untraced = await together([await start('api'), await start('untraced')], admit);
     return [
       { what: 'admit / bare node:http, CPU', bound: { most: maxTimesBare }, ...beside(cost.admit, cost.bareAdmit) },
       { what: 'admit / the same without Express, CPU', bound: { most: 1.4 }, ...beside(cost.admit, cost.plain) },
@@ -126,7 +126,7 @@ async function costs<const N extends string>(
 }
 
 /**
- * The ratio of two servers of nearly the same code that are asked at the same time, and stops both: what the machine does beside them falls
+ * Asks two servers of nearly the same code at the same time, stops both and returns their ratio: what the machine does beside them falls
  * on both, where rounds that alternate differ by more than such servers do.
  */
 async function together(servers: readonly [ServerProcess, ServerProcess], question: LoadRequest) {

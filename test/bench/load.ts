@@ -19,7 +19,7 @@ export interface LoadRequest {
   readonly key: string;
 }
 
-/** Servers have a processor to themselves, and all that they talk to has another: as if it stood on another machine. */
+/** Servers have a processor to themselves, and all that they talk to has another: as if they stood on another machine. */
 const [ofServer, ofOthers] = ['0', '1'];
 const run = promisify(execFile);
 
