@@ -9,15 +9,14 @@ import { makeSeal, type Seal } from '../base/seal.ts';
 import { secretKey } from '../base/settings/kinds.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { openObjects } from '../objects/open-objects.ts';
-import type { Patience } from '../store/redis/call-sender.ts';
 import { type CommandResult, UsageError } from './command.ts';
 import { usageOf } from './command-help.ts';
 import { commands } from './commands.ts';
 import { operatorOf } from './operator-name.ts';
 import { type CommandLine, parseCommandLine, wantsJson } from './parse-command-line.ts';
+import { patienceOf } from './redis-patience.ts';
 import { reportError, showProgress, type Terminal } from './terminal.ts';
 
-const patienceMs = 30_000;
 /** Commands permit no upload, so they need no secret for the object store. */
 const noPermits: Pick<Seal, 'sign' | 'verify'> = {
   sign: () => {
@@ -72,17 +71,6 @@ async function carryOut(
     progress.clear();
     await close();
   }
-}
-
-/** A command has nobody who waits for an answer within 2 s: it waits out a busy disk, and says so once. */
-function patienceOf({ err }: Terminal): Patience {
-  let isTold = false;
-  const onSlow = () => {
-    if (!isTold)
-      err(`Redis does not answer yet, perhaps because its disk is busy: waiting for up to ${patienceMs / 1000} s\n`);
-    isTold = true;
-  };
-  return { timeoutMs: patienceMs, onSlow };
 }
 
 /** Returns the seal of TRAWL_SECRET, else of the secret that `trawl up` made in the data folder; throws `unavailable` without either. */

@@ -14,6 +14,7 @@ import type { RecordStore } from '../store/script.ts';
 import { UsageError } from './command.ts';
 import { slug, wholeNumber } from './command-values.ts';
 import { operatorOf } from './operator-name.ts';
+import { patienceOf } from './redis-patience.ts';
 import { parseOptions, reportError, type Terminal } from './terminal.ts';
 
 const usage = 'trawl bootstrap --new-key | --account SLUG --key-file FILE [--credits N]';
@@ -52,13 +53,15 @@ export async function runBootstrap(args: readonly string[], terminal: Terminal):
 
 type BootstrapOptions = Readonly<Partial<Record<'account' | 'key-file' | 'credits', string>>>;
 
-async function makeFirst(given: BootstrapOptions, { env, err }: Terminal): Promise<string> {
+async function makeFirst(given: BootstrapOptions, terminal: Terminal): Promise<string> {
+  const { env, err } = terminal;
   const name = unwrap(slug.read(given.account));
   const credits = unwrap(wholeNumber(1)(given.credits ?? '100', 'The number of credits'));
   const key = readKeyFile(given['key-file']);
   const config = readConfig(env, (path) => readFileSync(path, 'utf8'));
   const { openStore } = await import('../store/open-store.ts');
-  const { store, close } = await openStore(config, makeLog({ level: 'error', write: err, now: Date.now }));
+  const log = makeLog({ level: 'error', write: err, now: Date.now });
+  const { store, close } = await openStore(config, log, { patience: patienceOf(terminal) });
   try {
     const acting = { ...store, actor: operatorOf(env) };
     return (await makeAccount(acting, name, credits, key))

@@ -5,6 +5,7 @@ import { readStrayProxy } from '../store/access/stray-proxy.ts';
 import { readBackupNotes } from '../store/backup/backup-notes.ts';
 import { isLeaderOff } from '../store/jobs/leadership.ts';
 import { findRecord, noRecord } from '../store/open-store.ts';
+import type { Patience } from '../store/redis/call-sender.ts';
 import { type Connection, connect } from '../store/redis/connection.ts';
 import { checkDurability } from '../store/redis/durability.ts';
 import { readMemory } from '../store/redis/redis-memory.ts';
@@ -23,11 +24,15 @@ import {
 type Rules = Pick<Config, 'durability' | 'redisMemory' | 'trustedProxies'>;
 
 /** Checks the Redis of the record; changes nothing in it. */
-export async function checkRecord(config: Pick<Config, 'redisUrl' | 'data'> & Rules, log: Log): Promise<Finding[]> {
+export async function checkRecord(
+  config: Pick<Config, 'redisUrl' | 'data'> & Rules,
+  log: Log,
+  patience: Patience,
+): Promise<Finding[]> {
   const url = await findRecord(config);
   if (url === null) return [{ level: 'note', about: 'record', text: `${noRecord(config)}.` }];
   try {
-    const connection = await connect(url, { log });
+    const connection = await connect(url, { log, patience });
     try {
       const notes = await readBackupNotes({ connection });
       return [...(await checkConnection(connection, config)), checkBackup(notes, connection.clock.now())];

@@ -10,6 +10,7 @@ import { checkTraces } from './check-traces.ts';
 import { UsageError } from './command.ts';
 import { type Finding, findingOf } from './doctor-finding.ts';
 import { checkClock, checkNode } from './machine-findings.ts';
+import { patienceOf } from './redis-patience.ts';
 import { reportError, type Terminal } from './terminal.ts';
 import { tableText } from './text-table.ts';
 
@@ -53,7 +54,8 @@ export async function runDoctor(args: readonly string[], terminal: Terminal): Pr
   }
 }
 
-async function checkAll({ env, err }: Terminal): Promise<Finding[]> {
+async function checkAll(terminal: Terminal): Promise<Finding[]> {
+  const { env, err } = terminal;
   const { config, findings } = checkSettings(env);
   // Without settings, Redis and the data folder cannot be found.
   if (config === null) return [...findings, ...(await checkPrograms(usual)), checkClock(Date.now())];
@@ -67,7 +69,7 @@ async function checkAll({ env, err }: Terminal): Promise<Finding[]> {
   const known = [checkDashboard(config), ...checkBilling(config), ...(await checkTraces(config))];
   const machine = [...place, ...known];
   const tls = checkTls(config, Date.now());
-  const checked = [...findings, ...machine, ...tls, ...(await checkRecord(config, log))];
+  const checked = [...findings, ...machine, ...tls, ...(await checkRecord(config, log, patienceOf(terminal)))];
   if (config.objects !== 's3') return checked;
   const { checkBucket } = await import('./check-bucket.ts');
   return [...checked, await checkBucket(config, config.runner === 'kubernetes')];

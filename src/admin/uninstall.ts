@@ -7,6 +7,7 @@ import type { RecordStore } from '../store/script.ts';
 import { UsageError } from './command.ts';
 import { wholeNumber } from './command-values.ts';
 import { operatorOf } from './operator-name.ts';
+import { patienceOf } from './redis-patience.ts';
 import { parseOptions, reportError, type Terminal } from './terminal.ts';
 
 /** End of the drain when this program dies in between. */
@@ -44,7 +45,8 @@ export async function runUninstall(args: readonly string[], terminal: Terminal):
     const seconds = wholeNumber(0, 86_400)(wait, '--wait');
     if (seconds.problem !== undefined) throw new UsageError(seconds.problem, usage);
     const { openStore } = await import('../store/open-store.ts');
-    const { store, close } = await openStore(config, makeLog({ level: 'error', write: terminal.err, now: Date.now }));
+    const log = makeLog({ level: 'error', write: terminal.err, now: Date.now });
+    const { store, close } = await openStore(config, log, { patience: patienceOf(terminal) });
     try {
       const open = await drain({ ...store, actor: operatorOf(terminal.env) }, seconds.value * 1000, force);
       // Loaded only here, because the Kubernetes client is large and help must be fast.

@@ -10,8 +10,8 @@ import type { RunningRole } from './run-role.ts';
 
 /** Share of the machine's memory for a redis-server of our own: workers and inspections use the rest. */
 const ownShare = 0.25;
-/** A redis-server of our own has just been started: on a busy machine it may be late. */
-const ownOpenMs = 20_000;
+/** On a busy machine Redis may be late: a role that ended for it would only begin anew, later. */
+const openMs = 20_000;
 
 /** Opens the record, in a redis-server of our own unless the settings name one, and reports every finding that is not ok. */
 export async function openRecord(
@@ -24,7 +24,7 @@ export async function openRecord(
     stop.add('redis', redis.stop, 10);
   }
   const { store, close } = await openStore(config, log.with({ part: 'record' }), {
-    ...(config.redisUrl === null && { openMs: ownOpenMs }),
+    openMs,
     durations: metrics.redis_seconds,
     observeLapse: (credits) => metrics.lapses_total.inc({ balance: 'subscription' }, credits),
     observeReplicas: (seconds, hasReplica) => {

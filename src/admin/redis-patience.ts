@@ -1,0 +1,15 @@
+import type { Patience } from '../store/redis/call-sender.ts';
+import type { Terminal } from './terminal.ts';
+
+const patienceMs = 30_000;
+
+/** A command has nobody who waits for an answer within 2 s: it waits out a busy disk, and says so once. */
+export function patienceOf({ err }: Pick<Terminal, 'err'>): Patience {
+  let isTold = false;
+  const onSlow = () => {
+    if (!isTold)
+      err(`Redis does not answer yet, perhaps because its disk is busy: waiting for up to ${patienceMs / 1000} s\n`);
+    isTold = true;
+  };
+  return { timeoutMs: patienceMs, onSlow };
+}
