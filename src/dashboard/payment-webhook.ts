@@ -1,13 +1,25 @@
 import express, { type Express } from 'express';
 import { errorReply, sendReply } from '../api/reply.ts';
+import { refuse } from '../base/errors.ts';
 import { applyPayment, type PaymentBooks } from '../billing/apply-payment.ts';
 import type { PaymentEvents } from '../billing/payment-provider.ts';
 
 const maxBody = '1mb';
+/** Anybody may send bodies here, and their signature is judged when they are whole: more at once would fill the memory. */
+const maxBodies = 64;
 
 /** Takes the events of the payment provider. Their signature covers the bytes of the body, so these are not parsed before. */
 export function servePaymentWebhook(app: Express, events: PaymentEvents, books: PaymentBooks): void {
-  app.post('/stripe/webhook', express.raw({ type: () => true, limit: maxBody }), async (req, res) => {
+  let inHand = 0;
+  app.post('/stripe/webhook', (_req, res, next) => {
+    if (inHand >= maxBodies) return sendReply(res, errorReply(refuse('unavailable')));
+    inHand++;
+    res.once('close', () => inHand--);
+    next();
+  });
+  // The provider compresses nothing, and a kilobyte can unpack to a thousand.
+  const readRaw = express.raw({ type: () => true, limit: maxBody, inflate: false });
+  app.post('/stripe/webhook', readRaw, async (req, res) => {
     try {
       const body = Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0);
       const event = events.read(body, req.get('stripe-signature') ?? '');

@@ -1,8 +1,12 @@
+import { connect, type Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
+import Stripe from 'stripe';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { startApi, type TestApi } from '../support/api.ts';
 import { signedInAt } from '../support/browser-session.ts';
 import { paidEvent, sendEvent } from '../support/paid-event.ts';
+import { until } from '../support/until.ts';
 
 const secret = 'whsec_test';
 const key = 'sk_test_1';
@@ -65,6 +69,41 @@ describe('events of the payment provider', () => {
     const unsigned = await fetch(`${api.dashboardUrl}/stripe/webhook`, { method: 'POST', body: '{}' });
     expect(unsigned.status).to.equal(400);
     expect(await packs(account)).to.equal(0);
+  });
+
+  it('that are compressed are refused, however well signed, because they could unpack to a thousand times as much', async () => {
+    const { account } = await api.addCaller();
+    const payload = JSON.stringify(paidEvent(account, 'packed'));
+    const signature = Stripe.webhooks.generateTestHeaderString({ payload, secret });
+    const headers = { 'stripe-signature': signature, 'content-encoding': 'gzip' };
+    const body = gzipSync(payload);
+    const answer = await fetch(`${api.dashboardUrl}/stripe/webhook`, { method: 'POST', headers, body });
+    expect(answer.status).to.equal(400);
+    expect(await packs(account)).to.equal(0);
+  });
+
+  it('are refused while 64 others are being read, and taken afterwards', async () => {
+    const { account } = await api.addCaller();
+    const sockets = new Set<Socket>();
+    let isHeld = true;
+    const hold = () => {
+      const socket = connect(api.dashboardPort, '127.0.0.1');
+      sockets.add(socket);
+      socket.on('error', () => {});
+      // One that came too soon, or was given up, has its answer: another one takes its place.
+      socket.on('data', () => socket.destroy());
+      socket.on('close', () => sockets.delete(socket) && isHeld && hold());
+      socket.write('POST /stripe/webhook HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{');
+    };
+    for (let n = 0; n < 64; n++) hold();
+    try {
+      await until(async () => (await send(paidEvent(account, 'late'))).status === 503, 10, 'the event is refused');
+    } finally {
+      isHeld = false;
+      for (const socket of sockets) socket.destroy();
+    }
+    await until(async () => (await send(paidEvent(account, 'late'))).status === 200, 10, 'the event is taken');
+    expect(await packs(account)).to.equal(1);
   });
 
   it('are not taken where no secret is configured', async () => {
