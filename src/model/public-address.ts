@@ -9,7 +9,10 @@ type JudgedUrl = { readonly ok: true; readonly href: string } | { readonly ok: f
 export type IpAddress = ipaddr.IPv4 | ipaddr.IPv6;
 export type IpRange = readonly [base: IpAddress, prefix: number];
 
-const localTops = new Set(['localhost', 'internal', 'local', 'svc']);
+/** Nobody can register a name below these: clusters, routers and companies call their own machines so (RFC 6762, appendix G). */
+const localTops = new Set('localhost localdomain local internal intranet private corp home lan svc'.split(' '));
+/** The home network of RFC 8375. */
+const homeName = /(?:^|\.)home\.arpa\.?$/i;
 /** Ranges in which the peers of one's own network stand: loopback, private, link-local and shared ones. */
 const privateRanges = new Set(['loopback', 'private', 'linkLocal', 'carrierGradeNat', 'uniqueLocal']);
 /** Metadata and key service of an Azure machine: the one address of public space that is not public. */
@@ -118,7 +121,7 @@ export function isPrivateAddress(address: IpAddress): boolean {
 /** Returns true for a name with a meaning on this network only. */
 export function isLocalName(name: string): boolean {
   const labels = name.replace(/\.$/, '').split('.');
-  return labels.length === 1 || labels.includes('') || localTops.has(topLabel(name));
+  return labels.length === 1 || labels.includes('') || localTops.has(topLabel(name)) || homeName.test(name);
 }
 
 export function topLabel(name: string): string {

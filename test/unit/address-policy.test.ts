@@ -92,7 +92,7 @@ describe('addresses that are public', () => {
 describe('host names', () => {
   const local = `localhost LOCALHOST localhost. a.localhost a.b.localhost. ⓛocalhost loc%61lhost printer.local printer.local. a.internal A.INTERNAL
     metadata.google.internal metadata.google.internal. redis.trawl.svc redis.trawl.svc. redis.trawl.svc.cluster.local redis metadata internal a com.
-    a..com .com example.com.. localhost..`;
+    a..com .com example.com.. localhost.. router.lan nas.home nas.home.arpa a.localdomain wiki.corp wiki.intranet db.private`;
   for (const host of words(local)) {
     it(`${host} is refused as a local name, with a public address too`, () => {
       expect(judge(`http://${host}/`)).to.equal('refused_name');
@@ -103,7 +103,7 @@ describe('host names', () => {
   }
 
   const others = `example.com example.com. EXAMPLE.com bücher.example localhost.example.com internal.example.com mylocal notlocalhost.com
-    svc.example.com local.com _dmarc.example.com 1.2.3.4.com`;
+    svc.example.com local.com _dmarc.example.com 1.2.3.4.com lan.example.com myhome.arpa home.arpa.example.com`;
   for (const host of words(others).filter((name) => name !== 'mylocal')) {
     it(`${host} is resolved on ports 80 and 443 and refused on 8080`, () => {
       expect(judge(`http://${host}/`)).to.equal('resolve');

@@ -114,7 +114,8 @@ describe('judgeUrl of addresses that are not public', () => {
 describe('judgeUrl of local names', () => {
   const hosts =
     `localhost LOCALHOST localhost. a.localhost a.b.localhost. ⓛocalhost loc%61lhost printer.local printer.local. a.internal
-    metadata.google.internal redis.trawl.svc redis.trawl.svc.cluster.local redis internal a`.split(/\s+/);
+    metadata.google.internal redis.trawl.svc redis.trawl.svc.cluster.local redis internal a router.lan nas.home nas.home.arpa home.arpa nas.HOME.arpa.
+    a.localdomain wiki.corp wiki.intranet db.private`.split(/\s+/);
   for (const host of hosts) {
     it(`D28: refuses ${host}`, () => expect(judge(`http://${host}/`)).to.equal(notPublicName));
   }
