@@ -163,17 +163,23 @@ function answerHttp({ req, res }: ApiCall, { allowed }: ServedRoute): boolean {
   return true;
 }
 
-/** The order of checks (D10): declared size of the body, blocked address, body, form of the key; the rest is one step of the record. */
+/** The order of checks (D10): size of the body, blocked address, form of the key; the rest is one step of the record. */
 async function answerKeyed(server: ApiServer, call: ApiCall, handle: KeyedHandler): Promise<ApiReply | null> {
   const { req, caller } = call;
   const isPost = req.method === 'POST';
   if (isPost) requireSmallBody(req, call.route?.maxBodyBytes);
+  const body = isPost && !call.route?.readsBodyLate ? await readJsonBody(req, call.route?.maxBodyBytes) : noBody;
+  const asked = body === noBody ? call.given : { ...call.given, ...body.parameters };
+  const { x_api_key } = asked;
+  // Most calls have the key in a header: nothing is copied for them. `soft_fail` of the body counts for all that follows (D8).
+  call.given = x_api_key === undefined ? asked : withoutKey(asked);
   const blockedSeconds = caller.blame === null ? null : server.blocked.waitSeconds(caller.blame);
   if (blockedSeconds !== null) throw refuse('ip_blocked', undefined, blockedSeconds);
-  const body = isPost && !call.route?.readsBodyLate ? await readJsonBody(req, call.route?.maxBodyBytes) : noBody;
   // In hand only now: callers who never send the rest of their bodies would keep everybody else out.
   return takeInHand(server, () =>
-    answerComplete(server, call, body, handle).catch((error) => countAuthFailure(server, call, error)),
+    answerComplete(server, call, { fault: body.fault, x_api_key }, handle).catch((error) =>
+      countAuthFailure(server, call, error),
+    ),
   );
 }
 
@@ -181,14 +187,10 @@ async function answerKeyed(server: ApiServer, call: ApiCall, handle: KeyedHandle
 async function answerComplete(
   server: ApiServer,
   call: ApiCall,
-  body: RequestBody,
+  { fault: bodyFault, x_api_key }: Pick<RequestBody, 'fault'> & { readonly x_api_key: unknown },
   handle: KeyedHandler,
 ): Promise<ApiReply | null> {
   const { req, route } = call;
-  const asked = body === noBody ? call.given : { ...call.given, ...body.parameters };
-  const { x_api_key } = asked;
-  // Most calls have the key in a header: nothing is copied for them.
-  call.given = x_api_key === undefined ? asked : withoutKey(asked);
   const bearer = route?.takesBearer ? /^Bearer (\S+)$/i.exec(req.get('authorization') ?? '')?.[1] : undefined;
   const key = readKey(req.get('x-api-key') || bearer || x_api_key);
   if (key === null) throw refuse('invalid_api_key');
@@ -196,7 +198,7 @@ async function answerComplete(
 
   const isPrefetch = route?.endpoint !== undefined && /\bprefetch\b/.test(req.get('sec-purpose') ?? '');
   const prefetchFault = isPrefetch ? 'Bad Request: a prefetch starts nothing' : null;
-  const fault = body.fault ?? prefetchFault ?? judgeQuery(req.url);
+  const fault = bodyFault ?? prefetchFault ?? judgeQuery(req.url);
   const idle = <T>(wait: () => Promise<T>) => waitIdle(server, wait);
   if (!route?.readsBodyLate) return handle({ ...call, key, fault, idle });
   const readBody = async () => {

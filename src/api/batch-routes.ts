@@ -109,7 +109,7 @@ function newBatch(routes: BatchRoutes, call: KeyedCall, request: ReadRequest, re
   const { endpoint } = request;
   const items = request.items.map((item) => {
     const webhook = endpoint === 'metadata' ? null : webhookOf(routes, call, item);
-    return { jobId: randomUUID(), work: { ...newJob(call, endpoint, item.args, webhook), method: 'POST' } };
+    return { jobId: randomUUID(), work: newJob(call, endpoint, item.args, webhook) };
   });
   return { ...wanted, valid: true, items, count: items.length, webhook: webhookOf(routes, call, request) };
 }

@@ -1,6 +1,7 @@
 import { hash, randomUUID } from 'node:crypto';
 import { failures, Refusal, refuse } from '../base/errors.ts';
 import { hasBrokenOff } from '../base/http-client.ts';
+import type { Metrics } from '../base/metrics.ts';
 import type { Seal } from '../base/seal.ts';
 import type { AddressException } from '../base/settings/kinds.ts';
 import type { InspectionFailure, InspectionResult, Inspector } from '../model/inspection-result.ts';
@@ -41,6 +42,7 @@ export interface CreditRoutes {
   readonly admissions: Pick<AdmissionGate, 'isOpen'>;
   readonly inspector: Inspector;
   readonly inspectSeconds: number;
+  readonly metrics: Pick<Metrics, 'charges_total' | 'overdrafts_total'>;
 }
 
 /** The hold of a synchronous call outlives the call's time limit by this much, so that its charge still finds it. */
@@ -82,7 +84,9 @@ export function startRetry(credit: CreditRoutes): KeyedHandler {
       requireParsed(id);
       throw refuse(old === null ? 'not_found' : 'not_ended');
     }
-    const work = newJob(call, old.endpoint, old.args, await readWebhook(credit.store, old.id));
+    const made = newJob(call, old.endpoint, old.args, await readWebhook(credit.store, old.id));
+    // Its line in the request log names the endpoint of the job, whose first method is not kept.
+    const work = { ...made, method: 'GET' };
     const flags = parseFlags(call.given);
     const fault = faultOf(call) ?? (flags.ok ? null : flags.sentence);
     return accept(
@@ -101,7 +105,9 @@ async function readRequest(credit: CreditRoutes, endpoint: Endpoint, call: Keyed
   const request =
     fault === null ? parseRequest(endpoint, call.given, credit.exceptions) : ({ ok: false, sentence: fault } as const);
   if (request.ok) return request;
-  const wanted = { id: '-', valid: false, isOpen: true, repeat: null, work: { holdMs: 0 } };
+  // An Idempotency-Key in use was used with other parameters, which comes before these (D10).
+  const repeat = repeatOf(credit, endpoint, call, () => `wrong: ${request.sentence}`);
+  const wanted = { id: '-', valid: false, isOpen: true, repeat, work: { holdMs: 0 } };
   requireAllowed(call.res, await admitCall(credit.store, call.key, wanted), request.sentence);
   throw new Error('a request with wrong parameters was admitted');
 }
@@ -146,9 +152,10 @@ export function webhookOf(
   return { url, receiver: receiverOf(key.accountId, url), authorization };
 }
 
-/** Returns a job as a call of its endpoint would make it. */
+/** Returns the job that a call of its endpoint makes; the line of its billing names the call's method. */
 export function newJob(call: KeyedCall, endpoint: Endpoint, args: Job['args'], webhook: NewJob['webhook']): NewJob {
-  const work = { endpoint, method: 'GET', path: routes[endpoint].paths[0], args, ip: call.caller.ip, webhook };
+  const { req, caller } = call;
+  const work = { endpoint, method: req.method, path: routes[endpoint].paths[0], args, ip: caller.ip, webhook };
   return call.trace ? { ...work, trace: writeTraceparent(call.trace) } : work;
 }
 
@@ -217,6 +224,8 @@ async function inspect(credit: CreditRoutes, call: KeyedCall, held: HeldCall, ur
   const line = { keyId: key.keyId, line: `${req.method} ${routes.metadata.paths[0]}`, ip: caller.ip };
   const charged = await chargeCall(store, { ...held, ...line, answer: JSON.stringify(body) }, tookMs());
   if (charged.refused) return errorReply(refuse('internal_error'));
+  credit.metrics.charges_total.inc({ endpoint: 'metadata', balance: charged.balance });
+  if (charged.balance === 'overdraft') credit.metrics.overdrafts_total.inc();
   return { ...metadataReply(call, body), isLogged: true };
 }
 

@@ -35,9 +35,13 @@ export function getJob(routes: JobRoutes): KeyedHandler {
     // Key and rate come before the parameters (D10).
     if (!id.ok) await enterFree(routes.store, call).then(() => requireFlags(call));
     const { jobId } = requireParsed(id);
-    const found = requireAllowed(call.res, await pollJoined(routes.store, call.key, jobId));
+    const answer = await pollJoined(routes.store, call.key, jobId);
+    const isUnknown = 'refused' in answer && answer.refused === 'not_found';
+    // Key and rate come before the parameters, and these before the job (D10).
+    const found = requireAllowed(call.res, isUnknown ? { rates: answer.rates } : answer);
     const { fields } = requireFlags(call);
     const { wait } = requireParameters(pollParameters, call.given);
+    if (!('job' in found)) throw refuse('not_found');
     if (wait === 0) return { status: 200, body: filterFields(routes.viewJob(found.job, found.position), fields) };
     const job = await call.idle(() => waitForEnd(routes, call, found.job, wait));
     // Read anew: other jobs of the account may have left the queue meanwhile.

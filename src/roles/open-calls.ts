@@ -97,7 +97,7 @@ function makeHandlers(
   const watchJob = makeJobWatches(store, { rereadMs, draining });
   const jobs: JobRoutes = { store, viewJob, watchJob, cancelled, log, unreadMs, draining };
   const { asyncStatus, egressAllow: exceptions, inspectSeconds } = config;
-  const credit: CreditRoutes = { store, seal, asyncStatus, exceptions, admissions, inspector, inspectSeconds };
+  const credit: CreditRoutes = { store, seal, asyncStatus, exceptions, admissions, inspector, inspectSeconds, metrics };
   const [pollJob, removeJob] = [getJob(jobs), deleteJob(jobs)];
   const [readBatch, endBatch] = [getBatch(store), deleteBatch(jobs)];
   const [video, audio] = [startDownload(credit, 'video'), startDownload(credit, 'audio')];

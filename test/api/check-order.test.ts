@@ -1,0 +1,110 @@
+import { expect } from 'chai';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
+import { readLines } from '../../src/store/log/read-lines.ts';
+import { startApi, type TestApi } from '../support/api.ts';
+import { expectRefused, film, unknownId } from '../support/calls.ts';
+import { endJob, runJob } from '../support/job-steps.ts';
+import { completed } from '../support/record.ts';
+import { until } from '../support/until.ts';
+
+describe('the order of checks', () => {
+  let api: TestApi;
+  before(async () => {
+    api = await startApi({ TRAWL_TRUSTED_PROXIES: '127.0.0.1/32', TRAWL_AUTH_FAILURES: '3' });
+  });
+  after(() => api.stop());
+
+  const wrongParameters = ['soft_fail=maybe', 'wait=31', 'fields=a&fields=b'];
+  for (const wrong of wrongParameters) {
+    it(`D10: a poll with ${wrong} is 400 for a job that nobody knows, after key and rate`, async () => {
+      const caller = await api.addCaller({ perMinute: 1 });
+      const path = `/v1/jobs/${unknownId}?${wrong}`;
+      expectRefused(await api.get(path, 'wrong'), 401, 'invalid_api_key', 'Invalid API Key');
+      const answer = await api.get(path, caller.key);
+      expectRefused(answer, 400, 'bad_request', /^Bad Request: /);
+      expect(answer.headers.get('ratelimit')).to.equal('"per-minute";r=0;t=60');
+      expectRefused(await api.get(path, caller.key), 429, 'rate_limited', /per-minute|per minute/);
+    });
+  }
+
+  it('D14: a poll of a job that nobody knows is 404 when its parameters are right', async () => {
+    const { key } = await api.addCaller();
+    expectRefused(await api.get(`/v1/jobs/${unknownId}?wait=1`, key), 404, 'not_found', 'Not Found');
+  });
+
+  it('D10 D12: an Idempotency-Key in use is 409 with parameters that are wrong, and one that is not in use 400', async () => {
+    const { key, account } = await api.addCaller();
+    const ask = (name: string, params: Record<string, string>) =>
+      api.call('GET', '/v1/video/download', { key, params, headers: { 'idempotency-key': name } });
+    const { status, json } = await ask('used', { query: film });
+    expect(status).to.equal(202);
+    expectRefused(await ask('used', { query: 'x' }), 409, 'idempotency_conflict', /other parameters/);
+    expectRefused(await ask('new', { query: 'x' }), 400, 'bad_request', /^Bad Request: query/);
+    // A refused call is not remembered.
+    expectRefused(await ask('new', { query: 'x' }), 400, 'bad_request', /^Bad Request: query/);
+    expect((await ask('new', { query: film })).status).to.equal(202);
+    expect((await ask('used', { query: film })).json).to.deep.equal(json);
+    expect((await readSnapshot(api.store, account)).balances.held).to.equal(2);
+  });
+
+  it('D8 D10 D96: soft_fail in the body of a POST counts for a blocked address, whose body may still be too large', async () => {
+    const { key } = await api.addCaller();
+    const headers = { 'x-forwarded-for': '198.51.100.7' };
+    for (let n = 0; n < 3; n++) await api.call('GET', '/v1/usage', { key: 'wrong', headers });
+    const post = (body: object) => api.call('POST', '/v1/video/download', { key, headers, body });
+    expectRefused(await post({ query: film }), 403, 'ip_blocked', 'IP temporarily blocked');
+    const soft = await post({ query: film, soft_fail: true });
+    expect([soft.status, soft.headers.get('x-original-status')]).to.deep.equal([200, '403']);
+    expect(soft.json).to.deep.equal({ error: 'IP temporarily blocked' });
+    const chunks = new ReadableStream({
+      start(controller) {
+        controller.enqueue(Buffer.from(JSON.stringify({ a: 'x'.repeat(17_000) })));
+        controller.close();
+      },
+    });
+    const sent = { method: 'POST', headers: { ...headers, 'x-api-key': key }, body: chunks, duplex: 'half' as const };
+    expect((await fetch(`${api.url}/v1/video/download`, sent)).status).to.equal(413);
+  });
+});
+
+describe('calls by POST', () => {
+  let api: TestApi;
+  before(async () => {
+    api = await startApi();
+  });
+  after(() => api.stop());
+
+  it('D1 D25: the line of a charge names the method of the call', async () => {
+    const { key, account } = await api.addCaller();
+    for (const method of ['POST', 'GET']) {
+      const given = method === 'POST' ? { body: { query: film } } : { params: { query: film } };
+      const { json } = await api.call(method, '/v1/audio/download', { key, ...given });
+      await runJob(api.store, json.job_id);
+      await endJob(api.store, json.job_id, completed);
+    }
+    await until(async () => (await readLines(api.store, account, 9)).length === 4, 10, 'four lines');
+    const lines = await readLines(api.store, account, 9);
+    expect(lines.map(({ endpoint, status }) => `${endpoint} ${status}`).toSorted()).to.deep.equal([
+      'GET /v1/audio/download 201',
+      'GET /v1/audio/download 202',
+      'POST /v1/audio/download 201',
+      'POST /v1/audio/download 202',
+    ]);
+  });
+});
+
+describe('metrics of synchronous calls', () => {
+  it('charges_total and overdrafts_total count their charges', async () => {
+    const api = await startApi();
+    try {
+      const { key } = await api.addCaller({ credits: 1 });
+      expect((await api.get('/v1/media/metadata', key, { query: film })).status).to.equal(200);
+      expect((await api.get('/v1/media/metadata', key, { query: film })).status).to.equal(402);
+      const metrics = await api.metrics.registry.metrics();
+      expect(metrics).to.match(/^trawl_charges_total\{endpoint="metadata",balance="credits"\} 1$/m);
+      expect(metrics).to.match(/^trawl_overdrafts_total 0$/m);
+    } finally {
+      await api.stop();
+    }
+  });
+});
