@@ -1,4 +1,5 @@
-import { connect, createServer, type Socket } from 'node:net';
+import { randomInt } from 'node:crypto';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { listenAt, type ServerAddress, trustOf, usesTls } from '../base/server-address.ts';
 
 interface EgressForwarder {
@@ -10,8 +11,13 @@ interface EgressForwarder {
 
 /** One worker needs a few dozen; a hostile child must not use up the proxy's connections, which all workers share. */
 const maxConnections = 128;
+/**
+ * Landlock opens a port at every address. No service is assigned one of these, and neither Linux nor Kubernetes gives one of them to
+ * what asks for any.
+ */
+const ports = { first: 61_000, last: 65_535 };
 
-/** Listens on a UNIX socket, or on a free port of the loopback address, and forwards every connection to `to`. */
+/** Listens on a UNIX socket, or on a free port of the loopback address where no other service listens, and forwards every connection to `to`. */
 export async function startEgressForwarder(to: ServerAddress, path: string | null): Promise<EgressForwarder> {
   const open = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (near) => {
@@ -33,13 +39,24 @@ export async function startEgressForwarder(to: ServerAddress, path: string | nul
     far.pipe(near);
   });
   server.maxConnections = maxConnections;
-  const port = await listenAt(server, path === null ? { host: '127.0.0.1', port: 0 } : { path });
+  const port = path === null ? await listenAtFreePort(server) : await listenAt(server, { path });
   const close = () =>
     new Promise<void>((resolve) => {
       server.close(() => resolve());
       for (const socket of open) socket.destroy();
     });
   return { port, close };
+}
+
+async function listenAtFreePort(server: Server): Promise<number> {
+  for (;;) {
+    const port = randomInt(ports.first, ports.last + 1);
+    try {
+      return await listenAt(server, { host: '127.0.0.1', port });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    }
+  }
 }
 
 /** Returns `null` while the file of authorities cannot be read. */

@@ -1,7 +1,10 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
+import { expect } from 'chai';
 import { startEgressForwarder } from '../../src/worker/egress-forwarder.ts';
 import { until } from '../support/until.ts';
+
+const nowhere = { host: '127.0.0.1', port: 1 };
 
 describe('The egress forwarder of one worker', () => {
   it('accepts 128 of 200 connections at once and closes the others', async () => {
@@ -22,5 +25,13 @@ describe('The egress forwarder of one worker', () => {
     for (const socket of sockets) socket.destroy();
     await forwarder.close();
     egress.close();
+  });
+
+  it('listens where no service does, because Landlock opens its port at every address', async () => {
+    const forwarders = await Promise.all(Array.from({ length: 50 }, () => startEgressForwarder(nowhere, null)));
+    const taken = forwarders.map(({ port }) => port);
+    await Promise.all(forwarders.map(({ close }) => close()));
+    expect(new Set(taken)).to.have.property('size', 50);
+    expect(Math.min(...taken)).to.be.least(61_000);
   });
 });
