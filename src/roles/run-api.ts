@@ -11,6 +11,9 @@ none. It only records jobs: controllers bring them to their end.
 All settings are environment variables: docs/config.md lists them.
 `;
 
+/** Within the 45 s that the chart grants, of which 5 pass before SIGTERM. */
+const drainSeconds = 30;
+
 export function runApi(args: readonly string[], terminal: Terminal): Promise<number> {
   return runRole({ name: 'api', help, needs: { required: sharedSettings, rules: sharedRules }, start }, args, terminal);
 }
@@ -18,7 +21,7 @@ export function runApi(args: readonly string[], terminal: Terminal): Promise<num
 async function start(running: RunningRole<(typeof sharedSettings)[number]>): Promise<void> {
   const { stop, log } = running;
   const readiness = await openReadiness(running, ['record', 'api']);
-  const { port } = await serveApi(await openShared(running, readiness), stop);
+  const { port } = await serveApi({ ...(await openShared(running, readiness)), drainSeconds }, stop);
   readiness.set('api', () => true);
   stop.add('readiness', () => void readiness.set('api', () => false));
   log.info('the api answers', { port });

@@ -18,7 +18,8 @@ import { showYtDlpVersion } from './yt-dlp-version.ts';
 
 /** Then the parent process is replaced, because yt-dlp and its libraries leak. */
 const maxRequests = 1000;
-const drainSeconds = 20;
+/** As long as the API waits for its calls. */
+const drainSeconds = 30;
 const required = ['TRAWL_INSPECTOR_ADDRESS', 'TRAWL_EGRESS_ADDRESS'] as const;
 
 const rules: readonly ConfigRule[] = [

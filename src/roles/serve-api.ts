@@ -9,9 +9,11 @@ import { serveDashboard } from './serve-dashboard.ts';
 
 export interface ApiParts extends CallParts {
   readonly timeouts?: HttpTimeouts;
+  /** Calls in hand may end for so long when the API stops; `trawl up` is to be gone within 20 s. */
+  readonly drainSeconds?: number;
 }
 
-const drainSeconds = 8;
+const defaultDrainSeconds = 8;
 const warnEveryMs = 60_000;
 const idleRequests =
   'an address has more than 100 connections without a complete request, or 1,000 idle ones: the oldest are closed; a proxy belongs in TRAWL_TRUSTED_PROXIES';
@@ -57,7 +59,7 @@ export async function serveApi(parts: ApiParts, stop: Shutdown): Promise<ServedA
   if (config.port === 0) publicUrl = publicUrl.replace(/:0$/, `:${server.port}`);
   stop.add('public API', async () => {
     draining.abort();
-    await server.drain(drainSeconds);
+    await server.drain(parts.drainSeconds ?? defaultDrainSeconds);
   });
   const { dashboardPort, dashboardUrl } = config;
   const dashboard =

@@ -94,6 +94,36 @@ describe('a replica that stops', () => {
     expect(await readLines(first.store, caller.account, 100)).to.have.length(50);
     await first.stop();
   });
+
+  it('answers a call that takes longer than trawl up would wait, where it runs alone', async () => {
+    let parts: ApiParts | undefined;
+    const first = await startApi({}, (given) => {
+      parts = given;
+      return given;
+    });
+    const { promise: answer, resolve } = Promise.withResolvers<object>();
+    const { promise: asked, resolve: isAsked } = Promise.withResolvers<void>();
+    first.inspect(() => {
+      isAsked();
+      return answer;
+    });
+    const { key } = await first.addCaller();
+    const stop = makeShutdown();
+    const { port } = await serveApi({ ...parts!, drainSeconds: 30 }, stop);
+    const options = { headers: { 'x-api-key': key } };
+    const call = fetch(`http://127.0.0.1:${port}/v1/media/metadata?query=https://example.com/a.mp4`, options);
+    await asked;
+    const began = performance.now();
+    const stopped = stop.run();
+    try {
+      await until(() => performance.now() - began > 9_000, 20, 'nine seconds to pass');
+      resolve({ metadata: aFilm });
+      expect((await call).status).to.equal(200);
+    } finally {
+      await stopped;
+      await first.stop();
+    }
+  });
 });
 
 describe('SIGTERM', function () {
