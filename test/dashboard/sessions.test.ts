@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
+import { lastOwner } from '../../src/store/people/other-owner.ts';
 import { listPeople } from '../../src/store/people/read-people.ts';
 import { startApi } from '../support/api.ts';
 import {
@@ -81,6 +82,24 @@ describe('the sessions of the dashboard', () => {
     expect((await owner.ask('GET', '/api/billing')).json.suspended).to.equal(true);
   });
 
+  it('let an owner take the owner role from another owner, and not from the last one', async () => {
+    const [{ email }] = (await owner.ask('GET', '/api/people')).json.people;
+    const give = async (to: string, role: string) => {
+      const { status, json } = await owner.ask('POST', '/api/people', { email: to, role });
+      return status === 201 ? 'given' : json.error;
+    };
+    for (const role of ['member', 'viewer']) {
+      expect(await give('other@example.com', 'owner')).to.equal('given');
+      expect(await give('other@example.com', role), role).to.equal('given');
+      expect(await give(email, role), role).to.equal(lastOwner);
+      const people = await listPeople(api.store, caller.account);
+      expect(people.map((person) => [person.email, person.role])).to.have.deep.members([
+        [email, 'owner'],
+        ['other@example.com', role],
+      ]);
+    }
+  });
+
   it('leave an account one owner when two take the role of each other at the same moment', async () => {
     const emails = ['left@example.com', 'right@example.com'] as const;
     const takes = {
@@ -93,6 +112,7 @@ describe('the sessions of the dashboard', () => {
         const [left, right] = await Promise.all(emails.map((email) => signedIn(account, 'owner', email)));
         const answers = await Promise.all([take(left!, emails[1]), take(right!, emails[0])]);
         expect(answers.filter(({ status }) => status < 300).length, `${word} ${round}`).to.be.at.most(1);
+        for (const { status, text } of answers) expect(status, text).to.be.below(500);
         const owners = (await listPeople(api.store, account)).filter(({ role }) => role === 'owner');
         expect(owners.length, `${word} ${round}`).to.be.within(1, 2);
       }

@@ -13,6 +13,12 @@ const linkMs = 72 * 3_600_000;
 /** No owner fills the mailbox of a stranger: a person gets one mail of an account in this time, also when removed and invited again. */
 const mailGapMs = 15 * 60_000;
 
+const keyNames = [
+  ...(['account', 'roster', 'person', 'signInLinks', 'mailedInvitations'] as const),
+  ...outboxKeyNames,
+  ...noteKeyNames,
+] as const;
+
 /**
  * Gives a person a role in an account, or makes them an operator, and notes a sign-in link and, unless one was mailed lately, a mail that
  * brings it; repeatable after each write. Answers {'invited', 1 if it is mailed}, {'not_found'}, {'too_many'} or {'last_owner'}.
@@ -20,7 +26,7 @@ const mailGapMs = 15 * 60_000;
 const invitePersonScript = script(
   'invite-person',
   'needs memory',
-  ['account', 'roster', 'person', 'signInLinks', 'mailedInvitations', ...outboxKeyNames, ...noteKeyNames] as const,
+  keyNames,
   [
     ...([
       'accountId',
@@ -37,10 +43,10 @@ const invitePersonScript = script(
     ] as const),
     ...noteArgNames,
   ],
-  /* lua */ `${keepNewest}${losesOwner}${outboxLua}${noteChange}
+  /* lua */ `${keepNewest}${losesOwner(keyNames)}${outboxLua}${noteChange}
 if accountId ~= '' and redis.call('HGET', account, 'removed_at') ~= '' then return { 'not_found' } end
 if redis.call('HEXISTS', roster, personId) == 0 and redis.call('HLEN', roster) >= tonumber(maxPeople) then return { 'too_many' } end
-if role ~= 'owner' and loses_owner(person, field, keepsOwner, 10) then return { 'last_owner' } end
+if role ~= 'owner' and loses_owner(person, field, keepsOwner) then return { 'last_owner' } end
 if note_change() then return { 'audit_full' } end
 redis.call('HSETNX', person, 'created_at', now)
 redis.call('HSET', person, 'email', email, field, role)

@@ -5,19 +5,21 @@ import { pairs, type RecordStore } from '../script.ts';
 export const lastOwner = 'An account keeps at least one owner: make somebody else an owner first';
 
 /**
- * loses_owner(person, field, keeps_owner, first_key): true if taking the role of this person would leave their account without an owner. The keys
- * behind the named ones are those of people who were owners before: one of them must still be one, because two owners may remove each
- * other at the same moment.
+ * Returns Lua for a script with these named keys. loses_owner(person, field, keeps_owner): true if taking the role of this person would leave
+ * their account without an owner. The keys behind the named ones are those of people who were owners before: one of them must still be
+ * one, because two owners may remove each other at the same moment.
  */
-export const losesOwner = /* lua */ `
-local function loses_owner(person, field, keeps_owner, first_key)
+export function losesOwner(keyNames: readonly string[]): string {
+  return /* lua */ `
+local function loses_owner(person, field, keeps_owner)
   if keeps_owner ~= '1' or redis.call('HGET', person, field) ~= 'owner' then return false end
-  for n = first_key, #KEYS do
+  for n = ${keyNames.length + 1}, #KEYS do
     if redis.call('HGET', KEYS[n], field) == 'owner' then return false end
   end
   return true
 end
 `;
+}
 
 /** Returns the keys of the people of an account but one, of whom some may be owners. */
 export async function otherPeople(store: RecordStore, accountId: string, email: string): Promise<string[]> {

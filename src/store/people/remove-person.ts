@@ -5,6 +5,11 @@ import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '..
 import { pairs, type RecordStore, run, script } from '../script.ts';
 import { lastOwner, losesOwner, otherPeople } from './other-owner.ts';
 
+const keyNames = [
+  ...(['roster', 'person', 'signInLinks', 'sessions', 'passkeys', 'passkeyOwners'] as const),
+  ...noteKeyNames,
+] as const;
+
 /**
  * Takes a role, the passkeys that open that account alone, and with the last role everything else of the person: their sessions open nothing from the next request on.
  * The roster goes last, so a removal that fails in its middle can be asked for again. Answers {'removed'}, {'not_found'} or
@@ -13,11 +18,11 @@ import { lastOwner, losesOwner, otherPeople } from './other-owner.ts';
 const removePersonScript = script(
   'remove-person',
   'always',
-  ['roster', 'person', 'signInLinks', 'sessions', 'passkeys', 'passkeyOwners', ...noteKeyNames] as const,
+  keyNames,
   ['personId', 'field', 'keepsOwner', ...noteArgNames] as const,
-  /* lua */ `${losesOwner}${noteChange}
+  /* lua */ `${losesOwner(keyNames)}${noteChange}
 if redis.call('HEXISTS', roster, personId) == 0 then return { 'not_found' } end
-if loses_owner(person, field, keepsOwner, 10) then return { 'last_owner' } end
+if loses_owner(person, field, keepsOwner) then return { 'last_owner' } end
 if note_change() then return { 'audit_full' } end
 redis.call('HDEL', person, field)
 local is_needed = false
