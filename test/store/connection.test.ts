@@ -81,6 +81,23 @@ describe('the connection to redis', function () {
     expect(heard).to.deep.equal(['one']);
   });
 
+  it('subscribes to 2,000 channels again by one command after the connection was lost', async () => {
+    const watching = await connect(redis.url, { log: aLog().log });
+    const heard: string[] = [];
+    const names = Array.from({ length: 2_000 }, (_, n) => `many:${n}`);
+    await Promise.all(names.map((name) => watching.subscribe(name, () => heard.push(name))));
+    await connection.send(['CONFIG', 'RESETSTAT']);
+    await connection.send(['CLIENT', 'KILL', 'TYPE', 'pubsub']);
+    const isBack = async () => ((await connection.send(['PUBSUB', 'CHANNELS', 'many:*'])) as string[]).length === 2_000;
+    await until(isBack, 10, 'every channel is subscribed again');
+    const [, calls] =
+      /cmdstat_subscribe:calls=(\d+)/.exec(String(await connection.send(['INFO', 'commandstats']))) ?? [];
+    for (const name of names) await connection.send(['PUBLISH', name, '']);
+    await until(() => heard.length === 2_000, 2, 'every listener hears again');
+    await watching.close();
+    expect(Number(calls), 'SUBSCRIBE commands of all connections that were lost').to.be.within(1, 9);
+  });
+
   it('does not time out a command while this process was busy itself', async () => {
     const before = raise(connection);
     const beBusy = (): void => {

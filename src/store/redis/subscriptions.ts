@@ -14,7 +14,8 @@ export class Subscriptions {
     this.#log = log;
     this.#connection = new ReconnectingConnection(topology, log, {
       prepare: async (client) => {
-        for (const channel of this.#listeners.keys()) await client.subscribe(channel, this.#deliver);
+        // One command: an API watches up to 10,000 jobs, and as many commands would take longer than a new connection may.
+        await client.subscribe([...this.#listeners.keys()], this.#deliver);
       },
       check: async (client) => {
         await client.sendCommand(['PING']);
