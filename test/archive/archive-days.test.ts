@@ -232,6 +232,16 @@ describe('ended days', () => {
     expect(objectsIn(place.folder).every((path) => path.startsWith('days/ledger/'))).to.equal(true);
   });
 
+  it('of the last billing period of a removed account go to the object store, too', async () => {
+    const caller = await anOldAccount(store);
+    const { ledger } = await all(caller);
+    await removeAccount(store, caller.accountId, caller.slug);
+    store.advance(62 * day);
+    await move();
+    expect(await lengthOf(keys.ledger(caller.accountId))).to.equal(0);
+    expect(await readLedger(store, caller.accountId, 1000, open)).to.deep.equal(ledger);
+  });
+
   it('stay in Redis when their object belongs to another record', async () => {
     const caller = await anOldAccount(store);
     const before = await all(caller);

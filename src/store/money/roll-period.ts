@@ -70,9 +70,12 @@ export async function withRolledPeriod(
   }
 }
 
-/** Returns the start of the account's last rolled billing period, or `null` without a plan. */
+/** Returns the start of the account's last rolled billing period, or `null` without a plan and once the account is removed. */
 export async function readPeriodStart(store: RecordStore, accountId: string): Promise<number | null> {
-  return number(await store.connection.read(['HGET', keys.account(accountId), 'period_start']));
+  const fields = ['period_start', 'period_end'];
+  const [start, end] = await store.connection.read(['HMGET', keys.account(accountId), ...fields]);
+  // A removed account keeps the start of its last period, which no longer rolls.
+  return text(end) === '' ? null : number(start);
 }
 
 /** Rolls an account into the present billing period; returns false when its period has not ended. */
