@@ -3,6 +3,7 @@ import { writeTime } from '../model/timestamp.ts';
 import { findAccount } from '../store/accounts/read-accounts.ts';
 import { readBatch } from '../store/batches/read-batch.ts';
 import { noteOperation } from '../store/note-operation.ts';
+import type { RecordStore } from '../store/script.ts';
 import {
   type ListedDelivery,
   listDeliveries,
@@ -29,7 +30,7 @@ export const webhookCommands = [
     },
     run: async (given, { store }) => {
       const account = await findAccount(store, given.SLUG);
-      const deliveries = await listDeliveries(store, account, given.limit ?? 100, given.failed ?? false);
+      const deliveries = await listAll(store, account, given.limit ?? 100, given.failed ?? false);
       const rowOf = ({ id: job, kind, state: status, attempts, last_status: answer, next_at, url }: ListedDelivery) => {
         return { job, kind, status, attempts, answer, 'next (UTC)': timeText(next_at), url };
       };
@@ -55,6 +56,18 @@ export const webhookCommands = [
     },
   }),
 ];
+
+/** Lists page by page up to the limit: one page of failed webhooks looks through some of all webhooks only. */
+async function listAll(store: RecordStore, accountId: string, limit: number, failedOnly: boolean) {
+  const found: ListedDelivery[] = [];
+  for (let after = null; ; ) {
+    const wanted = { limit: limit - found.length, failedOnly, after };
+    const { deliveries, next } = await listDeliveries(store, accountId, wanted);
+    found.push(...deliveries);
+    if (next === null || found.length === limit) return found;
+    after = next;
+  }
+}
 
 function shapeOf({ id, kind, url, state, attempts, last_status, next_at }: ListedDelivery) {
   return { job: id, kind, url, status: state, attempts, last_status, next_at: writeTime(next_at) };

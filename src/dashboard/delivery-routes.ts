@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { readJobCursor, writeJobCursor } from '../api/job-routes.ts';
 import { readOwnJob } from '../api/job-view.ts';
 import type { ApiReply } from '../api/reply.ts';
 import { refuse } from '../base/errors.ts';
@@ -57,12 +58,14 @@ export function deliveryRoutes(seal: Seal): DashboardRoute[] {
 }
 
 async function showDeliveries({ req, store, accountId }: DashboardCall): Promise<ApiReply> {
-  if (accountId === '') return { status: 200, body: { webhooks: [], signed: false } };
-  const [found, signed] = await Promise.all([
-    listDeliveries(store, accountId, shownDeliveries, req.query.failed === 'true'),
+  const { failed, cursor } = req.query;
+  const after = cursor === undefined ? null : readJobCursor(String(cursor));
+  if (accountId === '') return { status: 200, body: { webhooks: [], signed: false, next_cursor: null } };
+  const [{ deliveries, next }, signed] = await Promise.all([
+    listDeliveries(store, accountId, { limit: shownDeliveries, failedOnly: failed === 'true', after }),
     isSigned(store, accountId),
   ]);
-  const webhooks = found.map(({ id, kind, url, state, attempts, last_status, next_at, last_at }) => {
+  const webhooks = deliveries.map(({ id, kind, url, state, attempts, last_status, next_at, last_at }) => {
     return {
       job: id,
       kind,
@@ -74,7 +77,7 @@ async function showDeliveries({ req, store, accountId }: DashboardCall): Promise
       last_at: writeTime(last_at),
     };
   });
-  return { status: 200, body: { webhooks, signed } };
+  return { status: 200, body: { webhooks, signed, next_cursor: next && writeJobCursor(next) } };
 }
 
 /** Returns true when the account has a job or a batch with this id. */

@@ -8,6 +8,7 @@ import { takeWebhook } from '../../src/store/webhooks/take-webhook.ts';
 import { anAdmittedBatch, cancelJobs } from '../support/batch-scenarios.ts';
 import { type Operator, type Shape, startOperator } from '../support/operator.ts';
 import { aDownload, anAccount, aRunningJob, completed, holder } from '../support/record.ts';
+import { putDeliveries } from '../support/webhooks.ts';
 
 const url = 'https://hooks.example.com/done';
 const webhook = { url, receiver: 'hooks.example.com/abc', authorization: 'sealed' };
@@ -57,6 +58,13 @@ describe('webhooks of an account', () => {
     for (const job of [first, second]) await attempt(job, 'refused', null);
     expect((await list('--failed')).map(({ job }) => job)).to.deep.equal([second, first]);
     expect((await list('--failed', '--limit', '1')).map(({ job }) => job)).to.deep.equal([second]);
+    const states = Array.from({ length: 2_100 }, () => 'delivered');
+    await putDeliveries(operator.store, caller.accountId, states, operator.store.clock.now());
+    expect(
+      (await list('--failed')).map(({ job }) => job),
+      'behind many others',
+    ).to.deep.equal([second, first]);
+    expect(await list('--limit', '2050')).to.have.length(2_050);
     expect(await operator.refused('webhook', 'list', 'nobody')).to.include({ code: 'not_found' });
   });
 

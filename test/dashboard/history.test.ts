@@ -5,8 +5,10 @@ import { readKey } from '../../src/model/api-key.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { anotherKey } from '../support/api.ts';
 import { type Dashboard, eachWithDashboard } from '../support/browser-session.ts';
+import type { Json } from '../support/json.ts';
 import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
+import { putDeliveries } from '../support/webhooks.ts';
 
 const day = 86_400_000;
 
@@ -113,6 +115,21 @@ describe('the history on the dashboard', () => {
     expect((await owner.ask('POST', '/api/jobs', { query: 'ftp://x' })).status).to.equal(400);
     const { keys } = (await owner.ask('GET', '/api/keys')).json;
     expect(keys.map(({ alias }: { alias: string }) => alias)).to.include('dashboard');
+  });
+
+  it('pages through the webhooks, all and failed ones', async () => {
+    const states = Array.from({ length: 130 }, (_, n) => (n % 2 ? 'failed' : 'delivered'));
+    const ids = await putDeliveries(api.store, caller.account, states, api.store.clock.now());
+    const ask = async (query: string) => (await owner.ask('GET', `/api/webhooks?${query}`)).json;
+    const idsOf = ({ webhooks }: Json) => webhooks.map(({ job }: { job: string }) => job);
+    const first = await ask('');
+    expect(idsOf(first)).to.deep.equal(ids.toReversed().slice(0, 100));
+    const second = await ask(`cursor=${first.next_cursor}`);
+    expect([idsOf(second), second.next_cursor]).to.deep.equal([ids.toReversed().slice(100), null]);
+    const failed = await ask('failed=true');
+    expect(idsOf(failed)).to.deep.equal(ids.filter((_, n) => n % 2).toReversed());
+    expect(failed.next_cursor).to.equal(null);
+    expect((await owner.ask('GET', '/api/webhooks?cursor=wrong')).status).to.equal(400);
   });
 
   it('streams the newest jobs at each change', async () => {

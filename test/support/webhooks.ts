@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { receiverOf } from '../../src/model/public-address.ts';
 import { packTexts } from '../../src/store/jobs/ended-job.ts';
 import { readStored } from '../../src/store/jobs/read-job.ts';
-import { keys, longId } from '../../src/store/keys.ts';
+import { keys, longId, shortId } from '../../src/store/keys.ts';
 import { type TestStore, theJob } from './record.ts';
 
 /** Puts webhooks into the record that are due as this one is, or from a later time on, faster than through all that comes before. */
@@ -32,6 +32,28 @@ export async function copyWebhook(
   for (let n = 0; n < count; n += 250) {
     await Promise.all(commands.slice(n, n + 250).flatMap((three) => three.map((command) => connection.send(command))));
   }
+}
+
+/**
+ * Puts ended deliveries of an account into the record, oldest first, from a time on, `together` of each millisecond. Returns the ids of
+ * their jobs, which the record does not have.
+ */
+export async function putDeliveries(
+  { connection }: TestStore,
+  account: string,
+  states: readonly string[],
+  from: number,
+  together = 1,
+): Promise<string[]> {
+  const made = states.map((state, n) => ({ id: randomUUID(), state, at: String(from + Math.floor(n / together)) }));
+  for (let n = 0; n < made.length; n += 1_000) {
+    const commands = made.slice(n, n + 1_000).flatMap(({ id, state, at }) => [
+      ['ZADD', keys.deliveries(account), at, shortId(id)],
+      ['HSET', keys.webhook(id), 'state', state, 'attempts', '1', 'created_at', at],
+    ]);
+    await Promise.all(commands.map((command) => connection.send(command)));
+  }
+  return made.map(({ id }) => id);
 }
 
 /** Everything that the record holds, as one text. */

@@ -12,8 +12,12 @@ function nameOf({ job, kind }) {
 
 /** Deliveries of the account's webhooks and the secret that signs them. */
 export function Webhooks({ address, may }) {
-  const isFailed = address.includes('failed=true');
-  const { json, error, reload } = useAnswer(`/api/webhooks${isFailed ? '?failed=true' : ''}`);
+  const given = new URLSearchParams(address.split('?')[1] ?? '');
+  const [isFailed, cursor] = [given.get('failed') === 'true', given.get('cursor')];
+  const chosen = isFailed ? { failed: 'true' } : {};
+  const { json, error, reload } = useAnswer(
+    `/api/webhooks?${new URLSearchParams({ ...chosen, ...(cursor && { cursor }) })}`,
+  );
   const [secret, setSecret] = useState(null);
   if (!json) return html`<h1>Webhooks</h1><${Waiting} error=${error} reload=${reload} />`;
   const renew = async () => {
@@ -66,7 +70,10 @@ export function Webhooks({ address, may }) {
     <${ReceiverForm} />`
     }
     <p><a href=${isFailed ? '/webhooks' : '/webhooks?failed=true'}>${isFailed ? 'Show all' : 'Show failed ones only'}</a></p>
-    <section class="card"><${Table} caption="Deliveries, newest first" columns=${columns} rows=${json.webhooks} none="No webhook yet." /></section>
+    <section class="card">
+      <${Table} caption="Deliveries, newest first" columns=${columns} rows=${json.webhooks} none=${isFailed ? 'No failed webhook here.' : 'No webhook yet.'} />
+      ${json.next_cursor && html`<p><a class="button" href=${`/webhooks?${new URLSearchParams({ ...chosen, cursor: json.next_cursor })}`}>Older webhooks</a></p>`}
+    </section>
     ${
       secret &&
       html`<${Dialog} title="The signing secret" onClose=${() => setSecret(null)}>

@@ -11,7 +11,7 @@ import { type Listener, Subscriptions } from './subscriptions.ts';
 /** The reply to each command that changes nothing. */
 type ReadReplies = Record<'GET' | 'GETRANGE' | 'HGET' | 'LINDEX' | 'ZSCORE', string | null> &
   Record<'HGETALL' | 'HVALS' | 'LRANGE' | 'SMEMBERS', string[]> &
-  Record<`Z${'RANGE' | 'RANGEBYSCORE' | 'REVRANGE' | 'REVRANGEBYSCORE'}`, string[]> &
+  Record<`Z${'RANGE' | 'RANGEBYSCORE' | 'REVRANGEBYSCORE'}`, string[]> &
   Record<'XRANGE' | 'XREVRANGE', [id: string, fields: string[]][]> & {
     readonly HMGET: (string | null)[];
     readonly TIME: [seconds: string, microseconds: string];

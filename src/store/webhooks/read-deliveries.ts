@@ -2,13 +2,16 @@ import type { BatchSummary } from '../../model/batch.ts';
 import type { Job } from '../../model/job.ts';
 import { readTried, type WebhookAttempt } from '../../model/webhook-attempts.ts';
 import { readBatch, summarizeBatch } from '../batches/read-batch.ts';
+import type { Cursor } from '../jobs/list-jobs.ts';
 import { readJob, readStored, readStoredEnds } from '../jobs/read-job.ts';
-import { keys, longId } from '../keys.ts';
+import { keys, longId, shortId } from '../keys.ts';
 import { number, pairs, type RecordStore, text } from '../script.ts';
 
-const pageSize = 100;
-/** Those that failed are few: more are looked through at once. */
-const pageOfFailed = 500;
+/** Deliveries that are read in one go. */
+const maxRead = 100;
+/** Those that failed are few: the states of more are looked through at once. */
+const maxStatesRead = 500;
+const maxLooked = 2_000;
 
 export interface StoredDelivery {
   /** Id of the job or the batch. */
@@ -81,26 +84,76 @@ export async function isSigned({ connection }: RecordStore, accountId: string): 
   return text(await connection.read(['HGET', keys.account(accountId), 'webhook_secret'])) !== '';
 }
 
-/** Returns deliveries of an account with their URLs, newest first: all, or failed ones only. */
+interface WantedDeliveries {
+  readonly limit: number;
+  readonly failedOnly: boolean;
+  readonly after: Cursor | null;
+}
+
+interface DeliveryPage {
+  readonly deliveries: ListedDelivery[];
+  readonly next: Cursor | null;
+}
+
+/**
+ * Lists deliveries of an account with their URLs, newest first, after a place: all, or failed ones only. Looks through about 2,000 of
+ * them: a page of failed ones may be short although `next` says that more may follow. Of those that have not failed, the state alone is read.
+ */
 export async function listDeliveries(
   store: RecordStore,
   accountId: string,
-  limit: number,
-  failedOnly: boolean,
-): Promise<ListedDelivery[]> {
-  const key = keys.deliveries(accountId);
-  const found: ListedDelivery[] = [];
-  const size = failedOnly ? pageOfFailed : pageSize;
-  for (let start = 0; ; start += size) {
-    const page = await store.connection.read(['ZREVRANGE', key, String(start), String(start + size - 1)]);
-    const listed = await readListed(store, page.map(longId));
-    found.push(...listed.filter(({ state }) => !failedOnly || state === 'failed').slice(0, limit - found.length));
-    if (found.length === limit || page.length < size) return found;
+  { limit, failedOnly, after: first }: WantedDeliveries,
+): Promise<DeliveryPage> {
+  const deliveries: ListedDelivery[] = [];
+  let after = first;
+  for (let looked = 0; looked < maxLooked; ) {
+    const left = limit - deliveries.length;
+    const size = failedOnly ? maxStatesRead : Math.min(left, maxRead) + 1;
+    const { places, isLast } = await readPlaces(store, keys.deliveries(accountId), after, size);
+    const wanted = failedOnly ? await findFailed(store, places) : places;
+    const chosen = wanted.slice(0, left);
+    const listed = await readListed(store, chosen);
+    // Its state may have changed since it was looked at.
+    deliveries.push(...listed.filter(({ state }) => !failedOnly || state === 'failed'));
+    if (chosen.length < wanted.length) return { deliveries, next: chosen.at(-1) ?? after };
+    if (isLast) return { deliveries, next: null };
+    after = places.at(-1) ?? after;
+    looked += places.length;
   }
+  return { deliveries, next: after };
+}
+
+/** Reads places after a place, newest first; those of one millisecond stand in the order of their short ids, last first. */
+async function readPlaces(
+  { connection }: RecordStore,
+  key: string,
+  after: Cursor | null,
+  size: number,
+): Promise<{ readonly places: Cursor[]; readonly isLast: boolean }> {
+  const at = after === null ? '+inf' : String(after.created_at);
+  const [sameTime, older] = await Promise.all([
+    after === null ? [] : connection.read(['ZREVRANGEBYSCORE', key, at, at, 'WITHSCORES']),
+    connection.read(['ZREVRANGEBYSCORE', key, `(${at}`, '-inf', 'WITHSCORES', 'LIMIT', '0', String(size)]),
+  ]);
+  const rest = placesOf(sameTime).filter(({ id }) => after !== null && shortId(id) < shortId(after.id));
+  const places = placesOf(older);
+  return { places: [...rest, ...places], isLast: places.length < size };
+}
+
+function placesOf(flat: readonly string[]): Cursor[] {
+  const scores = flat.filter((_, n) => n % 2 === 1).map(Number);
+  return scores.map((created_at, n) => ({ id: longId(flat[2 * n] ?? ''), created_at }));
+}
+
+async function findFailed({ connection }: RecordStore, places: readonly Cursor[]): Promise<Cursor[]> {
+  const states = await connection.readAll(places.map(({ id }) => ['HGET', keys.webhook(id), 'state']));
+  return places.filter((_, n) => states[n] === 'failed');
 }
 
 /** Reads deliveries with their URLs in one call. */
-async function readListed(store: RecordStore, ids: readonly string[]): Promise<ListedDelivery[]> {
+async function readListed(store: RecordStore, places: readonly Cursor[]): Promise<ListedDelivery[]> {
+  const ids = places.map(({ id }) => id);
+  if (ids.length === 0) return [];
   const [deliveries, urls, ends] = await Promise.all([
     store.connection.readAll(ids.map((id) => ['HGETALL', keys.webhook(id)])),
     store.connection.readAll(ids.map((id) => ['HGET', keys.batch(id), 'url'])),
