@@ -2,7 +2,7 @@ import { type AttemptStage, msOf } from '../model/attempt-stages.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import { queueJson } from '../model/job-json.ts';
 import { type AttemptMark, readPositions } from './jobs/read-job.ts';
-import { findEntry } from './money/ledger-entry.ts';
+import { findJobEntry } from './money/ledger-entry.ts';
 import type { RecordStore } from './script.ts';
 import { readDelivery, type StoredDelivery } from './webhooks/read-deliveries.ts';
 
@@ -27,7 +27,7 @@ export async function readTimeline(
   attempts: readonly AttemptMark[],
 ): Promise<TimelineEvent[]> {
   const [entry, delivery, queue] = await Promise.all([
-    findEntry(store, job),
+    findJobEntry(store, job),
     readDelivery(store, job.id),
     readQueue(store, job),
   ]);

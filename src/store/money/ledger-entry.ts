@@ -6,7 +6,32 @@ import { pairs, type RecordStore } from '../script.ts';
 const kinds: readonly LedgerEntry['kind'][] = ['grant', 'charge', 'lapse', 'overdraft'];
 const balances: readonly LedgerEntry['balance'][] = ['subscription', 'packs', 'credits', 'overdraft'];
 
-/** Returns the ledger entry of a job, or `null` when the job moved no money. */
+/** Most entries that are looked through for the one of a job: a clock that went back put others before it. */
+const maxLooked = 2_000;
+/** A script reads its time after it began. */
+const maxScriptMs = 100;
+
+/** Returns the ledger entry of a job, or `null` when it moved no money: a job is charged by the step that ends it. */
+export async function findJobEntry(
+  store: RecordStore,
+  { id: jobId, account, status, ended_at }: Pick<Job, 'id' | 'account' | 'status' | 'ended_at'>,
+): Promise<LedgerEntry | null> {
+  if (status !== 'CompletedJob' || ended_at === null) return null;
+  // The id of an entry begins with the time of Redis at which its script began, or a later one after its clock went back.
+  let from = String(Math.max(0, ended_at - store.clock.offset() - maxScriptMs));
+  for (let looked = 0; looked < maxLooked; ) {
+    const page = await store.connection.read(['XRANGE', keys.ledger(account), from, '+', 'COUNT', '100']);
+    const entries = page.map(([id, flat]) => entryOf(id, pairs(flat)));
+    const found = entries.find((entry) => entry.job === jobId);
+    const last = entries.at(-1);
+    if (found || last === undefined) return found ?? null;
+    from = `(${last.entry}`;
+    looked += page.length;
+  }
+  return null;
+}
+
+/** Returns the ledger entry of a call that was charged after a time, or `null`: goes from the newest entry back to that time. */
 export async function findEntry(
   store: RecordStore,
   job: Pick<Job, 'id' | 'account' | 'created_at'>,
