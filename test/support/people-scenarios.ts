@@ -93,6 +93,20 @@ export const peopleScenarios: Readonly<Record<string, Scenario>> = {
     for (const { accountId } of [one, other]) await invitePerson(store, invitation(accountId, 'owner'));
     return { account: one.accountId, step: (s) => removePerson(s, one.accountId, email) };
   },
+  'remove-person with what opens the account alone': async (store) => {
+    const [one, other] = [await anAccount(store), await anAccount(store)];
+    const [link, unbound, session] = [aSecret(), aSecret(), aSecret()];
+    await invitePerson(store, invitation(other.accountId, 'owner'));
+    for (const secret of [link, aSecret()]) {
+      await invitePerson(store, { ...invitation(one.accountId, 'owner', secret.text), isBound: true });
+    }
+    await openSessionByLink(store, link.secretHash, { session, ...from });
+    await addPasskey(store, { ...session, accountId: one.accountId }, passkey);
+    await setPassword(store, { ...session, accountId: one.accountId }, 'hash');
+    await invitePerson(store, invitation(one.accountId, 'owner', unbound.text));
+    await openSessionByLink(store, unbound.secretHash, { session: aSecret(), ...from });
+    return { account: one.accountId, step: (s) => removePerson(s, one.accountId, email) };
+  },
   'remove-person with the last role': withAda((accountId) => (s) => removePerson(s, accountId, email), true),
   'open-session': withAda((_account, link) => {
     const session = aSecret();

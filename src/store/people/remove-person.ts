@@ -11,9 +11,9 @@ const keyNames = [
 ] as const;
 
 /**
- * Takes a role, the passkeys that open that account alone, and with the last role everything else of the person: their sessions open nothing from the next request on.
- * The roster goes last, so a removal that fails in its middle can be asked for again. Answers {'removed'}, {'not_found'} or
- * {'last_owner'}.
+ * Takes a role and what opens that account alone: sessions, unused sign-in links, passkeys, a password; with the last role everything else of
+ * the person. A session that opens other accounts, too, goes on with one of these. The roster goes last, so a removal that fails in its middle
+ * can be asked for again. Answers {'removed'}, {'not_found'} or {'last_owner'}.
  */
 const removePersonScript = script(
   'remove-person',
@@ -23,19 +23,38 @@ const removePersonScript = script(
   /* lua */ `${losesOwner(keyNames)}${noteChange}
 if redis.call('HEXISTS', roster, personId) == 0 then return { 'not_found' } end
 if loses_owner(person, field, keepsOwner) then return { 'last_owner' } end
+local may_see, others, changes = {}, {}, {}
+for _, name in ipairs(redis.call('HKEYS', person)) do
+  if name ~= field then may_see[name] = true end
+  if name ~= field and string.sub(name, 1, 5) == 'role:' then others[#others + 1] = string.sub(name, 6) end
+end
+table.sort(others)
+local is_needed = may_see.operator or #others > 0
+local function change(...) changes[#changes + 1] = { ... } end
+local function each_entry(name, judge)
+  local flat = redis.call('HGETALL', name)
+  for n = 1, #flat, 2 do judge(flat[n], cjson.decode(flat[n + 1])) end
+end
+local function is_shut(entry) return not may_see['role:' .. entry.account] and (entry.bound or not may_see.operator) end
+each_entry(signInLinks, function(id, link)
+  if is_shut(link) then change('HDEL', signInLinks, id) end
+end)
+each_entry(sessions, function(id, session)
+  if not is_shut(session) then return end
+  if session.bound then return change('HDEL', sessions, id) end
+  session.account = others[1] or ''
+  change('HSET', sessions, id, cjson.encode(session))
+end)
+each_entry(passkeys, function(id, passkey)
+  if is_needed and 'role:' .. passkey.account ~= field then return end
+  change('HDEL', passkeyOwners, id)
+  change('HDEL', passkeys, id)
+end)
+local password_account = redis.call('HGET', person, 'password_account') or ''
+if password_account ~= '' and 'role:' .. password_account == field then change('HDEL', person, 'password', 'password_account') end
 if note_change() then return { 'audit_full' } end
 redis.call('HDEL', person, field)
-local is_needed = false
-for _, name in ipairs(redis.call('HKEYS', person)) do
-  if name == 'operator' or string.sub(name, 1, 5) == 'role:' then is_needed = true end
-end
-local flat = redis.call('HGETALL', passkeys)
-for n = 1, #flat, 2 do
-  if not is_needed or 'role:' .. cjson.decode(flat[n + 1]).account == field then
-    redis.call('HDEL', passkeyOwners, flat[n])
-    redis.call('HDEL', passkeys, flat[n])
-  end
-end
+for _, one in ipairs(changes) do redis.call(unpack(one)) end
 if not is_needed then redis.call('DEL', signInLinks, sessions, person) end
 redis.call('HDEL', roster, personId)
 return { 'removed' }
