@@ -48,7 +48,9 @@ async function invite(dashboardUrl: string, seal: Seal | null, call: DashboardCa
   const role = requireRead(readRole(given.role));
   const secret = makePersonSecret(personIdOf(email), randomBytes(32));
   const mail = seal && { sealed: seal.seal(mailedLinkPurpose, secret), by: signedIn.person.email };
-  const wanted = { accountId, email, role, secret, isBound: true, keepsOwner: true, mailed: mail };
+  // In a session by a link that was shown to others, they may be the ones who see this link.
+  const shownTo = [...new Set([signedIn.person.id, ...(signedIn.session.shown_to?.split(' ') ?? [])])];
+  const wanted = { accountId, email, role, secret, isBound: true, shownTo, keepsOwner: true, mailed: mail };
   const mailed = await invitePerson(store, wanted);
   const body = { email, role, sign_in_url: signInUrl(dashboardUrl, secret), mailed };
   return { status: 201, body };

@@ -16,9 +16,10 @@ import { openSessionByLink, openSessionByPasskey } from '../../src/store/people/
 import { addPasskey, removePasskey } from '../../src/store/people/passkeys.ts';
 import { removePerson } from '../../src/store/people/remove-person.ts';
 import type { Scenario, Step } from './job-scenarios.ts';
-import { anAccount } from './record.ts';
+import { anAccount, type TestStore } from './record.ts';
 
 const email = 'ada@example.com';
+const bob = 'bob@example.com';
 
 /** A fresh secret of a person, as text and as what the record keeps of it. */
 export function aSecret(of: string = email): PersonSecret & { readonly text: string } {
@@ -69,6 +70,22 @@ function withPasskey(step: (accountId: string, personId: string) => Step): Scena
   };
 }
 
+/** Bob, an owner, was shown a link of Ada and used it: a session, a passkey, a password and another link are there. */
+async function withShown(store: TestStore): Promise<string> {
+  const { accountId } = await anAccount(store);
+  const [used, unused, session] = [aSecret(), aSecret(), aSecret()];
+  await invitePerson(store, { ...invitation(accountId, 'owner', aSecret(bob).text), email: bob });
+  await invitePerson(store, invitation(accountId, 'owner'));
+  const invite = (secret: string) =>
+    invitePerson(store, { ...invitation(accountId, 'owner', secret), isBound: true, shownTo: [personIdOf(bob)] });
+  await invite(used.text);
+  await openSessionByLink(store, used.secretHash, { session, ...from });
+  await setPassword(store, { ...session, accountId }, 'hash');
+  await addPasskey(store, { ...session, accountId }, passkey);
+  await invite(unused.text);
+  return accountId;
+}
+
 /** Every script about people that writes several times. */
 export const peopleScenarios: Readonly<Record<string, Scenario>> = {
   'invite-person': async (store) => {
@@ -106,6 +123,15 @@ export const peopleScenarios: Readonly<Record<string, Scenario>> = {
     await invitePerson(store, invitation(one.accountId, 'owner', unbound.text));
     await openSessionByLink(store, unbound.secretHash, { session: aSecret(), ...from });
     return { account: one.accountId, step: (s) => removePerson(s, one.accountId, email) };
+  },
+  'remove-person with what they were shown': async (store) => {
+    const accountId = await withShown(store);
+    return { account: accountId, step: (s) => removePerson(s, accountId, bob) };
+  },
+  'invite-person with what they were shown as an owner': async (store) => {
+    const accountId = await withShown(store);
+    const invited = { ...invitation(accountId, 'viewer', aSecret(bob).text), email: bob };
+    return { account: accountId, step: async (s) => void (await invitePerson(s, invited)) };
   },
   'remove-person with the last role': withAda((accountId) => (s) => removePerson(s, accountId, email), true),
   'open-session': withAda((_account, link) => {

@@ -83,7 +83,7 @@ if session.bound then
     end
   end
   remove_passkeys()
-  redis.call('HSET', person, 'password', password, 'password_account', session.account)
+  redis.call('HSET', person, 'password', password, 'password_account', session.account, 'password_shown_to', session.shown_to or '')
   return end_recovery()
 end
 if note_change() then return { 'audit_full' } end
@@ -92,7 +92,7 @@ for _, other in ipairs(redis.call('HKEYS', sessions)) do
 end
 redis.call('DEL', signInLinks)
 remove_passkeys()
-redis.call('HSET', person, 'password', password, 'password_account', '')
+redis.call('HSET', person, 'password', password, 'password_account', '', 'password_shown_to', '')
 return end_recovery()
 `,
 );

@@ -6,7 +6,8 @@ import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '..
 import { outboxKeyNames, outboxLua } from '../lua/outbox.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { keepNewest } from './keep-newest.ts';
-import { lastOwner, losesOwner, otherPeople } from './other-owner.ts';
+import { lastOwner, losesOwner } from './other-owner.ts';
+import { shownLinks, withOthers } from './shown-links.ts';
 
 /** A sign-in link works for 72 hours. */
 const linkMs = 72 * 3_600_000;
@@ -14,14 +15,15 @@ const linkMs = 72 * 3_600_000;
 const mailGapMs = 15 * 60_000;
 
 const keyNames = [
-  ...(['account', 'roster', 'person', 'signInLinks', 'mailedInvitations'] as const),
+  ...(['account', 'roster', 'person', 'signInLinks', 'mailedInvitations', 'passkeyOwners'] as const),
   ...outboxKeyNames,
   ...noteKeyNames,
 ] as const;
 
 /**
  * Gives a person a role in an account, or makes them an operator, and notes a sign-in link and, unless one was mailed lately, a mail that
- * brings it; repeatable after each write. Answers {'invited', 1 if it is mailed}, {'not_found'}, {'too_many'} or {'last_owner'}.
+ * brings it. Where that takes the role of an owner, what was shown to them ends. Repeatable after each write. Answers
+ * {'invited', 1 if it is mailed}, {'not_found'}, {'too_many'}, {'changed'}, {'last_owner'}, or {'no_owner'} when one who sees the link is none.
  */
 const invitePersonScript = script(
   'invite-person',
@@ -38,20 +40,35 @@ const invitePersonScript = script(
       'linkHash',
       'until_at',
       'isBound',
+      'shownTo',
       'keepsOwner',
+      'others',
       'mail',
     ] as const),
     ...noteArgNames,
   ],
-  /* lua */ `${keepNewest}${losesOwner(keyNames)}${outboxLua}${noteChange}
+  /* lua */ `${keepNewest}${losesOwner(keyNames)}${shownLinks}${outboxLua}${noteChange}
 if accountId ~= '' and redis.call('HGET', account, 'removed_at') ~= '' then return { 'not_found' } end
 if redis.call('HEXISTS', roster, personId) == 0 and redis.call('HLEN', roster) >= tonumber(maxPeople) then return { 'too_many' } end
-if role ~= 'owner' and loses_owner(person, field, keepsOwner) then return { 'last_owner' } end
+local owners = {}
+local function note_owner(id, of) owners[id] = redis.call('HGET', of, field) == 'owner' end
+note_owner(personId, person)
+if shownTo ~= '' then each_other(note_owner) end
+for id in string.gmatch(shownTo, '%S+') do
+  if not owners[id] then return { 'no_owner' } end
+end
+if role ~= 'owner' and owners[personId] then
+  if not has_all_others() then return { 'changed' } end
+  if loses_owner(person, field, keepsOwner) then return { 'last_owner' } end
+  end_shown()
+end
 if note_change() then return { 'audit_full' } end
+make_changes()
 redis.call('HSETNX', person, 'created_at', now)
 redis.call('HSET', person, 'email', email, field, role)
 redis.call('HSET', roster, personId, email)
-keep_newest(signInLinks, linkHash, { account = accountId, bound = isBound == '1', ['until'] = tonumber(until_at) })
+keep_newest(signInLinks, linkHash, { account = accountId, bound = isBound == '1', ['until'] = tonumber(until_at),
+  shown_to = shownTo ~= '' and shownTo or nil })
 if mail == '' then return { 'invited', 0 } end
 redis.call('ZREMRANGEBYSCORE', mailedInvitations, '-inf', now - ${mailGapMs})
 if redis.call('ZSCORE', mailedInvitations, personId) then return { 'invited', 0 } end
@@ -73,6 +90,8 @@ interface Invitation {
   readonly secret: string;
   /** An owner who sees the link proves nothing of the e-mail address: its session is bound to the owner's account. */
   readonly isBound: boolean;
+  /** Ids of the owners who may see the link, and what a session of it shows. */
+  readonly shownTo?: readonly string[];
   /** Refuses to take the role of the account's last owner. */
   readonly keepsOwner?: boolean;
   /** Mails the link, at most once in 15 minutes: the secret, sealed, and who invites. */
@@ -85,34 +104,31 @@ interface Invitation {
  */
 export async function invitePerson(
   store: RecordStore,
-  { accountId, email, role, secret, isBound, keepsOwner = false, mailed = null }: Invitation,
+  { accountId, email, role, secret, isBound, shownTo = [], keepsOwner = false, mailed = null }: Invitation,
 ): Promise<boolean> {
   const isOperator = role === 'operator';
-  const reply = await run(
-    store,
-    invitePersonScript,
-    {
-      accountId,
-      roster: isOperator ? keys.operators : keys.people(accountId),
-      personId: personIdOf(email),
-      email,
-      field: isOperator ? 'operator' : `role:${accountId}`,
-      role: isOperator ? '1' : role,
-      maxPeople: isOperator ? recordLimits.operators : recordLimits.peopleOfAccount,
-      linkHash: readPersonSecret(secret)!.secretHash,
-      until_at: store.clock.now() + linkMs,
-      isBound: isBound ? '1' : '',
-      keepsOwner: keepsOwner ? '1' : '',
-      mail:
-        mailed === null ? '' : JSON.stringify({ kind: 'invitation', account: accountId, to: email, role, ...mailed }),
-      ...noteOf(store, accountId, { action: 'person.invite', target: email, change: { role } }),
-    },
-    [],
-    false,
-    keepsOwner ? await otherPeople(store, accountId, email) : [],
+  const values = {
+    accountId,
+    roster: isOperator ? keys.operators : keys.people(accountId),
+    personId: personIdOf(email),
+    email,
+    field: isOperator ? 'operator' : `role:${accountId}`,
+    role: isOperator ? '1' : role,
+    maxPeople: isOperator ? recordLimits.operators : recordLimits.peopleOfAccount,
+    linkHash: readPersonSecret(secret)!.secretHash,
+    until_at: store.clock.now() + linkMs,
+    isBound: isBound ? '1' : '',
+    shownTo: shownTo.join(' '),
+    keepsOwner: keepsOwner ? '1' : '',
+    mail: mailed === null ? '' : JSON.stringify({ kind: 'invitation', account: accountId, to: email, role, ...mailed }),
+    ...noteOf(store, accountId, { action: 'person.invite', target: email, change: { role } }),
+  };
+  const reply = await withOthers(store, accountId, email, (others) =>
+    run(store, invitePersonScript, { ...values, others: others.ids }, [], false, others.keys),
   );
   requireNoted(reply);
   const [word, isMailed] = reply;
+  if (word === 'no_owner') throw refuse('forbidden', 'You are no owner of this account any more');
   if (word === 'last_owner') throw refuse('in_use', lastOwner);
   if (word === 'not_found') throw refuse('not_found', 'There is no such account');
   if (word === 'too_many') throw refuse('too_many', 'There are as many people as there may be: remove one');

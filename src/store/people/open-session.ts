@@ -19,14 +19,14 @@ const openSessionScript = script(
     ...(['accountId', 'secretHash', 'oldHash', 'until_at', 'ip', 'agent'] as const),
   ] as const,
   /* lua */ `${keepNewest}
-local account, bound, passkey = accountId, false, nil
+local account, bound, shown_to, passkey = accountId, false, nil, nil
 if linkHash ~= '' then
   local link = redis.call('HGET', signInLinks, linkHash)
   if not link then return { 'refused' } end
   undos[1] = function() redis.pcall('HSET', signInLinks, linkHash, link) end
   local decoded = cjson.decode(link)
   if decoded['until'] <= now then return { 'refused' } end
-  account, bound = decoded.account, decoded.bound
+  account, bound, shown_to = decoded.account, decoded.bound, decoded.shown_to
 elseif identity ~= '' then
   local known = redis.call('HGET', person, 'identity') or ''
   if known ~= '' and known ~= identity then return { 'refused' } end
@@ -37,11 +37,11 @@ elseif passkeyId ~= '' then
   passkey = cjson.decode(json)
   if passkey.challenged_at >= tonumber(challengedAt) then return { 'refused' } end
   if tonumber(counter) > 0 and passkey.counter >= tonumber(counter) then return { 'refused' } end
-  if passkey.account ~= '' then account, bound = passkey.account, true end
+  if passkey.account ~= '' then account, bound, shown_to = passkey.account, true, passkey.shown_to end
 else
-  local known = redis.call('HMGET', person, 'password', 'password_account')
+  local known = redis.call('HMGET', person, 'password', 'password_account', 'password_shown_to')
   if (known[1] or '') ~= password then return { 'refused' } end
-  if known[2] and known[2] ~= '' then account, bound = known[2], true end
+  if known[2] and known[2] ~= '' then account, bound, shown_to = known[2], true, known[3] or nil end
 end
 local is_operator = redis.call('HGET', person, 'operator') == '1'
 if not is_operator and redis.call('HEXISTS', person, 'role:' .. account) == 0 then return { 'refused' } end
@@ -54,7 +54,7 @@ if passkey then
 end
 if oldHash ~= '' then redis.call('HDEL', sessions, oldHash) end
 keep_newest(sessions, secretHash, { account = account, bound = bound, ['until'] = tonumber(until_at), at = now, ip = ip, agent = agent,
-  link = linkHash ~= '' or nil })
+  link = linkHash ~= '' or nil, shown_to = shown_to })
 return { 'opened' }
 `,
 );

@@ -1,12 +1,8 @@
-import { personIdOf } from '../../model/person.ts';
-import { keys } from '../keys.ts';
-import { pairs, type RecordStore } from '../script.ts';
-
 export const lastOwner = 'An account keeps at least one owner: make somebody else an owner first';
 
 /**
  * Returns Lua for a script with these named keys. loses_owner(person, field, keeps_owner): true if taking the role of this person would leave
- * their account without an owner. The keys behind the named ones are those of people who were owners before: one of them must still be
+ * their account without an owner. Among the keys behind the named ones are those of people who were owners before: one of them must still be
  * one, because two owners may remove each other at the same moment.
  */
 export function losesOwner(keyNames: readonly string[]): string {
@@ -19,11 +15,4 @@ local function loses_owner(person, field, keeps_owner)
   return true
 end
 `;
-}
-
-/** Returns the keys of the people of an account but one, of whom some may be owners. */
-export async function otherPeople(store: RecordStore, accountId: string, email: string): Promise<string[]> {
-  const known = pairs(await store.connection.read(['HGETALL', keys.people(accountId)]));
-  const own = personIdOf(email);
-  return Object.keys(known).flatMap((personId) => (personId === own ? [] : [keys.person(personId)]));
 }

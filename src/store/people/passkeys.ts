@@ -28,7 +28,7 @@ if note_change() then return { 'audit_full' } end
 undos[#undos + 1] = function() redis.pcall('HDEL', passkeyOwners, passkeyId) end
 redis.call('HSET', passkeyOwners, passkeyId, personId)
 redis.call('HSET', passkeys, passkeyId, cjson.encode({ name = name, key = publicKey, counter = tonumber(counter), transports = transports,
-  account = account, session = secretHash, at = now, used_at = 0, challenged_at = 0 }))
+  account = account, shown_to = session.shown_to, session = secretHash, at = now, used_at = 0, challenged_at = 0 }))
 return { 'added' }
 `,
 );

@@ -10,6 +10,8 @@ export interface StoredSession {
   readonly account: string;
   /** The session shows no other account, whatever else its person may see. */
   readonly bound: boolean;
+  /** Ids of owners who may have opened it (`shown-links.ts`). */
+  readonly shown_to?: string;
   readonly at: number;
   readonly until: number;
   readonly ip: string;

@@ -3,7 +3,8 @@ import { personIdOf } from '../../model/person.ts';
 import { keys } from '../keys.ts';
 import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
 import { pairs, type RecordStore, run, script } from '../script.ts';
-import { lastOwner, losesOwner, otherPeople } from './other-owner.ts';
+import { lastOwner, losesOwner } from './other-owner.ts';
+import { shownLinks, withOthers } from './shown-links.ts';
 
 const keyNames = [
   ...(['roster', 'person', 'signInLinks', 'sessions', 'passkeys', 'passkeyOwners'] as const),
@@ -12,29 +13,26 @@ const keyNames = [
 
 /**
  * Takes a role and what opens that account alone: sessions, unused sign-in links, passkeys, a password; with the last role everything else of
- * the person. A session that opens other accounts, too, goes on with one of these. The roster goes last, so a removal that fails in its middle
- * can be asked for again. Answers {'removed'}, {'not_found'} or {'last_owner'}.
+ * the person. A session that opens other accounts, too, goes on with one of these. What opens the account for others and was shown to the
+ * person ends, too. The roster goes last, so a removal that fails in its middle can be asked for again. Answers {'removed'}, {'not_found'},
+ * {'changed'} or {'last_owner'}.
  */
 const removePersonScript = script(
   'remove-person',
   'always',
   keyNames,
-  ['personId', 'field', 'keepsOwner', ...noteArgNames] as const,
-  /* lua */ `${losesOwner(keyNames)}${noteChange}
+  ['personId', 'field', 'keepsOwner', 'others', ...noteArgNames] as const,
+  /* lua */ `${losesOwner(keyNames)}${shownLinks}${noteChange}
 if redis.call('HEXISTS', roster, personId) == 0 then return { 'not_found' } end
+if not has_all_others() then return { 'changed' } end
 if loses_owner(person, field, keepsOwner) then return { 'last_owner' } end
-local may_see, others, changes = {}, {}, {}
+local may_see, accounts = {}, {}
 for _, name in ipairs(redis.call('HKEYS', person)) do
   if name ~= field then may_see[name] = true end
-  if name ~= field and string.sub(name, 1, 5) == 'role:' then others[#others + 1] = string.sub(name, 6) end
+  if name ~= field and string.sub(name, 1, 5) == 'role:' then accounts[#accounts + 1] = string.sub(name, 6) end
 end
-table.sort(others)
-local is_needed = may_see.operator or #others > 0
-local function change(...) changes[#changes + 1] = { ... } end
-local function each_entry(name, judge)
-  local flat = redis.call('HGETALL', name)
-  for n = 1, #flat, 2 do judge(flat[n], cjson.decode(flat[n + 1])) end
-end
+table.sort(accounts)
+local is_needed = may_see.operator or #accounts > 0
 local function is_shut(entry) return not may_see['role:' .. entry.account] and (entry.bound or not may_see.operator) end
 each_entry(signInLinks, function(id, link)
   if is_shut(link) then change('HDEL', signInLinks, id) end
@@ -42,7 +40,7 @@ end)
 each_entry(sessions, function(id, session)
   if not is_shut(session) then return end
   if session.bound then return change('HDEL', sessions, id) end
-  session.account = others[1] or ''
+  session.account = accounts[1] or ''
   change('HSET', sessions, id, cjson.encode(session))
 end)
 each_entry(passkeys, function(id, passkey)
@@ -51,10 +49,13 @@ each_entry(passkeys, function(id, passkey)
   change('HDEL', passkeys, id)
 end)
 local password_account = redis.call('HGET', person, 'password_account') or ''
-if password_account ~= '' and 'role:' .. password_account == field then change('HDEL', person, 'password', 'password_account') end
+if password_account ~= '' and 'role:' .. password_account == field then
+  change('HDEL', person, 'password', 'password_account', 'password_shown_to')
+end
+end_shown()
 if note_change() then return { 'audit_full' } end
 redis.call('HDEL', person, field)
-for _, one in ipairs(changes) do redis.call(unpack(one)) end
+make_changes()
 if not is_needed then redis.call('DEL', signInLinks, sessions, person) end
 redis.call('HDEL', roster, personId)
 return { 'removed' }
@@ -71,19 +72,15 @@ export async function removePerson(
   email: string,
   keepsOwner = false,
 ): Promise<void> {
-  const reply = await run(
-    store,
-    removePersonScript,
-    {
-      roster: accountId === '' ? keys.operators : keys.people(accountId),
-      personId: personIdOf(email),
-      field: accountId === '' ? 'operator' : `role:${accountId}`,
-      keepsOwner: keepsOwner ? '1' : '',
-      ...noteOf(store, accountId, { action: 'person.remove', target: email }),
-    },
-    [],
-    false,
-    keepsOwner ? await otherPeople(store, accountId, email) : [],
+  const values = {
+    roster: accountId === '' ? keys.operators : keys.people(accountId),
+    personId: personIdOf(email),
+    field: accountId === '' ? 'operator' : `role:${accountId}`,
+    keepsOwner: keepsOwner ? '1' : '',
+    ...noteOf(store, accountId, { action: 'person.remove', target: email }),
+  };
+  const reply = await withOthers(store, accountId, email, (others) =>
+    run(store, removePersonScript, { ...values, others: others.ids }, [], false, others.keys),
   );
   requireNoted(reply);
   const [word] = reply;

@@ -1,0 +1,88 @@
+import { refuse } from '../../base/errors.ts';
+import { personIdOf } from '../../model/person.ts';
+import { recordLimits } from '../../model/record-limits.ts';
+import { keys } from '../keys.ts';
+import { pairs, type RecordStore, type ScriptReply } from '../script.ts';
+
+/**
+ * An invitation shows its link to an owner: `shown_to`, of the link and of what comes of it, has the ids of those who may have seen it.
+ * Lua for a script with the keys and arguments that it names, and the keys of `withOthers` as the last ones. has_all_others(): nobody was added to
+ * the account since `others` was read. end_shown(): notes the end of what opens the account alone and was shown to the person;
+ * make_changes() runs what change(…) has noted, and may be repeated.
+ */
+export const shownLinks = /* lua */ `
+local changes = {}
+local function change(...) changes[#changes + 1] = { ... } end
+local function make_changes()
+  for _, one in ipairs(changes) do redis.call(unpack(one)) end
+end
+local function each_entry(name, judge)
+  local flat = redis.call('HGETALL', name)
+  for n = 1, #flat, 2 do judge(flat[n], cjson.decode(flat[n + 1])) end
+end
+local function has_all_others()
+  if field == 'operator' then return true end
+  for _, id in ipairs(redis.call('HKEYS', roster)) do
+    if id ~= personId and not string.find(others, id, 1, true) then return false end
+  end
+  return true
+end
+local function each_other(take)
+  local first = #KEYS + 1 - 4 * select(2, string.gsub(others, '%S+', ''))
+  for id in string.gmatch(others, '%S+') do
+    take(id, unpack(KEYS, first, first + 3))
+    first = first + 4
+  end
+end
+local function end_shown()
+  local account = string.sub(field, 6)
+  local function is_shown(of, shown_to) return of == account and string.find(shown_to or '', personId, 1, true) end
+  each_other(function(_, person, links, sessions, passkeys)
+    for _, name in ipairs({ links, sessions }) do
+      each_entry(name, function(id, entry)
+        if is_shown(entry.account, entry.shown_to) then change('HDEL', name, id) end
+      end)
+    end
+    each_entry(passkeys, function(id, passkey)
+      if not is_shown(passkey.account, passkey.shown_to) then return end
+      change('HDEL', passkeyOwners, id)
+      change('HDEL', passkeys, id)
+    end)
+    local known = redis.call('HMGET', person, 'password_account', 'password_shown_to')
+    if is_shown(known[1], known[2]) then change('HDEL', person, 'password', 'password_account', 'password_shown_to') end
+  end)
+end
+`;
+
+/** The other people of an account, as a script takes them: ids with spaces between, and four keys of each. */
+interface OtherPeople {
+  readonly ids: string;
+  readonly keys: readonly string[];
+}
+
+/** Each try but the first follows one who was added: people who are added for ever hold up no change for longer. */
+const maxTries = recordLimits.peopleOfAccount;
+
+/** Runs a step with all people of an account but one; again while it answers {'changed'}, because somebody was added meanwhile. */
+export async function withOthers(
+  store: RecordStore,
+  accountId: string,
+  email: string,
+  step: (others: OtherPeople) => Promise<ScriptReply>,
+): Promise<ScriptReply> {
+  for (let tries = 0; tries < maxTries; tries++) {
+    const reply = await step(await readOthers(store, accountId, email));
+    if (reply[0] !== 'changed') return reply;
+  }
+  throw refuse('unavailable');
+}
+
+async function readOthers(store: RecordStore, accountId: string, email: string): Promise<OtherPeople> {
+  const known = accountId === '' ? {} : pairs(await store.connection.read(['HGETALL', keys.people(accountId)]));
+  const own = personIdOf(email);
+  const ids = Object.keys(known).filter((personId) => personId !== own);
+  return {
+    ids: ids.join(' '),
+    keys: ids.flatMap((id) => [keys.person(id), keys.signInLinks(id), keys.sessions(id), keys.passkeys(id)]),
+  };
+}
