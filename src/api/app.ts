@@ -11,7 +11,14 @@ import type { LoggedKey, RequestLogWriter } from '../store/log/write-lines.ts';
 import type { BlockedAddresses, CallerAddress, FindCaller } from './caller-address.ts';
 import { type ApiReply, errorReply, goneStatus, sendReply, softened } from './reply.ts';
 import type { RequestLimit } from './request-limit.ts';
-import { hasOneHost, judgeQuery, type RequestBody, readJsonBody, requireSmallBody } from './request-syntax.ts';
+import {
+  hasOneHost,
+  isLoadedByOtherSite,
+  judgeQuery,
+  type RequestBody,
+  readJsonBody,
+  requireSmallBody,
+} from './request-syntax.ts';
 import { beginTrace, type RequestTrace, recordRequest } from './request-trace.ts';
 import { allowedMethods, keyedRoutes, openRoutes, pathTemplate, type Route } from './routes.ts';
 
@@ -175,6 +182,8 @@ async function answerKeyed(server: ApiServer, call: ApiCall, handle: KeyedHandle
   call.given = x_api_key === undefined ? asked : withoutKey(asked);
   const blockedSeconds = caller.blame === null ? null : server.blocked.waitSeconds(caller.blame);
   if (blockedSeconds !== null) throw refuse('ip_blocked', undefined, blockedSeconds);
+  // Not counted, or any page could have the address of its visitors blocked. Nor is its key judged, so that nobody guesses keys this way.
+  if (isLoadedByOtherSite(req)) throw refuse('invalid_api_key');
   // In hand only now: callers who never send the rest of their bodies would keep everybody else out.
   return takeInHand(server, () =>
     answerComplete(server, call, { fault: body.fault, x_api_key }, handle).catch((error) =>

@@ -22,6 +22,15 @@ export function originTarget(target: string): string {
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
+/**
+ * Returns true for what a page of another site has its visitor's browser ask for without the visitor's doing, such as an image, a frame or what a
+ * script fetches. A link that the visitor follows is none; nor is a request with a key in a header, which browsers send for no other site unasked.
+ */
+export function isLoadedByOtherSite({ headers }: IncomingMessage): boolean {
+  if (headers['sec-fetch-site'] !== 'cross-site' || headers['sec-fetch-dest'] === 'document') return false;
+  return headers['x-api-key'] === undefined && headers.authorization === undefined;
+}
+
 /** Returns true when a request has exactly one Host: with two, a proxy in front may have read the other one (RFC 9112). */
 export function hasOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   let hosts = 0;

@@ -134,12 +134,17 @@ async function comeBack(parts: OpenidParts, provider: oidc.Configuration, { req,
   return null;
 }
 
-function readBegun({ seal, store }: OpenidParts, req: Request): BegunSignIn {
-  const text = seal.open(purpose, readCookie(req.get('cookie'), cookieName) ?? '');
+function readBegun(parts: OpenidParts, req: Request): BegunSignIn {
+  const text = openBegun(parts, req);
   const begun = text === null ? null : (JSON.parse(text) as BegunSignIn);
-  if (begun === null || begun.until <= store.clock.now())
+  if (begun === null || begun.until <= parts.store.clock.now())
     throw refuse('sign_in_failed', 'The sign-in took too long: begin again');
   return begun;
+}
+
+/** Returns the sign-in that a browser has begun here, however long ago; `null` for none. */
+function openBegun({ seal }: OpenidParts, req: Request): string | null {
+  return seal.open(purpose, readCookie(req.get('cookie'), cookieName) ?? '');
 }
 
 /** Lax, because the provider sends the browser back with a request of its own. */
@@ -162,7 +167,8 @@ async function orExplain(
   } catch (error) {
     // A provider that is away blames nobody, nor does a client secret that it does not know: the operator may be changing it.
     const isForged = error instanceof oidc.ResponseBodyError && error.error === 'invalid_grant';
-    const isBlamed = error instanceof Refusal || isForged;
+    // Any page can have its visitors load the way back; only one who has begun a sign-in here tries something.
+    const isBlamed = (error instanceof Refusal || isForged) && openBegun(parts, req) !== null;
     if (isBlamed && !isBlocked && blame !== null) await parts.blocked.countFailure(blame);
     const isOurs = error instanceof Refusal;
     parts.log[isOurs ? 'debug' : 'warn']('a sign-in with OpenID Connect failed', { error });

@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { Agent, get } from 'node:http';
 import type { Socket } from 'node:net';
 import { expect } from 'chai';
+import { makeKey } from '../../src/model/api-key.ts';
 import { listBlocks } from '../../src/store/access/list-blocks.ts';
 import { readStrayProxy } from '../../src/store/access/stray-proxy.ts';
 import { setKey } from '../../src/store/accounts/set-key.ts';
@@ -111,6 +113,34 @@ describe('blocked addresses', () => {
     await until(async () => (await lines(other)).length === 2, 10, 'the calls of the other key are in the request log');
     expect(await lines(one)).to.deep.equal(Array(4).fill(`${fine} 200`));
     expect(await lines(other)).to.deep.equal([`${fine} 200`, `${fine} 401`]);
+  });
+
+  it('D38: what a page of another site has its visitors load blocks nobody, and tells nothing of a key', async () => {
+    const load = (path: string, fetched: Record<string, string>) =>
+      new Promise<number>((resolve, reject) => {
+        const headers = { 'x-forwarded-for': '198.51.100.43', ...fetched };
+        get(`${api.url}/v1/usage${path}`, { agent: false, headers }, (answer) => {
+          answer.resume().on('end', () => resolve(answer.statusCode!));
+        }).on('error', reject);
+      });
+    const bySite = (mode: string, dest: string) => ({
+      ...{ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': mode, 'sec-fetch-dest': dest },
+    });
+    const unknown = `?x_api_key=${makeKey('a'.repeat(12), randomBytes(32))}`;
+    const embeds = [bySite('no-cors', 'image'), bySite('cors', 'empty'), bySite('navigate', 'iframe')];
+    for (const embedded of embeds) {
+      for (const path of ['?1', '?2', '?x_api_key=wrong', unknown, `?x_api_key=${caller.key}`]) {
+        expect(await load(path, embedded), path).to.equal(401);
+      }
+    }
+    expect(await status('198.51.100.43')).to.equal(200);
+    expect(await load('?5', { ...bySite('cors', 'empty'), 'x-api-key': caller.key })).to.equal(200);
+    const asked = { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'no-cors' };
+    expect(await load(`?x_api_key=${caller.key}`, asked)).to.equal(200);
+    for (const fetched of [{}, asked, bySite('navigate', 'document')]) {
+      expect(await load('?4', fetched)).to.equal(401);
+    }
+    await expectBlocked(api, '198.51.100.43', caller.key, 15);
   });
 
   it('D38: failures older than the window do not count', async () => {

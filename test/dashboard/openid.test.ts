@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { listBlocks } from '../../src/store/access/list-blocks.ts';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { invited } from '../support/browser-session.ts';
 import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
@@ -75,6 +76,21 @@ describe('the sign-in with OpenID Connect', () => {
     expect(await signIn('ada', otherCode)).to.deep.include(refused);
     const { url } = await followRedirects(`${api.dashboardUrl}${back}?code=x&state=y`);
     expect(url).to.equal(`${api.dashboardUrl}/sign-in?failed=openid`);
+  });
+
+  it('blocks nobody for a way back that no sign-in of the browser began, and a browser that began them', async () => {
+    const back = `${api.dashboardUrl}/api/sign-in/openid/back?code=x&state=y`;
+    const load = (cookie: string) => fetch(back, { redirect: 'manual', headers: { cookie } });
+    for (let n = 0; n < maxFailures; n++) {
+      for (const cookie of ['', 'trawl-openid=x']) expect((await load(cookie)).status).to.equal(303);
+    }
+    expect(await listBlocks(api.store)).to.deep.equal([]);
+    const begun = await fetch(`${api.dashboardUrl}/api/sign-in/openid`, { redirect: 'manual' });
+    const [cookie = ''] = begun.headers.getSetCookie()[0]!.split(';');
+    api.store.advance(11 * 60_000);
+    for (let n = 0; n < maxFailures; n++) await load(cookie);
+    expect(await listBlocks(api.store)).to.have.length(1);
+    api.store.advance(24 * 60 * 60_000);
   });
 
   it('blocks nobody when the provider does not know the client secret, and goes on when it does', async () => {
