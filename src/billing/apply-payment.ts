@@ -6,10 +6,11 @@ import { findPurchase } from '../store/money/read-purchases.ts';
 import { reversePurchase } from '../store/money/reverse-purchase.ts';
 import { setTopup } from '../store/money/set-topup.ts';
 import type { RecordStore } from '../store/script.ts';
-import type { PaymentNews } from './payment-provider.ts';
+import type { PaymentNews, PaymentProvider } from './payment-provider.ts';
 
 export interface PaymentBooks {
   readonly store: RecordStore;
+  readonly provider: Pick<PaymentProvider, 'purchase'>;
   readonly seller: Seller;
   readonly metrics: Metrics;
   readonly log: Log;
@@ -42,13 +43,15 @@ function methodOf({ customer, payment_method }: Pick<Purchase, 'customer' | 'pay
 }
 
 async function reverse(
-  { store, metrics, log }: PaymentBooks,
+  { store, provider, metrics, log }: PaymentBooks,
   news: Extract<PaymentNews, { kind: 'refunded' | 'disputed' }>,
   eventId: string,
 ): Promise<void> {
-  const purchase = news.kind === 'refunded' ? news.purchase : await findPurchase(store, news.payment);
+  // A dispute may be reported before its payment: the record does not know the payment yet, the provider does.
+  const disputed = async () => (await findPurchase(store, news.payment)) ?? provider.purchase(news.payment);
+  const purchase = news.kind === 'refunded' ? news.purchase : await disputed();
   if (purchase === null) {
-    log.warn('a payment that is unknown here is disputed', { payment: news.payment });
+    log.warn('a payment that is not for a purchase of ours is disputed', { payment: news.payment });
     return;
   }
   const lapsed = await reversePurchase(store, purchase, news.kind, news.payment, eventId);

@@ -50,6 +50,8 @@ export interface PaymentProvider {
   charge(purchase: TakenPurchase): Promise<Payment>;
   /** Returns the URL at which an owner pays for a pack or stores a payment method; events tell what became of it. */
   checkout(order: CheckoutOrder): Promise<string>;
+  /** Returns the purchase that a payment is for; `null` when it is not ours. Throws when the provider gives no answer. */
+  purchase(payment: string): Promise<Purchase | null>;
   /** Returns the card of a stored payment method; `null` when it is none, or is gone. */
   card(paymentMethod: string): Promise<StoredCard | null>;
 }

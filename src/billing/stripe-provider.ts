@@ -33,6 +33,7 @@ export function openStripe({ key, url, now }: StripeOptions): PaymentProvider {
   return {
     checkout: async (order) => startCheckout(present(), order),
     card: async (paymentMethod) => findCard(present(), paymentMethod),
+    purchase: async (payment) => (payment === '' ? null : findPurchaseOf(present(), payment)),
     async charge(purchase) {
       const stripe = present();
       const isOld = now() - purchase.since > keyLifeMs;
@@ -104,15 +105,21 @@ function orderOf(purchase: TakenPurchase): Stripe.PaymentIntentCreateParams {
 
 /** A card is taken until the end of its month. */
 async function findCard(stripe: Stripe, paymentMethod: string): Promise<StoredCard | null> {
-  try {
-    const { card } = await stripe.paymentMethods.retrieve(paymentMethod);
-    if (!card) return null;
-    return { label: `${card.brand} ${card.last4}`, expires: Date.UTC(card.exp_year, card.exp_month, 1) };
-  } catch (error) {
-    const isGone = error instanceof Stripe.errors.StripeInvalidRequestError && error.statusCode === 404;
-    if (isGone) return null;
-    throw error;
-  }
+  const found = await stripe.paymentMethods.retrieve(paymentMethod).catch(nullIfAbsent);
+  if (!found?.card) return null;
+  const { brand, last4, exp_year, exp_month } = found.card;
+  return { label: `${brand} ${last4}`, expires: Date.UTC(exp_year, exp_month, 1) };
+}
+
+async function findPurchaseOf(stripe: Stripe, payment: string): Promise<Purchase | null> {
+  const intent = await stripe.paymentIntents.retrieve(payment).catch(nullIfAbsent);
+  return intent && purchaseOf(intent.metadata, termsOf(intent));
+}
+
+/** Returns `null` for the error of an object that Stripe does not have; throws every other one. */
+function nullIfAbsent(error: unknown): null {
+  if (error instanceof Stripe.errors.StripeInvalidRequestError && error.statusCode === 404) return null;
+  throw error;
 }
 
 function idOf(one: string | { readonly id: string } | null | undefined): string {
@@ -171,9 +178,8 @@ function newsOf(event: Stripe.Event): PaymentNews | null {
     return { kind: 'stored', account, customer: idOf(customer), payment_method: idOf(payment_method), at };
   }
   if (event.type !== 'payment_intent.succeeded' && event.type !== 'payment_intent.payment_failed') return null;
-  const { id, metadata, amount, currency, customer, payment_method, last_payment_error } = event.data.object;
-  const terms = { amount, currency, customer: idOf(customer), method: idOf(payment_method) };
-  const purchase = purchaseOf(metadata, terms);
+  const { id, metadata, last_payment_error } = event.data.object;
+  const purchase = purchaseOf(metadata, termsOf(event.data.object));
   if (purchase === null) return null;
   if (event.type === 'payment_intent.succeeded') return { kind: 'paid', purchase, payment: id, at };
   // At the checkout people try another card.
@@ -186,6 +192,10 @@ interface Terms {
   readonly currency: string;
   readonly customer: string;
   readonly method: string;
+}
+
+function termsOf({ amount, currency, customer, payment_method }: Stripe.PaymentIntent): Terms {
+  return { amount, currency, customer: idOf(customer), method: idOf(payment_method) };
 }
 
 /** Reads a purchase from what `metadataOf` wrote; `null` for a payment that is not ours. */

@@ -5,6 +5,7 @@ import { readJsonLines } from '../archive/json-lines.ts';
 import type { Config } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import type { Shutdown } from '../base/shutdown.ts';
+import type { PaymentProvider } from '../billing/payment-provider.ts';
 import { auditRoutes } from '../dashboard/audit-routes.ts';
 import { makeCallByHand } from '../dashboard/call-by-hand.ts';
 import { chartRoutes } from '../dashboard/chart-routes.ts';
@@ -56,9 +57,9 @@ export async function serveDashboard(
   const signIn = signInRoutes({ ...ways, limits: signInLimitsOf(parts, log), hasMailer, metrics });
   const passkeys = passkeyRoutes(ways);
   const openid = await openidRoutesOf(ways, config);
-  const payments = await paymentWebhookOf(parts, log);
   // Only the provider's events tell that a checkout was paid.
   const provider = config.stripeWebhookSecret === null ? null : await openProvider(config, store);
+  const payments = await paymentWebhookOf(parts, provider, log);
   const app = makeDashboard({
     openRoutes: [...signIn.open, ...passkeys.open, ...openid],
     routes: [
@@ -106,10 +107,14 @@ function signInLimitsOf({ config, ...parts }: DashboardNeeds, log: Log): SignInL
 }
 
 /** Returns what adds the route for events of the payment provider; `null` where the operator has configured none. */
-async function paymentWebhookOf({ config, store, metrics }: DashboardNeeds, log: Log): Promise<DashboardPart | null> {
-  if (config.stripeKey === null || config.stripeWebhookSecret === null) return null;
+async function paymentWebhookOf(
+  { config, store, metrics }: DashboardNeeds,
+  provider: PaymentProvider | null,
+  log: Log,
+): Promise<DashboardPart | null> {
+  if (provider === null) return null;
   const { readStripeEvents } = await import('../billing/stripe-provider.ts');
-  const books = { store, seller: sellerOf(config), metrics, log };
+  const books = { store, provider, seller: sellerOf(config), metrics, log };
   const secrets = { key: () => config.stripeKey ?? '', secret: () => config.stripeWebhookSecret ?? '' };
   return (app) => servePaymentWebhook(app, readStripeEvents(secrets), books);
 }

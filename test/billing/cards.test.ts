@@ -27,13 +27,13 @@ describe('stored cards', () => {
   });
   afterEach(() => stripe.stop());
 
+  const provider = () => openStripe({ key: () => 'sk_test_1', url: stripe.url, now: store.clock.now });
   /** Lets two controllers look up what is due and send what is to be said; returns the subjects. */
   const told = async (days = 0): Promise<(string | undefined)[]> => {
     store.advance(days * day);
     const { metrics } = sender;
     const log = aLog().log;
-    const provider = openStripe({ key: () => 'sk_test_1', url: stripe.url, now: store.clock.now });
-    const watches = [1, 2].map(() => startCardWatch({ store, provider, metrics, log, lookMs: 60_000 }));
+    const watches = [1, 2].map(() => startCardWatch({ store, provider: provider(), metrics, log, lookMs: 60_000 }));
     await Promise.all(watches.map((watch) => watch.wake()));
     await Promise.all(watches.map((watch) => watch.close()));
     await sender.send();
@@ -51,7 +51,7 @@ describe('stored cards', () => {
     await invited(store, accountId, 'owner', 'ada@example.com');
     let at = 0;
     const storeCard = (payment_method: string) => {
-      const books = { store, seller, metrics: sender.metrics, log: aLog().log };
+      const books = { store, provider: provider(), seller, metrics: sender.metrics, log: aLog().log };
       return applyPayment(books, { kind: 'stored', account: accountId, customer: 'cus_1', payment_method, at: ++at });
     };
     return { accountId, slug, storeCard };

@@ -23,11 +23,11 @@ describe('payments', () => {
   let books: PaymentBooks;
   eachWithEmptyRecord((made) => {
     store = made;
-    books = { store, seller, metrics: makeMetrics(), log: aLog().log };
   });
   beforeEach(async () => {
     await lead(store, holder);
     stripe = await startStripe();
+    books = { store, provider: provider(), seller, metrics: makeMetrics(), log: aLog().log };
   });
   afterEach(() => stripe.stop());
 

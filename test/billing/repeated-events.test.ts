@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { applyPayment, type PaymentBooks } from '../../src/billing/apply-payment.ts';
 import type { PaymentNews } from '../../src/billing/payment-provider.ts';
+import { openStripe } from '../../src/billing/stripe-provider.ts';
 import type { Purchase } from '../../src/model/purchase.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { keys } from '../../src/store/keys.ts';
@@ -26,7 +27,11 @@ describe('events of the payment provider, by their ids,', () => {
     ({ accountId } = await anAccount(store, { quota: 10, paid: true }));
   });
 
-  const booksOf = (of: TestStore): PaymentBooks => ({ store: of, seller, metrics: makeMetrics(), log: aLog().log });
+  // The record knows every payment that is disputed here, so the provider is never asked.
+  const provider = openStripe({ key: () => 'sk_test_1', url: 'http://127.0.0.1:1', now: () => store.clock.now() });
+  const booksOf = (of: TestStore): PaymentBooks => ({
+    ...{ store: of, provider, seller, metrics: makeMetrics(), log: aLog().log },
+  });
   const apply = ({ eventId = '', ...news }: PaymentNews & { eventId?: string }, of = store) =>
     applyPayment(booksOf(of), news as PaymentNews, eventId);
   const pack = (id: string, kind: Purchase['kind'] = 'offer'): Purchase => ({

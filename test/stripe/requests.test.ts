@@ -46,6 +46,7 @@ describe('requests to Stripe', () => {
     stripe.cards.set('pm_card', { exp_month: 8, exp_year: 2030 });
     expect(await provider.card('pm_card')).to.include({ expires: Date.UTC(2030, 8, 1) });
     expect(await provider.card('pm_gone')).to.equal(null);
+    expect(await provider.purchase('pi_unknown')).to.equal(null);
     await provider.checkout({ ...order, customer: null, offer });
     await provider.checkout({ ...order, customer: 'cus_1', offer: null });
     expect(judge.verdicts.filter(({ status }) => status !== 200)).to.deep.equal([]);

@@ -70,11 +70,11 @@ export async function startStripe(): Promise<StripeStandIn> {
     const say = (status: number, body: object, headers = {}) =>
       response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
     const id = pathname.split('/')[3];
-    if (pathname.startsWith('/v1/payment_methods/')) {
-      const found = findCard(cards, id);
+    if (request.method === 'GET' && id !== undefined) {
+      const isCard = pathname.startsWith('/v1/payment_methods/');
+      const found = isCard ? findCard(cards, id) : findIntent(intents, id);
       return say(found.status, found.body);
     }
-    if (request.method === 'GET' && id !== undefined) return say(200, intents.get(id) ?? {});
     if (request.method === 'GET') {
       const data = [...intents.values()].filter(({ customer }) => customer === searchParams.get('customer')).reverse();
       return say(200, { object: 'list', url: '/v1/payment_intents', has_more: false, data });
@@ -146,7 +146,13 @@ function pay(form: URLSearchParams, intents: Map<string, Intent>, charges: Inten
   return { status: 200, body: { ...intent } };
 }
 
-function findCard(cards: StripeStandIn['cards'], id = ''): { status: number; body: object } {
+function findIntent(intents: ReadonlyMap<string, Intent>, id: string): { status: number; body: object } {
+  const intent = intents.get(id);
+  if (intent !== undefined) return { status: 200, body: intent };
+  return refuse(404, { type: 'invalid_request_error', message: 'No such payment_intent' });
+}
+
+function findCard(cards: StripeStandIn['cards'], id: string): { status: number; body: object } {
   const card = cards.get(id);
   if (card === undefined) return refuse(404, { type: 'invalid_request_error', message: 'No such PaymentMethod' });
   return { status: 200, body: { id, object: 'payment_method', card: { brand: 'visa', last4: '4242', ...card } } };

@@ -43,7 +43,7 @@ export async function takenPurchase(store: TestStore, buyer: Buyer, leaseMs = 60
 }
 
 /** Looks at the purchases that are due until none is. */
-export async function buyDue(books: PaymentBooks, stripeUrl: string): Promise<void> {
+export async function buyDue(books: Omit<PaymentBooks, 'provider'>, stripeUrl: string): Promise<void> {
   const provider = openStripe({ key: () => 'sk_test_1', url: stripeUrl, now: books.store.clock.now });
   const buying = startPurchases({ ...books, provider, lookMs: 60_000 });
   while ((await duePurchases(books.store)).length > 0) await buying.wake();

@@ -13,7 +13,7 @@ import { withRolledPeriod } from './roll-period.ts';
 const reversePurchaseScript = script(
   'reverse-purchase',
   'always',
-  [...balanceKeyNames, 'bought', 'paymentEvents'] as const,
+  [...balanceKeyNames, 'bought', 'payments', 'paymentEvents'] as const,
   ['accountId', 'id', 'state', 'record', 'eventId'] as const,
   /* lua */ `${balances}${paymentEventOnce}
 if is_repeated_event() then return { 'stale' } end
@@ -26,6 +26,7 @@ local pack = redis.call('HMGET', packs, id, 'used:' .. id)
 local setting = redis.call('HMGET', topup, 'purchase', 'enabled')
 local due = redis.call('ZSCORE', purchases, accountId)
 local queued_at = redis.call('ZSCORE', packQueue, id)
+local place = redis.call('HGET', payments, r.payment)
 local lapsed = 0
 r.state, r.reversed_at, r.ended_at = state, now, r.ended_at or now
 if pack[1] then
@@ -50,6 +51,7 @@ write_balances()
 undos[#undos + 1] = function()
   put_back(topup, { 'purchase', 'enabled' }, setting)
   put_back(bought, { id }, { seen })
+  put_back(payments, { r.payment }, { place })
   if due then redis.pcall('ZADD', purchases, due, accountId) end
 end
 if setting[1] == id then
@@ -57,6 +59,8 @@ if setting[1] == id then
   redis.call('ZREM', purchases, accountId)
 end
 if state == 'disputed' and setting[2] then redis.call('HSET', topup, 'enabled', '0') end
+-- A dispute of a payment that was never booked, because its refund came first, finds its purchase by this.
+redis.call('HSET', payments, r.payment, accountId .. '/' .. id)
 redis.call('HSET', bought, id, cjson.encode(r))
 put_mail('reversed-' .. id, { kind = 'reversed', account = accountId, purchase = id, lapsed = lapsed })
 return with_event({ 'reversed', lapsed })

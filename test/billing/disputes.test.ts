@@ -1,0 +1,96 @@
+import { expect } from 'chai';
+import { makeMetrics } from '../../src/base/metrics.ts';
+import { applyPayment, type PaymentBooks } from '../../src/billing/apply-payment.ts';
+import { openStripe } from '../../src/billing/stripe-provider.ts';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
+import { keys } from '../../src/store/keys.ts';
+import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
+import { readPurchase } from '../../src/store/money/read-purchases.ts';
+import { readTopup } from '../../src/store/money/set-topup.ts';
+import type { TakenPurchase } from '../../src/store/money/take-purchase.ts';
+import { invited } from '../support/browser-session.ts';
+import { eachWithMailedRecord, type MailSender } from '../support/mail-sender.ts';
+import type { TestStore } from '../support/record.ts';
+import { aLog } from '../support/redis.ts';
+import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
+import { aBuyer, seller, spend, takenPurchase } from '../support/topups.ts';
+
+describe('disputes', () => {
+  let store: TestStore;
+  let sender: MailSender;
+  let stripe: StripeStandIn;
+  let books: PaymentBooks;
+  eachWithMailedRecord((made, given) => {
+    [store, sender] = [made, given];
+  });
+  beforeEach(async () => {
+    stripe = await startStripe();
+    books = { store, provider: provider(), seller, metrics: makeMetrics(), log: aLog().log };
+    await invited(store, '', 'operator', 'op@example.com');
+  });
+  afterEach(() => stripe.stop());
+
+  const provider = () => openStripe({ key: () => 'sk_test_1', url: stripe.url, now: store.clock.now });
+  /** A purchase that the provider was paid for, and the record does not know of. */
+  const aPaidPurchase = async () => {
+    const buyer = await aBuyer(store);
+    await spend(store, buyer, 5);
+    const taken = await takenPurchase(store, buyer);
+    const { payment } = await provider().charge(taken);
+    return { account: buyer.accountId, purchase: termsOf(taken), payment };
+  };
+  const termsOf = ({ since: _, attempt: __, ...purchase }: TakenPurchase) => purchase;
+  const packsOf = async (account: string) => (await readSnapshot(store, account)).balances.packs.length;
+  const mails = async () => {
+    await sender.send();
+    return sender.box.mails
+      .splice(0)
+      .filter(({ to }) => to === 'op@example.com')
+      .map(({ mail }) => mail.subject);
+  };
+
+  it('that are reported before their payment keep its pack away, disable the top-up and mail the operators', async () => {
+    const { account, purchase, payment } = await aPaidPurchase();
+    await applyPayment(books, { kind: 'disputed', payment }, 'evt_dispute');
+    await applyPayment(books, { kind: 'paid', purchase, payment, at: 1_000 }, 'evt_paid');
+    expect(await readPurchase(store, account, purchase.id)).to.deep.include({
+      ...purchase,
+      payment,
+      state: 'disputed',
+    });
+    expect([await packsOf(account), (await readTopup(store, account)).enabled]).to.deep.equal([0, '0']);
+    expect((await mails()).join()).to.match(/was disputed: EUR 9.90$/);
+    expect((await verifyLedger(store, account)).problems).to.deep.equal([]);
+  });
+
+  it('of a payment whose refund was reported before it disable the top-up and mail the operators', async () => {
+    const { account, purchase, payment } = await aPaidPurchase();
+    await applyPayment(books, { kind: 'refunded', purchase, payment }, 'evt_refund');
+    await applyPayment(books, { kind: 'paid', purchase, payment, at: 1_000 }, 'evt_paid');
+    await mails();
+    await stripe.stop();
+    await applyPayment(books, { kind: 'disputed', payment }, 'evt_dispute');
+    expect(await readPurchase(store, account, purchase.id)).to.include({ state: 'disputed' });
+    expect([await packsOf(account), (await readTopup(store, account)).enabled]).to.deep.equal([0, '0']);
+    expect((await mails()).join()).to.match(/was disputed: EUR 9.90$/);
+  });
+
+  it('of payments that are not for a purchase of ours change nothing', async () => {
+    const before = await store.connection.send(['KEYS', '*']);
+    for (const payment of ['pi_unknown', '']) await applyPayment(books, { kind: 'disputed', payment }, 'evt_1');
+    const body = 'amount=1&currency=eur&payment_method=pm_card_visa&metadata[order]=7';
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    await fetch(`${stripe.url}/v1/payment_intents`, { method: 'POST', body, headers });
+    await applyPayment(books, { kind: 'disputed', payment: stripe.charges[0]!.id }, 'evt_2');
+    expect(await store.connection.send(['KEYS', '*'])).to.deep.equal(before);
+  });
+
+  it('are refused, so that the provider reports them again, while it cannot tell what was paid for', async () => {
+    const { account, purchase, payment } = await aPaidPurchase();
+    const event = () => applyPayment(books, { kind: 'disputed', payment }, 'evt_1').catch((error: Error) => error);
+    await stripe.stop();
+    expect(await event()).to.be.instanceOf(Error);
+    expect(await readPurchase(store, account, purchase.id)).to.equal(null);
+    expect(await store.connection.send(['EXISTS', keys.paymentEvents])).to.equal(0);
+  });
+});
