@@ -29,6 +29,13 @@ export async function applyPayment(books: PaymentBooks, news: PaymentNews, id = 
     news.kind === 'paid'
       ? await endPurchase(store, purchase, { verdict: 'paid', payment, seller }, id)
       : await endPurchase(store, purchase, { verdict: 'declined', payment, reason: news.reason }, id);
+  if (outcome === 'unbooked') {
+    metrics.purchases_total.inc({ outcome });
+    log.error('a payment for an account that is removed or unknown must be refunded by hand', {
+      ...{ account: purchase.account, purchase: purchase.id, payment },
+    });
+    return;
+  }
   // The first card that pays for a pack is the one that a top-up may charge; another one is stored on purpose. An event whose first
   // half was carried out finds the purchase ended and the card perhaps not stored.
   if (news.kind === 'paid' && purchase.kind === 'offer')
@@ -56,6 +63,11 @@ async function reverse(
   }
   const lapsed = await reversePurchase(store, purchase, news.kind, news.payment, eventId);
   if (lapsed === null) return;
+  if (lapsed === 'not_found') {
+    const { account, id } = purchase;
+    log.error('a payment of an account that is unknown was taken back', { account, purchase: id, state: news.kind });
+    return;
+  }
   metrics.purchases_total.inc({ outcome: news.kind });
   metrics.lapses_total.inc({ balance: 'packs' }, lapsed);
   const { account, id } = purchase;

@@ -58,6 +58,7 @@ function pageOf(mail: Mail, reader: Reader): Page | null {
   if (mail.kind === 'webhooks') return webhooksPage(mail, reader);
   if (mail.kind === 'card') return cardPage(mail, name);
   if (mail.kind === 'key') return keyPage(mail, reader);
+  if (mail.kind === 'unbooked') return unbookedPage(mail);
   if (mail.kind === 'cap') {
     const [price, cap] = [writePrice(mail.price_cents, mail.currency), writePrice(mail.cap_cents, mail.currency)];
     return {
@@ -107,6 +108,25 @@ function reversedPage(
       ['Account', slug],
       ['Payment', purchase.payment],
       ...(purchase.invoice === undefined ? [] : ([['Invoice', invoiceNumber(purchase.invoice)]] as const)),
+    ],
+  };
+}
+
+function unbookedPage({ owner, slug, payment, title, ...money }: Mail & { readonly kind: 'unbooked' }): Page {
+  const price = writePrice(money.price_cents, money.currency);
+  const [name, why] =
+    slug === ''
+      ? [owner, 'is not in the record: it may have been restored from a backup that is older than the account']
+      : [slug, 'has been removed'];
+  return {
+    subject: `A payment must be refunded by hand: ${price} by ${name}`,
+    lines: [
+      `${price} for "${title}" was paid by the account ${name}, which ${why}.`,
+      'No credits were added and no invoice was written. Refund the payment at the payment provider.',
+    ],
+    rows: [
+      ['Account', slug === '' ? owner : `${slug} (${owner})`],
+      ['Payment', payment],
     ],
   };
 }

@@ -79,7 +79,7 @@ async function sendMail(options: MailOptions, mail: Mail): Promise<void> {
 
 async function readersOf(store: RecordStore, mail: Mail): Promise<string[]> {
   if ('to' in mail) return [mail.to];
-  const isForOperators = mail.kind === 'reversed';
+  const isForOperators = mail.kind === 'reversed' || mail.kind === 'unbooked';
   const people = await listPeople(store, isForOperators ? '' : mail.account);
   const readerRole = isForOperators ? 'operator' : 'owner';
   return people.flatMap(({ email, role }) => (role === readerRole ? [email] : []));

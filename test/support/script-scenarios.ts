@@ -17,28 +17,23 @@ import { setKey } from '../../src/store/accounts/set-key.ts';
 import { setPlan } from '../../src/store/accounts/set-plan.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
-import { endMail } from '../../src/store/mail/end-mail.ts';
-import { takeMail } from '../../src/store/mail/take-mail.ts';
 import { addPack } from '../../src/store/money/add-pack.ts';
 import { noteCard } from '../../src/store/money/card-expiry.ts';
-import { endPurchase } from '../../src/store/money/end-purchase.ts';
 import { grantCredits } from '../../src/store/money/grant-credits.ts';
 import { removeOffer, setOffer } from '../../src/store/money/offers.ts';
-import { reversePurchase } from '../../src/store/money/reverse-purchase.ts';
 import { rollPeriod } from '../../src/store/money/roll-period.ts';
 import { setTopup } from '../../src/store/money/set-topup.ts';
-import { takePurchase } from '../../src/store/money/take-purchase.ts';
 import { noteOperation } from '../../src/store/note-operation.ts';
 import { batchScenarios } from './batch-scenarios.ts';
 import { type Account, busy, jobScenarios, running, type Scenario, type Step, withWebhook } from './job-scenarios.ts';
 import { logScenarios } from './log-scenarios.ts';
 import { peopleScenarios } from './people-scenarios.ts';
+import { purchaseScenarios, topup } from './purchase-scenarios.ts';
 import {
   type AccountOptions,
   admitted,
   anAccount,
   aPlan,
-  aRunningJob,
   ask,
   completed,
   failed,
@@ -47,30 +42,8 @@ import {
 } from './record.ts';
 import { aLog } from './redis.ts';
 
-const topup = {
-  enabled: '1',
-  threshold_percent: '30',
-  pack_title: 'More',
-  pack_total: '10',
-  price_cents: '500',
-  currency: 'eur',
-  customer: 'c',
-  payment_method: 'm',
-};
 const anOffer = { name: 'big', title: 'Big', credits: 9, price_cents: 900, currency: 'eur' } as const;
-const wasPaid = { verdict: 'paid', payment: 'pi_1', seller: { name: '', address: '', tax: '' } } as const;
 const storedCard = { id: 'evt_1', at: 1, is: 'stored' } as const;
-const wasDeclined = { verdict: 'declined', payment: '', reason: 'no' } as const;
-const purchaseOf = async (store: TestStore, account: string) => {
-  const purchase = await takePurchase(store, account, 60_000);
-  if (purchase === null || purchase === 'capped') throw new Error(`no purchase: ${purchase}`);
-  return purchase;
-};
-const mailOf = async (store: TestStore, account: string) => {
-  const mail = await takeMail(store, `alert-${account}`, 60_000);
-  if (mail === null || mail === 'given_up') throw new Error(`no mail: ${mail}`);
-  return mail;
-};
 
 function settling(
   wanted: AccountOptions,
@@ -110,22 +83,13 @@ function calling(end: (store: TestStore, call: Called) => Promise<unknown>): Sce
   };
 }
 
-/** A purchase that a charge has asked for. */
-function purchasing(step: (store: TestStore, account: string) => Promise<Step>): Scenario {
-  return async (store) => {
-    const caller = await anAccount(store, { quota: 1, paid: true });
-    await setTopup(store, caller.accountId, topup);
-    await settleJob(store, holder, await aRunningJob(store, caller), completed);
-    return { account: caller.accountId, step: await step(store, caller.accountId) };
-  };
-}
-
 /** Every script that writes, by its name; words behind it tell scenarios of one script apart. */
 export const scenarios: Readonly<Record<string, Scenario>> = {
   ...jobScenarios,
   ...batchScenarios,
   ...logScenarios,
   ...peopleScenarios,
+  ...purchaseScenarios,
   'admit a job': admitting({ ...withWebhook, repeat: { key: 'k', request: 'r' } }),
   'admit a call': admitting({ work: { holdMs: 60_000 }, repeat: { key: 'k', request: 'r' } }),
   'charge from a pack': calling((s, call) => chargeCall(s, call, 5)),
@@ -160,56 +124,6 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     {},
     (caller) => (s) => admitted(s, caller),
   ),
-  'take-purchase': purchasing(async (_, account) => (s) => takePurchase(s, account, 1000)),
-  'take-purchase that is dropped': purchasing(async (store, account) => {
-    await setTopup(store, account, { enabled: '0' });
-    return (s) => takePurchase(s, account, 1000);
-  }),
-  'end-purchase that is paid': purchasing(async (store, account) => {
-    const purchase = await purchaseOf(store, account);
-    return (s) => endPurchase(s, purchase, wasPaid);
-  }),
-  'end-purchase that is declined': purchasing(async (store, account) => {
-    const purchase = await purchaseOf(store, account);
-    return (s) => endPurchase(s, purchase, wasDeclined);
-  }),
-  'end-purchase that is paid after its decline, by an event': purchasing(async (store, account) => {
-    const purchase = await purchaseOf(store, account);
-    await endPurchase(store, purchase, wasDeclined);
-    return (s) => endPurchase(s, purchase, wasPaid, 'evt_1');
-  }),
-  'reverse-purchase of a pack': purchasing(async (store, account) => {
-    const purchase = await purchaseOf(store, account);
-    await endPurchase(store, purchase, wasPaid);
-    return (s) => reversePurchase(s, purchase, 'disputed', 'pi_1');
-  }),
-  'reverse-purchase that is disputed after its refund': purchasing(async (store, account) => {
-    const purchase = await purchaseOf(store, account);
-    await endPurchase(store, purchase, wasPaid);
-    await reversePurchase(store, purchase, 'refunded', 'pi_1');
-    return (s) => reversePurchase(s, purchase, 'disputed', 'pi_1');
-  }),
-  'reverse-purchase under way': purchasing(async (store, account) => {
-    const purchase = await purchaseOf(store, account);
-    return (s) => reversePurchase(s, purchase, 'refunded', 'pi_1', 'evt_1');
-  }),
-  'take-purchase past the cap': purchasing(async (store, account) => {
-    await setTopup(store, account, { monthly_cap_cents: '1' });
-    return (s) => takePurchase(s, account, 1000);
-  }),
-  'take-mail': purchasing(async (_, account) => (s) => takeMail(s, `alert-${account}`, 1000)),
-  'take-mail that is given up': purchasing(async (store, account) => {
-    store.advance(8 * 86_400_000);
-    return (s) => takeMail(s, `alert-${account}`, 1000);
-  }),
-  'end-mail that is sent': purchasing(async (store, account) => {
-    const mail = await mailOf(store, account);
-    return (s) => endMail(s, mail, [], null);
-  }),
-  'end-mail that is tried again': purchasing(async (store, account) => {
-    const mail = await mailOf(store, account);
-    return (s) => endMail(s, mail, ['a@example.com'], 1000);
-  }),
   grant: account({}, (caller) => (s) => grantCredits(s, caller.accountId, 5, { id: 'once' })),
   'add-pack': account({ quota: 2 }, (caller) => {
     const pack = { id: 'p1', title: 'P', total: 5, purchased_at: 1 };

@@ -45,7 +45,18 @@ export type MailedLink = { readonly to: string; readonly sealed: string } & (
   | { readonly kind: 'link' }
 );
 
-/** A mail to the owners of an account, to one person or, `reversed`, to the operators, as the script that left it wrote it. Times are milliseconds. */
+/** A mail about money of an account, `owner`, that was removed, or is not in the record; its slug is '' then. */
+interface UnbookedMail {
+  readonly kind: 'unbooked';
+  readonly owner: string;
+  readonly slug: string;
+  readonly payment: string;
+  readonly title: string;
+  readonly price_cents: number;
+  readonly currency: string;
+}
+
+/** A mail to the owners of an account, to one person or, `reversed` and `unbooked`, to the operators, as the script that left it wrote it. Times are milliseconds. */
 export type Mail = {
   readonly id: string;
   readonly account: string;
@@ -57,6 +68,7 @@ export type Mail = {
 } & (
   | { readonly kind: 'invoice' | 'decline'; readonly purchase: string }
   | { readonly kind: 'reversed'; readonly purchase: string; readonly lapsed: number }
+  | UnbookedMail
   | { readonly kind: 'alert'; readonly percent: number; readonly left: number }
   | { readonly kind: 'cap'; readonly cap_cents: number; readonly price_cents: number; readonly currency: string }
   | { readonly kind: 'webhooks'; readonly receiver: string; readonly failed: number; readonly status: string }

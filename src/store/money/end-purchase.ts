@@ -8,7 +8,8 @@ import { withRolledPeriod } from './roll-period.ts';
 /**
  * Ends a purchase, once: paid adds the pack, gives the next number to its invoice and starts the 72 hours of a top-up;
  * declined disables the top-up (D49). Each leaves a mail. Money that arrives after a decline is still worth its pack; a
- * refund is final. An event that was carried out before is stale. Answers {'paid'}, {'declined'}, {'stale'}, {'not_found'} or {'roll'}.
+ * refund is final. Money for an account that was removed, or that a restored record does not have, adds nothing and leaves a mail
+ * to the operators, once a payment. An event that was carried out before is stale. Answers {'paid'}, {'declined'}, {'unbooked'}, {'stale'} or {'roll'}.
  */
 const endPurchaseScript = script(
   'end-purchase',
@@ -30,6 +31,17 @@ local setting = redis.call('HMGET', topup, unpack(fields))
 local is_current = setting[1] == id
 if state and not (state == 'declined' and verdict == 'paid') then return done('stale') end
 if verdict == 'declined' and not is_current then return done('stale') end
+
+local function refuse_money(slug)
+  if redis.call('HEXISTS', payments, r.payment) == 1 then return with_event({ 'stale' }) end
+  undos[#undos + 1] = function() redis.pcall('HDEL', payments, r.payment) end
+  redis.call('HSET', payments, r.payment, accountId .. '/' .. id)
+  put_mail('unbooked-' .. r.payment, { kind = 'unbooked', account = '', owner = accountId, slug = slug, payment = r.payment,
+    title = r.pack_title, price_cents = r.price_cents, currency = r.currency })
+  return with_event({ 'unbooked' })
+end
+local slug, removed_at = unpack(redis.call('HMGET', account, 'slug', 'removed_at'))
+if verdict == 'paid' and (not slug or (removed_at or '') ~= '') then return refuse_money(slug or '') end
 local refused = read_balances()
 if refused then return refused end
 local due = redis.call('ZSCORE', purchases, accountId)
@@ -90,7 +102,7 @@ export async function endPurchase(
   purchase: Purchase,
   end: PurchaseEnd,
   eventId = '',
-): Promise<'paid' | 'declined' | 'stale'> {
+): Promise<'paid' | 'declined' | 'unbooked' | 'stale'> {
   const now = store.clock.now();
   const { id, account, kind, pack_title, pack_total, price_cents, currency, customer, payment_method } = purchase;
   const { verdict, ...ending } = end;
@@ -106,5 +118,5 @@ export async function endPurchase(
       eventId,
     }),
   );
-  return word === 'paid' || word === 'declined' ? word : 'stale';
+  return word === 'paid' || word === 'declined' || word === 'unbooked' ? word : 'stale';
 }

@@ -67,18 +67,22 @@ return with_event({ 'reversed', lapsed })
 `,
 );
 
-/** Returns how many credits lapsed: 0 for a dispute after a refund. `null` for a repetition and for a refund after a dispute. */
+/**
+ * Returns how many credits lapsed: 0 for a dispute after a refund. `null` for a repetition and for a refund after a dispute;
+ * 'not_found' when the record does not have the account.
+ */
 export async function reversePurchase(
   store: RecordStore,
   purchase: Purchase,
   state: 'refunded' | 'disputed',
   payment: string,
   eventId = '',
-): Promise<number | null> {
+): Promise<number | 'not_found' | null> {
   const { account, id } = purchase;
   const record = JSON.stringify({ ...purchase, payment });
   const [word, lapsed] = await withRolledPeriod(store, account, () =>
     run(store, reversePurchaseScript, { accountId: account, id, state, record, eventId }),
   );
+  if (word === 'not_found') return word;
   return word === 'reversed' ? Number(lapsed) : null;
 }
