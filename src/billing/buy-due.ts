@@ -1,3 +1,4 @@
+import { dueTopupLooks, lookAtTopup } from '../store/money/look-at-topup.ts';
 import { duePurchases, takePurchase } from '../store/money/take-purchase.ts';
 import { applyPayment, type PaymentBooks } from './apply-payment.ts';
 import type { PaymentProvider } from './payment-provider.ts';
@@ -16,12 +17,13 @@ const defaultLeaseMs = 90_000;
 const maxAtOnce = 8;
 
 /**
- * Carries out the purchases that charges asked for. Any number of controllers may do so: a purchase is leased, the provider
- * charges its id once, and the record ends it once.
+ * Carries out the purchases that charges asked for, and looks at the balances of accounts that may have no more charges. Any number
+ * of controllers may do so: a purchase is leased, the provider charges its id once, and the record ends it once.
  */
 export function startPurchases(options: PurchaseOptions): RepeatedLook {
   const { store, metrics, log, lookMs = defaultLookMs } = options;
   const look = async (isClosing: () => boolean) => {
+    for (const account of await dueTopupLooks(store)) if (!isClosing()) await lookAt(options, account);
     const due = await duePurchases(store);
     const next = due.values();
     const lane = async () => {
@@ -33,6 +35,15 @@ export function startPurchases(options: PurchaseOptions): RepeatedLook {
     metrics.upkeep_errors_total.inc({ task: 'buy' });
     log.warn('purchases could not be carried out: they are tried again', { error });
   });
+}
+
+async function lookAt({ store, metrics, log }: PurchaseOptions, account: string): Promise<void> {
+  try {
+    await lookAtTopup(store, account);
+  } catch (error) {
+    metrics.upkeep_errors_total.inc({ task: 'buy' });
+    log.warn('the balance of an account with a top-up could not be looked at: it is tried again', { account, error });
+  }
 }
 
 /** Steps: lease (which fixes the terms), charge, end. A crash after any of them repeats the rest under the same id. */

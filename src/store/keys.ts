@@ -75,6 +75,8 @@ export const keys = {
   expiringCards: one('expiring_cards'),
   /** Sorted set: account id → when its purchase is to be tried. */
   purchases: one('purchases'),
+  /** Sorted set: account id → when its balance is looked at again, because its top-up could not buy before. */
+  topupLooks: one('topup_looks'),
   /** Sorted set: id of an event of the payment provider → when it was carried out, for 30 days. */
   paymentEvents: one('payment_events'),
   /** Hash: purchase id → JSON of a purchase that ended (`money/read-purchases.ts`). */

@@ -4,6 +4,7 @@ import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { endMail } from '../../src/store/mail/end-mail.ts';
 import { takeMail } from '../../src/store/mail/take-mail.ts';
 import { endPurchase } from '../../src/store/money/end-purchase.ts';
+import { lookAtTopup } from '../../src/store/money/look-at-topup.ts';
 import { reversePurchase } from '../../src/store/money/reverse-purchase.ts';
 import { setTopup } from '../../src/store/money/set-topup.ts';
 import { takePurchase } from '../../src/store/money/take-purchase.ts';
@@ -44,6 +45,20 @@ function purchasing(step: (store: TestStore, account: string) => Promise<Step>):
     await setTopup(store, caller.accountId, topup);
     await settleJob(store, holder, await aRunningJob(store, caller), completed);
     return { account: caller.accountId, step: await step(store, caller.accountId) };
+  };
+}
+
+/** An account that has used up its plan and, so many hours ago, the pack that its top-up bought. */
+function emptied(hours: number): Scenario {
+  return async (store) => {
+    const caller = await anAccount(store, { quota: 1, paid: true });
+    await setTopup(store, caller.accountId, { ...topup, pack_total: '1' });
+    const use = async () => settleJob(store, holder, await aRunningJob(store, caller), completed);
+    await use();
+    await endPurchase(store, await purchaseOf(store, caller.accountId), wasPaid);
+    await use();
+    store.advance(hours * 3_600_000);
+    return { account: caller.accountId, step: (s) => lookAtTopup(s, caller.accountId) };
   };
 }
 
@@ -91,6 +106,8 @@ export const purchaseScenarios: Readonly<Record<string, Scenario>> = {
     await setTopup(store, account, { monthly_cap_cents: '1' });
     return (s) => takePurchase(s, account, 1000);
   }),
+  'look-at-topup that asks for a purchase': emptied(73),
+  'look-at-topup that notes the next one': emptied(1),
   'take-mail': purchasing(async (_, account) => (s) => takeMail(s, `alert-${account}`, 1000)),
   'take-mail that is given up': purchasing(async (store, account) => {
     store.advance(8 * 86_400_000);

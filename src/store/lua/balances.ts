@@ -11,6 +11,7 @@ export const balanceKeyNames = [
   'ledgerStreams',
   'topup',
   'purchases',
+  'topupLooks',
   ...outboxKeyNames,
 ] as const;
 
@@ -26,7 +27,8 @@ const creditsLeft = `${quotaLeft} + b.packs_left + b.credits_given - b.credits_c
  * book_plan_quota() books the plan's present quota, because the plan may have changed since the last booking.
  * end_hold(completed) gives a credit back; what completed is counted here, apart from the ledger that must show its charge.
  * draw(jobId) → the balance that paid one credit, in the order of D42, or 'overdraft' when all are empty (D71). Asks for a
- *   purchase when the rest falls below the threshold (D49); it reads nothing for that without a top-up. Leaves a mail when
+ *   purchase when the rest falls below the threshold (D49), or, with nothing left, for a look at the end of the 72 hours that still run,
+ *   because there are no more charges. It reads nothing for that without a top-up. Leaves a mail when
  *   50, 80, 90 or 100 % are used of what was there at the first charge after the last grant.
  */
 export const balances = /* lua */ `${indexedStream}${outboxLua}
@@ -147,14 +149,33 @@ local function draw_from_pack(jobId)
   return id
 end
 
+local function look_again(at)
+  local due = redis.call('ZSCORE', topupLooks, accountId)
+  if due and now < tonumber(due) then return end
+  others[#others + 1] = function()
+    undos[#undos + 1] = function()
+      if due then redis.pcall('ZADD', topupLooks, due, accountId) else redis.pcall('ZREM', topupLooks, accountId) end
+    end
+    redis.call('ZADD', topupLooks, string.format('%d', at), accountId)
+  end
+end
+
+local function is_empty()
+  return (${creditsLeft}) < 1
+end
+
 local function request_topup()
   if b.topup ~= '1' or not (b.terms and b.terms.paid) then return end
   local t = redis.call('HMGET', topup, 'threshold_percent', 'pack_total', 'last_purchase_at', 'purchase')
   local threshold, size = tonumber(t[1] or ''), tonumber(t[2] or '')
   if not threshold or not size then return end
   if t[4] and t[4] ~= '' then return end
-  if t[3] and t[3] ~= '' and now - tonumber(t[3]) < 72 * 3600000 then return end
   if (${creditsLeft}) * 100 >= threshold * (b.quota + size) then return end
+  local possible_at = t[3] and t[3] ~= '' and tonumber(t[3]) + 72 * 3600000 or 0
+  if now < possible_at then
+    if is_empty() then look_again(possible_at) end
+    return
+  end
   others[#others + 1] = function()
     undos[#undos + 1] = function()
       redis.pcall('HSET', topup, 'purchase', '')

@@ -7,14 +7,14 @@ import { number, type RecordStore, readDue, run, script, text } from '../script.
 /**
  * Claims the purchase that a charge asked for, and leases it; its id and terms stay the same over all tries. Past the
  * monthly cap, or with top-up disabled, it is dropped, but never after its first try: it may be paid already. The cap is told
- * by one mail a month (D82).
+ * by one mail a month (D82), and the balance is looked at again when the next month begins.
  * Answers {'taken', id, JSON of its terms, time of the charge, number of this try}, {'capped'}, {'dropped'}, {'early'} or {'gone'}.
  */
 const takePurchaseScript = script(
   'take-purchase',
   'always',
-  ['topup', 'purchases', ...outboxKeyNames] as const,
-  ['accountId', 'lease', 'month'] as const,
+  ['topup', 'purchases', 'topupLooks', ...outboxKeyNames] as const,
+  ['accountId', 'lease', 'month', 'nextMonth'] as const,
   /* lua */ `${outboxLua}
 local at = redis.call('ZSCORE', purchases, accountId)
 if not at then return { 'gone' } end
@@ -40,7 +40,12 @@ if t[7] == '0' then
   local spent = t[5] == month and tonumber(t[6] or '0') or 0
   if t[2] ~= '1' then return drop('dropped') end
   if t[3] and t[3] ~= '' and spent + tonumber(t[4]) > tonumber(t[3]) then
+    local look = redis.call('ZSCORE', topupLooks, accountId)
     mail_cap()
+    undos[#undos + 1] = function()
+      if look then redis.pcall('ZADD', topupLooks, look, accountId) else redis.pcall('ZREM', topupLooks, accountId) end
+    end
+    redis.call('ZADD', topupLooks, nextMonth, accountId)
     return drop('capped')
   end
   terms = {}
@@ -75,11 +80,8 @@ export async function takePurchase(
   accountId: string,
   leaseMs: number,
 ): Promise<TakenPurchase | 'capped' | null> {
-  const reply = await run(store, takePurchaseScript, {
-    accountId,
-    lease: leaseMs,
-    month: monthOf(store.clock.now()).start,
-  });
+  const { start: month, end: nextMonth } = monthOf(store.clock.now());
+  const reply = await run(store, takePurchaseScript, { accountId, lease: leaseMs, month, nextMonth });
   if (reply[0] === 'capped') return 'capped';
   if (reply[0] !== 'taken') return null;
   const fields = JSON.parse(text(reply[2])) as Record<string, string>;

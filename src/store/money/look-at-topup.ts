@@ -1,0 +1,41 @@
+import { keys } from '../keys.ts';
+import { balanceKeyNames, balances } from '../lua/balances.ts';
+import { type RecordStore, readDue, run, script } from '../script.ts';
+import { withRolledPeriod } from './roll-period.ts';
+
+/**
+ * Looks at the balance of an account whose top-up could not buy before. One with nothing left has no charge that would ask for the
+ * purchase (D49), so all is decided anew as after a charge; while the 72 hours still run, the next look is noted. Answers {'looked'}, {'early'}, {'dropped'} when the record has no such account, or {'roll'}.
+ */
+const lookAtTopupScript = script(
+  'look-at-topup',
+  'always',
+  balanceKeyNames,
+  ['accountId'] as const,
+  /* lua */ `${balances}
+local due = redis.call('ZSCORE', topupLooks, accountId)
+if not due or now < tonumber(due) then return { 'early' } end
+local refused = read_balances()
+if refused and refused[1] == 'roll' then return refused end
+undos[#undos + 1] = function() redis.pcall('ZADD', topupLooks, due, accountId) end
+if refused then
+  redis.call('ZREM', topupLooks, accountId)
+  return { 'dropped' }
+end
+others[1] = function() redis.call('ZREM', topupLooks, accountId) end
+book_plan_quota()
+if is_empty() then request_topup() end
+write_balances()
+return { 'looked' }
+`,
+);
+
+/** Returns up to 100 accounts whose balance is to be looked at now. */
+export function dueTopupLooks(store: RecordStore): Promise<string[]> {
+  return readDue(store, keys.topupLooks, store.clock.now());
+}
+
+/** Asks for a purchase when nothing is left and one may be bought. */
+export async function lookAtTopup(store: RecordStore, accountId: string): Promise<void> {
+  await withRolledPeriod(store, accountId, () => run(store, lookAtTopupScript, { accountId }));
+}

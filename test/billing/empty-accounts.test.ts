@@ -1,0 +1,127 @@
+import { expect } from 'chai';
+import { makeMetrics } from '../../src/base/metrics.ts';
+import { startPurchases } from '../../src/billing/buy-due.ts';
+import { changeTopup } from '../../src/billing/change-topup.ts';
+import { openStripe } from '../../src/billing/stripe-provider.ts';
+import { monthOf } from '../../src/model/billing-period.ts';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
+import { removeAccount } from '../../src/store/accounts/remove-account.ts';
+import { setAccount } from '../../src/store/accounts/set-account.ts';
+import { keys } from '../../src/store/keys.ts';
+import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
+import { grantCredits } from '../../src/store/money/grant-credits.ts';
+import { lookAtTopup } from '../../src/store/money/look-at-topup.ts';
+import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
+import { eachWithEmptyRecord } from '../support/empty-record.ts';
+import { aPlan, ask, holder, lead, type TestStore } from '../support/record.ts';
+import { aLog } from '../support/redis.ts';
+import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
+import { aBuyer, seller, spend, takenPurchase } from '../support/topups.ts';
+
+const [minute, hour] = [60_000, 3_600_000];
+
+describe('the automatic top-up of an account that has no more charges', () => {
+  let store: TestStore;
+  let stripe: StripeStandIn;
+  eachWithEmptyRecord((made) => {
+    store = made;
+  });
+  beforeEach(async () => {
+    await lead(store, holder);
+    stripe = await startStripe();
+    // Each test begins with a month, so that it knows how far the next one is.
+    store.advance(monthOf(store.clock.now()).end - store.clock.now() + hour);
+  });
+  afterEach(() => stripe.stop());
+
+  /** Lets two controllers look at what is due; returns how often was paid until now. */
+  const paidAfter = async (passedMs = 0): Promise<number> => {
+    store.advance(passedMs);
+    const provider = openStripe({ key: () => 'sk_test_1', url: stripe.url, now: store.clock.now });
+    const options = { store, provider, seller, metrics: makeMetrics(), log: aLog().log, lookMs: 60_000 };
+    const controllers = [1, 2].map(() => startPurchases(options));
+    await Promise.all(controllers.map((one) => one.wake()));
+    await Promise.all(controllers.map((one) => one.close()));
+    return stripe.charges.length;
+  };
+  const looks = async () => Number(await store.connection.send(['ZCARD', keys.topupLooks]));
+  const left = async (account: string) => {
+    const { balances } = await readSnapshot(store, account);
+    return balances.quota - balances.used + balances.packs.reduce((sum, { total, used }) => sum + total - used, 0);
+  };
+  /** An account that has used up its plan and the pack that its top-up bought, all within the 72 hours. */
+  const anEmptyBuyer = async (change: Record<string, string> = {}) => {
+    const buyer = await aBuyer(store, change);
+    await spend(store, buyer, 5);
+    await paidAfter();
+    await spend(store, buyer, 15);
+    expect(await ask(store, buyer)).to.include({ refused: 'payment_required' });
+    return buyer;
+  };
+
+  /** A purchase that was paid, and whose answer the controller has not taken. */
+  const openPurchase = async (buyer: Awaited<ReturnType<typeof aBuyer>>) =>
+    openStripe({ key: () => 'sk_test_1', url: stripe.url, now: store.clock.now }).charge(
+      await takenPurchase(store, buyer),
+    );
+
+  it('buys when the 72 hours after its last purchase are over', async () => {
+    const { accountId } = await anEmptyBuyer();
+    expect([await paidAfter(71 * hour), await paidAfter(hour), await left(accountId)]).to.deep.equal([1, 2, 10]);
+    expect((await verifyLedger(store, accountId)).problems).to.deep.equal([]);
+  });
+
+  it('D82: buys when the month begins that follows a month at its cap', async () => {
+    const { accountId } = await anEmptyBuyer({ monthly_cap_cents: '990' });
+    const next = monthOf(store.clock.now()).end;
+    expect(await paidAfter(72 * hour)).to.equal(1);
+    expect((await readTopup(store, accountId)).cap_mailed_at).to.be.a('string');
+    expect(await paidAfter(next - store.clock.now() - minute)).to.equal(1);
+    expect([await paidAfter(2 * minute), await left(accountId)]).to.deep.equal([2, 10]);
+  });
+
+  it('D49: buys nothing without a charge while something is left', async () => {
+    const buyer = await aBuyer(store);
+    await spend(store, buyer, 9);
+    expect(await paidAfter()).to.equal(1);
+    await spend(store, buyer, 10);
+    expect([await left(buyer.accountId), await looks(), await paidAfter(100 * hour)]).to.deep.equal([1, 0, 1]);
+    await spend(store, buyer, 1);
+    expect(await paidAfter()).to.equal(2);
+  });
+
+  it('topup-enable: buys nothing when it is enabled for an empty account', async () => {
+    const buyer = await aBuyer(store, { enabled: '0' });
+    await spend(store, buyer, 10);
+    await changeTopup(store, buyer.accountId, { enabled: true }, { by: 'owner', hasProvider: true });
+    expect([await looks(), await paidAfter(100 * hour)]).to.deep.equal([0, 0]);
+  });
+
+  it('topup-disable: buys nothing, and is looked at no more, when it is disabled, without a paid plan, removed or full again', async () => {
+    const [disabled, free, removed, full] = [
+      await anEmptyBuyer(),
+      await anEmptyBuyer(),
+      await anEmptyBuyer(),
+      await anEmptyBuyer(),
+    ];
+    await setTopup(store, disabled.accountId, { enabled: '0' });
+    await aPlan(store, 'free', { paid: false });
+    await setAccount(store, free.accountId, { plan: 'free' });
+    await removeAccount(store, removed.accountId, removed.slug);
+    await aPlan(store, full.plan, { quota: 100, paid: true });
+    expect([await looks(), stripe.charges.length]).to.deep.equal([4, 4]);
+    expect([await paidAfter(73 * hour), await looks()]).to.deep.equal([4, 0]);
+  });
+
+  it('buys once when the purchase of a charge is under way at the end of the 72 hours', async () => {
+    const buyer = await anEmptyBuyer();
+    store.advance(73 * hour);
+    await grantCredits(store, buyer.accountId, 1);
+    await spend(store, buyer, 1);
+    const { payment } = await openPurchase(buyer);
+    for (const _ of [1, 2]) await lookAtTopup(store, buyer.accountId);
+    expect(await looks()).to.equal(0);
+    expect([stripe.charges.at(-1)?.id, await paidAfter(2 * minute)]).to.deep.equal([payment, 2]);
+    expect(await left(buyer.accountId)).to.equal(10);
+  });
+});
