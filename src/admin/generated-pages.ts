@@ -47,7 +47,7 @@ ${tableOf(
     'metrics.md': `# Metrics
 
 Every role shows its metrics at \`/metrics\` on its probe port; a role shows only the gauges that it sets.
-Gauges of the record (open, held, due, oldest) come from the leading controller alone, so that sums are true.
+Gauges of the record (open, held, due, oldest) come from the leading controller alone, so that sums are true; one that loses the lead shows them no more.
 Node's own metrics of process, memory and event loop stand beside these, with the same prefix.
 
 ${metricsTable()}`,

@@ -55,7 +55,7 @@ const fast = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1
 const answers = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const works = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14_400];
 
-/** Every metric, by its name without the prefix. Gauges of the record come from the leading controller alone. */
+/** Every metric, by its name without the prefix. Gauges of the record come from the leading controller alone (`hideGauges`). */
 const declared = {
   http_requests_total: counter('Requests that the public API has answered.', 'route', 'status'),
   http_request_seconds: histogram(
@@ -195,6 +195,15 @@ export function makeMetrics(): Metrics {
   return { ...Object.fromEntries(made), registry, refreshers: new Set() };
 }
 
+/** Removes every series of these gauges: a role shows only what it knows, so a gauge that it does not set is absent, not 0. */
+export function hideGauges(gauges: readonly Pick<Gauge, 'reset' | 'remove'>[]): void {
+  for (const gauge of gauges) {
+    gauge.reset();
+    // A reset gauge without labels is 0.
+    gauge.remove({});
+  }
+}
+
 export function metricsTable(): string {
   const rows = Object.entries(declared).map(([name, { kind, labels, text }]) => {
     return [`\`${prefix}${name}\``, kind, labels.map((label) => `\`${label}\``).join(' '), text];
@@ -225,7 +234,6 @@ function make(name: string, metric: Declared[keyof Declared], registry: Registry
   }
   if (metric.kind === 'histogram') return new Histogram({ ...options, buckets: [...metric.buckets] });
   const gauge = new Gauge(options);
-  // A role shows only what it knows: a gauge that it never sets is absent, not 0. Gauges with labels begin so anyway.
-  if (metric.labels.length === 0) gauge.remove();
+  hideGauges([gauge]);
   return gauge;
 }

@@ -1,11 +1,11 @@
 import type { Log } from '../base/log.ts';
-import type { Metrics } from '../base/metrics.ts';
+import { hideGauges, type Metrics } from '../base/metrics.ts';
 import { shareRun } from '../base/single-flight.ts';
 import { readBackupNotes } from '../store/backup/backup-notes.ts';
 import { readOpenings } from '../store/jobs/open-work.ts';
 import type { RecordStore } from '../store/script.ts';
 
-/** While this controller leads: refreshes the gauges at each request for /metrics. */
+/** While this controller leads: refreshes the gauges at each request for /metrics. A former leader shows none of them. */
 export function startGauges(options: {
   readonly store: RecordStore;
   readonly metrics: Metrics;
@@ -20,6 +20,8 @@ export function startGauges(options: {
   };
   const refresh = shareRun(async () => {
     if (isLeading()) await setGauges(store, metrics, oldestUnsettled()).catch(complain);
+    // Asked again: the lead may be lost while the record is read.
+    if (!isLeading()) hideGauges(gaugesOfLeader(metrics));
   });
   metrics.refreshers.add(refresh.run);
   return {
@@ -44,4 +46,20 @@ async function setGauges(store: RecordStore, metrics: Metrics, oldestUnsettled: 
   metrics.drain_seconds.set(age(seen.drainSince));
   metrics.backup_age_seconds.set(age(backup && (backup.lastTaken ?? backup.firstBegun)));
   metrics.oldest_unsettled_seconds.set(age(oldestUnsettled));
+}
+
+/** The gauges above, and that of the leader's daily search for stray objects. */
+function gaugesOfLeader(metrics: Metrics) {
+  return [
+    metrics.jobs_open,
+    metrics.holds_open,
+    metrics.oldest_queued_seconds,
+    metrics.webhooks_due,
+    metrics.oldest_webhook_seconds,
+    metrics.blocked_ips,
+    metrics.drain_seconds,
+    metrics.backup_age_seconds,
+    metrics.oldest_unsettled_seconds,
+    metrics.stray_objects,
+  ];
 }

@@ -1,6 +1,6 @@
 import { Refusal } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
-import type { Metrics } from '../base/metrics.ts';
+import { hideGauges, type Metrics } from '../base/metrics.ts';
 import { shareRun } from '../base/single-flight.ts';
 import { type AccountPlace, firstAccount, listLedgerPage } from '../store/accounts/read-accounts.ts';
 import { type LedgerWalk, readLedgerWalk, saveLedgerWalk } from '../store/log/ledger-walk.ts';
@@ -31,12 +31,15 @@ export function startLedgerCheck(options: LedgerCheckOptions): { close(): Promis
     }),
   );
   const refresh = async () => {
-    if (!options.isLeading()) return;
-    const { since, lastProblems } = await readLedgerWalk(store);
-    metrics.ledger_verify_age_seconds.set(Math.max(0, (store.clock.now() - since) / 1000));
-    if (lastProblems !== null) metrics.ledger_problems.set(lastProblems);
+    if (options.isLeading()) {
+      const { since, lastProblems } = await readLedgerWalk(store);
+      metrics.ledger_verify_age_seconds.set(Math.max(0, (store.clock.now() - since) / 1000));
+      if (lastProblems !== null) metrics.ledger_problems.set(lastProblems);
+    }
+    // Asked again: the lead may be lost while the record is read.
+    if (!options.isLeading()) hideGauges([metrics.ledger_verify_age_seconds, metrics.ledger_problems]);
   };
-  // A record that cannot be read leaves the last age: the other gauges warn.
+  // A record that cannot be read leaves the last age while this controller leads: the other gauges warn.
   const refreshQuietly = () => refresh().catch(() => {});
   metrics.refreshers.add(refreshQuietly);
   const timer = setInterval(run, tickMs);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { makeLog } from '../../src/base/log.ts';
-import { makeMetrics, renderMetrics } from '../../src/base/metrics.ts';
+import { type Metrics, makeMetrics, renderMetrics } from '../../src/base/metrics.ts';
 import { startGauges } from '../../src/controller/gauges.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { admitted, anAccount, storeOf, type TestStore, theJob } from '../support/record.ts';
@@ -16,13 +16,16 @@ describe('gauges of the record', () => {
   after(() => redis.stop());
 
   const log = makeLog({ level: 'error', write: () => {}, now: Date.now });
-  const begin = (isLeading: boolean, oldestUnsettled: () => number | null = () => null) => {
+  const begin = (isLeading: () => boolean, oldestUnsettled: () => number | null = () => null) => {
     const metrics = makeMetrics();
-    return { metrics, gauges: startGauges({ store, metrics, isLeading: () => isLeading, oldestUnsettled, log }) };
+    return { metrics, gauges: startGauges({ store, metrics, isLeading, oldestUnsettled, log }) };
   };
+  /** Every series but those of Node. */
+  const shown = async (metrics: Metrics) =>
+    (await renderMetrics(metrics)).split('\n').filter((line) => /^trawl_(?!nodejs_|process_)/.test(line));
 
   it('show the holds and the queue at the time of the scrape', async () => {
-    const { metrics, gauges } = begin(true);
+    const { metrics, gauges } = begin(() => true);
     const caller = await anAccount(store, { credits: 2 });
     const id = await admitted(store, caller);
     expect(await renderMetrics(metrics))
@@ -38,7 +41,10 @@ describe('gauges of the record', () => {
 
   it('show the age of the oldest unsettled job, and 0 for none', async () => {
     let since: number | null = store.clock.now() - 90_000;
-    const { metrics, gauges } = begin(true, () => since);
+    const { metrics, gauges } = begin(
+      () => true,
+      () => since,
+    );
     expect(await renderMetrics(metrics)).to.match(/^trawl_oldest_unsettled_seconds 9\d(\.\d+)?$/m);
     since = null;
     expect(await renderMetrics(metrics)).to.match(/^trawl_oldest_unsettled_seconds 0$/m);
@@ -61,8 +67,42 @@ describe('gauges of the record', () => {
   });
 
   it('are absent where another controller leads', async () => {
-    const { metrics, gauges } = begin(false);
+    const { metrics, gauges } = begin(() => false);
     expect(await renderMetrics(metrics)).not.to.match(/^trawl_holds_open /m);
+    await gauges.close();
+  });
+
+  it('are absent in a controller that has lost the lead, as in one that never led', async () => {
+    let leads = true;
+    const { metrics, gauges } = begin(() => leads);
+    const { metrics: others, gauges: otherGauges } = begin(() => false);
+    metrics.stray_objects.set(2);
+    expect(await shown(metrics))
+      .to.include('trawl_holds_open 0')
+      .and.include('trawl_stray_objects 2');
+    leads = false;
+    expect(await shown(metrics)).to.deep.equal(await shown(others));
+    leads = true;
+    expect(await shown(metrics)).to.include('trawl_holds_open 0');
+    await Promise.all([gauges.close(), otherGauges.close()]);
+  });
+
+  it('are absent when the lead is lost while the record is read', async () => {
+    let leads = true;
+    const metrics = makeMetrics();
+    const losing: TestStore = {
+      ...store,
+      connection: {
+        ...redis.connection,
+        async eval(...asked) {
+          leads = false;
+          return redis.connection.eval(...asked);
+        },
+      },
+    };
+    const gauges = startGauges({ store: losing, metrics, isLeading: () => leads, oldestUnsettled: () => null, log });
+    expect(await shown(metrics)).to.deep.equal(await shown(makeMetrics()));
+    expect(leads).to.equal(false);
     await gauges.close();
   });
 });

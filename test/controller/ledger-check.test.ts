@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { refuse } from '../../src/base/errors.ts';
-import { makeMetrics, renderMetrics } from '../../src/base/metrics.ts';
+import { type Metrics, makeMetrics, renderMetrics } from '../../src/base/metrics.ts';
 import { startLedgerCheck } from '../../src/controller/ledger-check.ts';
 import { removeAccount } from '../../src/store/accounts/remove-account.ts';
 import { keys } from '../../src/store/keys.ts';
@@ -121,5 +121,22 @@ describe('the check of all ledgers', () => {
     expect(await renderMetrics(metrics)).not.to.match(/^trawl_ledger_verify_age_seconds /m);
     leads = true;
     await until(() => reads.seen.length === 1, 10, 'the check');
+  });
+
+  it('shows neither its age nor its problems once its controller has lost the lead', async () => {
+    await someAccounts(1);
+    const gauges = ['trawl_ledger_problems', 'trawl_ledger_verify_age_seconds'];
+    const shown = async (metrics: Metrics) => {
+      const text = await renderMetrics(metrics);
+      return gauges.filter((name) => text.includes(`\n${name} `));
+    };
+    let leads = true;
+    const { metrics } = begin({}, () => leads);
+    await until(() => ended(0), 10, 'a complete check');
+    expect(await shown(metrics)).to.deep.equal(gauges);
+    leads = false;
+    expect(await shown(metrics)).to.deep.equal([]);
+    leads = true;
+    expect(await shown(metrics)).to.deep.equal(gauges);
   });
 });
