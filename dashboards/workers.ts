@@ -163,7 +163,7 @@ export const workers: Board = {
         empty: 'no cluster',
         good: 'Few, and `starting`. `room` wants nodes, `admission` a queue, `image` a registry; empty without Kubernetes.',
         unit: units.Short,
-        queries: { [`sum by (wait) (${of('attempts_waiting')})`]: '{{wait}}' },
+        queries: { [`max by (wait) (${of('attempts_waiting')})`]: '{{wait}}' },
       },
       {
         kind: 'lines',

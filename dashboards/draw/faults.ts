@@ -119,8 +119,7 @@ export const faults: readonly Fault[] = [
     changes: {
       'trawl_kube_refused_total{': set(1.5),
       'trawl_kube_wait_seconds{': ({ random }) => 2 * random(),
-      'trawl_attempts_waiting{namespace="films",instance="trawl-controller-1",wait="starting"}': ({ random }) =>
-        3 + Math.round(3 * random()),
+      'wait="starting"}': ({ busy }) => 3 + Math.round(3 * busy),
     },
   },
   {
@@ -179,8 +178,7 @@ export const faults: readonly Fault[] = [
     drill: 'A node is dead',
     changes: {
       'class="interrupted"}': (_, before) => before + 0.5,
-      'trawl_attempts_waiting{namespace="films",instance="trawl-controller-1",wait="room"}': ({ random }) =>
-        10 + Math.round(5 * random()),
+      'wait="room"}': ({ busy }) => 10 + Math.round(5 * busy),
     },
   },
   {

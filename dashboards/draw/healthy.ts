@@ -193,6 +193,10 @@ function clusterSources(): Source[] {
     ...instances.controller.flatMap((instance) => [
       gauge('trawl_leader', from(instance), instance === leader ? 1 : 0),
       gauge('trawl_watch_age_seconds', from(instance), ({ random }) => (instance === leader ? 4 : 20) * random()),
+      // Every controller sees the same pods.
+      ...waits.map(([wait, count]) => {
+        return gauge('trawl_attempts_waiting', from(instance, { wait }), ({ busy }) => Math.round(count * busy));
+      }),
     ]),
     gauge('trawl_object_store_ready', from(leader), 1),
     gauge('trawl_stray_objects', from(leader), 0),
@@ -206,9 +210,6 @@ function clusterSources(): Source[] {
     gauge('trawl_kube_wait_seconds', from(leader), 0),
     gauge('trawl_cleanups_postponed', from(leader), ({ busy, random }) => Math.round(6 * busy * random())),
     gauge('trawl_oldest_leaving_seconds', from(leader), ({ random }) => 3 * random()),
-    ...waits.map(([wait, count]) => {
-      return gauge('trawl_attempts_waiting', from(leader, { wait }), ({ random }) => Math.round(count * random()));
-    }),
     ...instances.egress.flatMap((instance) =>
       verdicts.map(([verdict, perSecond]) => {
         return counter(

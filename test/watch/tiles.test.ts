@@ -5,6 +5,7 @@ import { type HistoryServer, makeHistory, serveHistory } from '../../dashboards/
 import { judgeAlerts } from '../../dashboards/draw/judge-alerts.ts';
 import { nameOf } from '../../dashboards/draw/picture-index.ts';
 import type { Color, Panel } from '../../dashboards/panels.ts';
+import { workers } from '../../dashboards/workers.ts';
 import { alerts } from '../support/alerts.ts';
 import { freePort } from '../support/free-port.ts';
 import { listMetrics } from '../support/metric-names.ts';
@@ -33,7 +34,7 @@ describe('the histories of the drills before a real Prometheus', function () {
 
   before(async () => {
     const queries = [
-      ...all.flatMap((panel) => Object.keys(panel.queries)),
+      ...[...all, ...Object.values(workers.rows).flat()].flatMap((panel) => Object.keys(panel.queries)),
       ...alerts.map(({ expr }) => expr),
       ...drills.flatMap(({ shows = [] }) => shows),
     ];
@@ -71,6 +72,14 @@ describe('the histories of the drills before a real Prometheus', function () {
         expect(colors).to.satisfy((shown: (Color | null)[]) => shown.includes('yellow') || shown.includes('red'));
       }
     });
+
+  it('count a worker that waits for the cluster once, although each controller shows it', async () => {
+    const panel = workers.rows.Cluster!.find(({ title }) => title === 'Workers that wait for the cluster')!;
+    const [shown] = await ask(`sum(${Object.keys(panel.queries)[0]})`, null);
+    const [seen] = await ask('sum(trawl_attempts_waiting{namespace="$namespace",instance="trawl-controller-1"})', null);
+    expect(Number(seen?.value[1])).to.be.greaterThan(0);
+    expect(shown?.value).to.deep.equal(seen?.value);
+  });
 
   it('show what their drills see', async () => {
     for (const { name, shows = [] } of drills)
