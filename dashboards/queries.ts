@@ -36,3 +36,8 @@ export function quantile(share: number, metric: string, matchers = '', by = ''):
 export function share(part: string, whole: string): string {
   return `(${part} or vector(0)) / (${whole} > 0)`;
 }
+
+/** Returns the matcher of one bucket of a histogram: Prometheus 3 stores its bound 60 as 60.0, Prometheus 2 as it is shown. */
+export function upTo(bound: number): string {
+  return String.raw`le=~"${bound}(\\.0)?"`;
+}

@@ -1,7 +1,7 @@
 import * as units from '@grafana/grafana-foundation-sdk/units';
 import { money } from './money.ts';
 import type { Board, Panel } from './panels.ts';
-import { growth, of, quantile, rate, recently, share } from './queries.ts';
+import { growth, of, quantile, rate, recently, share, upTo } from './queries.ts';
 import { record } from './record.ts';
 import { sources } from './sources.ts';
 import { workers } from './workers.ts';
@@ -46,8 +46,10 @@ const rows = {
       unit: units.PercentUnit,
       empty: 'no jobs',
       queries: {
-        [share(growth('job_seconds_bucket', 'stage="queue", le="60"'), growth('job_seconds_count', 'stage="queue"'))]:
-          '',
+        [share(
+          growth('job_seconds_bucket', `stage="queue", ${upTo(60)}`),
+          growth('job_seconds_count', 'stage="queue"'),
+        )]: '',
       },
       limits: [
         [null, 'red'],

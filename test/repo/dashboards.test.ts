@@ -4,6 +4,7 @@ import { makeDashboard, type Panel } from '../../dashboards/panels.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { alerts } from '../support/alerts.ts';
 import { listMetrics, listUnknown } from '../support/metric-names.ts';
+import { parseQuery } from '../support/promql.ts';
 import { files, read } from '../support/tree.ts';
 
 const folder = 'charts/trawl/dashboards/';
@@ -46,6 +47,21 @@ describe('the dashboards', () => {
     const used = new Set(queries.flatMap(listMetrics));
     const declared = Object.keys(makeMetrics()).filter((name) => !['registry', 'refreshers'].includes(name));
     expect(declared.filter((name) => !used.has(`trawl_${name}`))).to.deep.equal([]);
+  });
+
+  it('select a bound of a histogram, as alerts do, in the form of Prometheus 2 and in that of Prometheus 3', () => {
+    const queries = [...panels.flatMap(({ panel }) => queriesOf(panel)), ...alerts.map(({ expr }) => expr)];
+    const bounds = queries
+      .flatMap((query) => parseQuery(query).selectors.flatMap(({ matchers }) => matchers))
+      .filter(({ label }) => label === 'le');
+    expect(bounds).to.not.be.empty;
+    for (const { operator, value } of bounds) {
+      const pattern = new RegExp(`^(?:${JSON.parse(`"${value}"`)})$`);
+      const [bound] = /^\d+/.exec(value)!;
+      expect(operator, value).to.equal('=~');
+      const forms = [bound, `${bound}.0`, `${bound}00`, `${bound}.5`];
+      expect(forms.filter((form) => pattern.test(form))).to.deep.equal([bound, `${bound}.0`]);
+    }
   });
 
   it('say with each panel what is good, and name only alerts that are there', () => {
