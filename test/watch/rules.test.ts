@@ -7,7 +7,7 @@ import { alerts, rulesFile } from '../support/alerts.ts';
 import { aFolder } from '../support/redis.ts';
 import { root } from '../support/tree.ts';
 import { healthy } from './healthy-series.ts';
-import { scenarios } from './scenarios.ts';
+import { scenarios, silentScenarios } from './scenarios.ts';
 
 const run = promisify(execFile);
 const rules = join(root, rulesFile);
@@ -38,8 +38,14 @@ describe('the alerts before promtool', () => {
   });
 
   it('are silent in a healthy system with the bounds of histograms as Prometheus 3 stores them', async () => {
-    await judge('healthy as in Prometheus 3', {}, {}, asInPrometheus3);
+    await judge('healthy as in Prometheus 3', {}, {}, { store: asInPrometheus3 });
   });
+
+  for (const { title, change } of silentScenarios) {
+    it(`are silent ${title}`, async () => {
+      await judge(title, change, {}, { everyMinutes: 1 });
+    });
+  }
 
   for (const { title, change, fires } of scenarios) {
     const said = `${title}: ${Object.keys(fires).join(' and ')}, and nothing else`;
@@ -53,7 +59,7 @@ describe('the alerts before promtool', () => {
     });
     if (!Object.keys(change).some((series) => series.includes('le="'))) continue;
     it(`fire with the bounds of histograms as Prometheus 3 stores them when ${said}`, async () => {
-      await judge(`${title} as in Prometheus 3`, change, expected, asInPrometheus3);
+      await judge(`${title} as in Prometheus 3`, change, expected, { store: asInPrometheus3 });
     });
   }
 
@@ -64,7 +70,7 @@ describe('the alerts before promtool', () => {
     fired: Readonly<
       Record<string, { readonly labels: object; readonly summary: string; readonly description?: string }>
     >,
-    store = (series: string) => series,
+    { store = (series: string) => series, everyMinutes = 5 } = {},
   ): Promise<void> {
     const series = Object.entries({ ...healthy, ...change });
     const test = {
@@ -81,7 +87,10 @@ describe('the alerts before promtool', () => {
       }),
     };
     const file = join(folder, `${name.replaceAll(/\W/g, '-')}.yaml`);
-    writeFileSync(file, JSON.stringify({ rule_files: [rules], evaluation_interval: '5m', tests: [test] }));
+    writeFileSync(
+      file,
+      JSON.stringify({ rule_files: [rules], evaluation_interval: `${everyMinutes}m`, tests: [test] }),
+    );
     const { code, said } = await run('promtool', ['test', 'rules', file]).then(
       ({ stdout }) => ({ code: 0, said: stdout }),
       ({ code: failed, stdout, stderr }) => ({ code: failed, said: `${stdout}${stderr}` }),

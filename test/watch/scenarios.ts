@@ -5,11 +5,41 @@ const errors = 'trawl_http_requests_total{route="/v1/usage",status="503"}';
 const faults = 'trawl_jobs_total{endpoint="video",outcome="failed",code="worker_failed",blame="us"}';
 const atOnce = 'trawl_job_seconds_bucket{endpoint="video",stage="queue",le="60"}';
 
+/** What is planned and fires no alert. */
+export const silentScenarios: readonly Omit<Scenario, 'fires'>[] = [
+  {
+    title: 'while a drain of half an hour refuses calls',
+    change: { [errors]: '0x359 0+120x40', trawl_drain_seconds: '0x359 0+60x40' },
+  },
+  {
+    title: 'just after such a drain',
+    change: { [errors]: '0x359 0+120x26 3120x14', trawl_drain_seconds: '0x359 0+60x26 0x14' },
+  },
+  {
+    title: 'twenty minutes after such a drain',
+    change: { [errors]: '0x339 0+120x30 3600x30', trawl_drain_seconds: '0x339 0+60x30 0x30' },
+  },
+];
+
 /** A fault each, with the alerts that it fires and no other. */
 export const scenarios: readonly Scenario[] = [
   {
     title: 'the API has refused calls for half an hour',
     change: { [errors]: '0x359 0+24x40' },
+    fires: {
+      TrawlApiErrors: {
+        summary: 'The API answers 3.846% of its calls with an error of ours',
+        description: 'Most of them each second: /v1/usage 503 0.40',
+      },
+    },
+  },
+  {
+    title: 'the API refuses calls long after a drain, and another namespace drains',
+    change: {
+      [errors]: '0x359 0+24x40',
+      trawl_drain_seconds: '0x299 0+60x30 0x70',
+      'trawl_drain_seconds{namespace="music"}': '0x359 0+60x40',
+    },
     fires: {
       TrawlApiErrors: {
         summary: 'The API answers 3.846% of its calls with an error of ours',
