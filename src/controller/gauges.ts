@@ -1,25 +1,29 @@
 import type { Log } from '../base/log.ts';
 import { hideGauges, type Metrics } from '../base/metrics.ts';
 import { shareRun } from '../base/single-flight.ts';
-import { readBackupNotes } from '../store/backup/backup-notes.ts';
+import { noteBackupBegun, readBackupNotes } from '../store/backup/backup-notes.ts';
 import { readOpenings } from '../store/jobs/open-work.ts';
 import type { RecordStore } from '../store/script.ts';
 
-/** While this controller leads: refreshes the gauges at each request for /metrics. A former leader shows none of them. */
-export function startGauges(options: {
+interface GaugeOptions {
   readonly store: RecordStore;
   readonly metrics: Metrics;
   readonly isLeading: () => boolean;
+  /** When the first worker ended whose job is not settled yet, `null` for none. */
   readonly oldestUnsettled: () => number | null;
+  readonly backupsScheduled: boolean;
   readonly log: Log;
-}): { close(): Promise<void> } {
-  const { store, metrics, isLeading, oldestUnsettled, log } = options;
+}
+
+/** While this controller leads: refreshes the gauges at each request for /metrics. A former leader shows none of them. */
+export function startGauges(options: GaugeOptions): { close(): Promise<void> } {
+  const { metrics, isLeading, log } = options;
   const complain = (error: unknown) => {
     metrics.upkeep_errors_total.inc({ task: 'gauges' });
     log.warn('the gauges could not be read from the record', { error });
   };
   const refresh = shareRun(async () => {
-    if (isLeading()) await setGauges(store, metrics, oldestUnsettled()).catch(complain);
+    if (isLeading()) await setGauges(options).catch(complain);
     // Asked again: the lead may be lost while the record is read.
     if (!isLeading()) hideGauges(gaugesOfLeader(metrics));
   });
@@ -32,7 +36,7 @@ export function startGauges(options: {
   };
 }
 
-async function setGauges(store: RecordStore, metrics: Metrics, oldestUnsettled: number | null): Promise<void> {
+async function setGauges({ store, metrics, oldestUnsettled, backupsScheduled }: GaugeOptions): Promise<void> {
   const now = store.clock.now();
   const [seen, backup] = await Promise.all([readOpenings(store), readBackupNotes(store)]);
   const age = (since: number | null) => (since === null ? 0 : Math.max(0, (now - since) / 1000));
@@ -45,7 +49,9 @@ async function setGauges(store: RecordStore, metrics: Metrics, oldestUnsettled: 
   metrics.blocked_ips.set(seen.blocked);
   metrics.drain_seconds.set(age(seen.drainSince));
   metrics.backup_age_seconds.set(age(backup && (backup.lastTaken ?? backup.firstBegun)));
-  metrics.oldest_unsettled_seconds.set(age(oldestUnsettled));
+  metrics.oldest_unsettled_seconds.set(age(oldestUnsettled()));
+  // An expected backup has an age before the first one begins: with none, no alert would miss it.
+  if (backupsScheduled && backup === null) await noteBackupBegun(store);
 }
 
 /** The gauges above, and that of the leader's daily search for stray objects. */

@@ -107,7 +107,10 @@ function startUpkeep(parts: ControllerParts, controller: Controller, stop: Shutd
   });
   stop.add('sweeper', sweeper.close, 3);
   const oldestUnsettled = () => controller.oldestUnsettled();
-  const gauges = startGauges({ ...leading, metrics, oldestUnsettled, log: log.with({ part: 'gauges' }) });
+  const { backupsScheduled } = config;
+  const gauges = startGauges({
+    ...{ ...leading, metrics, oldestUnsettled, backupsScheduled, log: log.with({ part: 'gauges' }) },
+  });
   stop.add('gauges', gauges.close, 3);
   const check = startLedgerCheck({ ...leading, metrics, log: log.with({ part: 'ledger check' }) });
   stop.add('check of all ledgers', check.close, 3);

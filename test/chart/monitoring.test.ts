@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { boards } from '../../dashboards/boards.ts';
 import { rulesFile } from '../support/alerts.ts';
 import { find, render } from '../support/chart.ts';
+import type { Json } from '../support/json.ts';
 import { read } from '../support/tree.ts';
 
 describe('the monitoring of the chart', () => {
@@ -21,6 +22,16 @@ describe('the monitoring of the chart', () => {
       expect(made.metadata.annotations).to.deep.equal({ grafana_folder: 'films' });
       expect(made.data).to.deep.equal({ [`trawl-${name}.json`]: read(`charts/trawl/dashboards/${name}.json`) });
     }
+  });
+
+  it('has controllers expect backups where it schedules them, so that TrawlBackupOld fires when none begins', () => {
+    const settingOf = (existingClaim: string) => {
+      const objects = render({ values: { 'backup.existingClaim': existingClaim } });
+      const [container] = find(objects, 'Deployment', 'trawl-controller').spec.template.spec.containers;
+      return container.env.find(({ name }: Json) => name === 'TRAWL_BACKUPS_SCHEDULED')?.value;
+    };
+    expect(settingOf('backups')).to.equal('true');
+    expect(settingOf('')).to.equal(undefined);
   });
 
   it('is left out unless it is asked for', () => {

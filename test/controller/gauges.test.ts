@@ -16,9 +16,10 @@ describe('gauges of the record', () => {
   after(() => redis.stop());
 
   const log = makeLog({ level: 'error', write: () => {}, now: Date.now });
-  const begin = (isLeading: () => boolean, oldestUnsettled: () => number | null = () => null) => {
+  const begin = (isLeading: () => boolean, wanted: Partial<Parameters<typeof startGauges>[0]> = {}) => {
     const metrics = makeMetrics();
-    return { metrics, gauges: startGauges({ store, metrics, isLeading, oldestUnsettled, log }) };
+    const usual = { store, metrics, isLeading, oldestUnsettled: () => null, backupsScheduled: false, log };
+    return { metrics, gauges: startGauges({ ...usual, ...wanted }) };
   };
   /** Every series but those of Node. */
   const shown = async (metrics: Metrics) =>
@@ -41,24 +42,31 @@ describe('gauges of the record', () => {
 
   it('show the age of the oldest unsettled job, and 0 for none', async () => {
     let since: number | null = store.clock.now() - 90_000;
-    const { metrics, gauges } = begin(
-      () => true,
-      () => since,
-    );
+    const { metrics, gauges } = begin(() => true, { oldestUnsettled: () => since });
     expect(await renderMetrics(metrics)).to.match(/^trawl_oldest_unsettled_seconds 9\d(\.\d+)?$/m);
     since = null;
     expect(await renderMetrics(metrics)).to.match(/^trawl_oldest_unsettled_seconds 0$/m);
     await gauges.close();
   });
 
+  it('show an age of backups that are scheduled and never begin, and none where nothing is scheduled', async () => {
+    const { metrics: others, gauges: otherGauges } = begin(() => true);
+    for (let n = 0; n < 2; n++) expect(await shown(others)).to.include('trawl_backup_age_seconds 0');
+    const { metrics, gauges } = begin(() => true, { backupsScheduled: true });
+    await renderMetrics(metrics);
+    const advanced = { ...store, clock: { now: () => store.clock.now() + 27 * 3_600_000, offset: () => 0 } };
+    const { metrics: next, gauges: nextGauges } = begin(() => true, { backupsScheduled: true, store: advanced });
+    expect(await renderMetrics(next)).to.match(/^trawl_backup_age_seconds 972\d\d(\.\d+)?$/m);
+    await Promise.all([gauges, otherGauges, nextGauges].map((one) => one.close()));
+  });
+
   it('that cannot be read are a warning and a count, never silence', async () => {
     const { lines, log } = aLog();
-    const metrics = makeMetrics();
     const broken: TestStore = {
       ...store,
       connection: { ...redis.connection, eval: () => Promise.reject(new Error('no')) },
     };
-    const gauges = startGauges({ store: broken, metrics, isLeading: () => true, oldestUnsettled: () => null, log });
+    const { metrics, gauges } = begin(() => true, { store: broken, log });
     expect(await renderMetrics(metrics)).to.match(/^trawl_upkeep_errors_total\{task="gauges"\} 1$/m);
     expect(lines.filter((line) => line.includes('"warn"') && line.includes('gauges could not be read'))).to.have.length(
       1,
@@ -89,7 +97,6 @@ describe('gauges of the record', () => {
 
   it('are absent when the lead is lost while the record is read', async () => {
     let leads = true;
-    const metrics = makeMetrics();
     const losing: TestStore = {
       ...store,
       connection: {
@@ -100,7 +107,7 @@ describe('gauges of the record', () => {
         },
       },
     };
-    const gauges = startGauges({ store: losing, metrics, isLeading: () => leads, oldestUnsettled: () => null, log });
+    const { metrics, gauges } = begin(() => leads, { store: losing });
     expect(await shown(metrics)).to.deep.equal(await shown(makeMetrics()));
     expect(leads).to.equal(false);
     await gauges.close();

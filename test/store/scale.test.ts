@@ -80,7 +80,8 @@ async function fill(store: TestStore, accounts: number, jobsOfEach: number) {
 async function measureCosts(store: TestStore, { accountId }: StoredCaller): Promise<Figures['costs']> {
   const { folder, remove } = aFolder();
   const [metrics, { log }] = [makeMetrics(), aLog()];
-  const gauges = startGauges({ store, metrics, log, isLeading: () => true, oldestUnsettled: () => null });
+  const leading = { isLeading: () => true, oldestUnsettled: () => null, backupsScheduled: false };
+  const gauges = startGauges({ store, metrics, log, ...leading });
   const objects = await openFolder({ folder, seal: makeSeal({ secret: Buffer.alloc(32) }), now: Date.now });
   const list = (status?: 'NotFound') => () => listJobs(store, accountId, { status, limit: 20, after: null });
   const pass = async () => {

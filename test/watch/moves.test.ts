@@ -95,7 +95,8 @@ describe('metrics of the record', () => {
     const redis = await startTestRedis();
     const [store, metrics] = [storeOf(redis.connection), makeMetrics()];
     const { log } = aLog();
-    const gauges = startGauges({ store, metrics, isLeading: () => true, oldestUnsettled: () => null, log });
+    const leading = { isLeading: () => true, oldestUnsettled: () => null };
+    const gauges = startGauges({ store, metrics, ...leading, backupsScheduled: false, log });
     try {
       for (const name of [
         'webhooks_due',

@@ -84,6 +84,7 @@ TRAWL_S3_ENDPOINT: s3.endpoint
 TRAWL_S3_PUBLIC_ENDPOINT: s3.publicEndpoint
 TRAWL_S3_REGION: s3.region
 TRAWL_S3_PATH_STYLE: s3.pathStyle
+TRAWL_BACKUPS_SCHEDULED: backup.existingClaim
 TRAWL_RUNNER: the chart, as kubernetes
 TRAWL_WORKERS: workers.most
 TRAWL_SANDBOX: the image

@@ -39,6 +39,9 @@
 {{- if $workers.policiesEnforced }}
 - {name: TRAWL_WORKER_NETWORK, value: policies-enforced}
 {{- end }}
+{{- if .Values.backup.existingClaim }}
+- {name: TRAWL_BACKUPS_SCHEDULED, value: "true"}
+{{- end }}
 {{- if .Values.controller.cookiesSecret }}
 - {name: TRAWL_COOKIES, value: /etc/trawl/cookies}
 {{- end }}

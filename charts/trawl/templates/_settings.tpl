@@ -34,6 +34,7 @@ TRAWL_S3_PUBLIC_ENDPOINT: null
 TRAWL_S3_REGION: null
 TRAWL_S3_PATH_STYLE: "false"
 TRAWL_FILE_HOURS: "24"
+TRAWL_BACKUPS_SCHEDULED: "false"
 TRAWL_RUNNER: "process"
 TRAWL_WORKERS: "cores"
 TRAWL_RESERVED_WORKERS: "1"
@@ -115,6 +116,7 @@ TRAWL_OBJECTS: {form: "^(folder|s3)$", allowed: "folder or s3"}
 TRAWL_S3_REGION: {form: "^[a-z0-9][a-z0-9-]{0,62}$", allowed: "the name of a region, such as eu-central-1"}
 TRAWL_S3_PATH_STYLE: {form: "^(true|false)$", allowed: "true or false"}
 TRAWL_FILE_HOURS: {form: "^\\d+(\\.\\d+)?$", allowed: "a number above 0 and up to 100000, fractions allowed"}
+TRAWL_BACKUPS_SCHEDULED: {form: "^(true|false)$", allowed: "true or false"}
 TRAWL_RUNNER: {form: "^(process|kubernetes)$", allowed: "process or kubernetes"}
 TRAWL_WORKERS: {form: "^cores$|^0*[1-9]\\d*$", allowed: "a whole number of 1 or more, or cores"}
 TRAWL_RESERVED_WORKERS: {form: "^\\d+$", allowed: "a whole number"}

@@ -86,4 +86,10 @@ export const storageSettings = [
     default: '24',
     text: 'Hours after which a finished file is deleted; links to it then no longer work.',
   },
+  {
+    name: 'TRAWL_BACKUPS_SCHEDULED',
+    kind: kind.flag,
+    default: 'false',
+    text: '`true` where backups of the record are taken on a schedule: their age counts from the first reading of the metrics, so TrawlBackupOld fires for a schedule that never begins one.',
+  },
 ] as const satisfies readonly kind.Setting[];

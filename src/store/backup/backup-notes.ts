@@ -3,13 +3,13 @@ import { number, pairs, type RecordStore } from '../script.ts';
 
 /** Times in milliseconds. */
 export interface BackupNotes {
-  /** When a backup was begun for the first time. */
+  /** When a backup was begun for the first time, or first expected of a schedule. */
   readonly firstBegun: number;
   /** When the last complete backup was taken; `null` before the first. */
   readonly lastTaken: number | null;
 }
 
-/** Notes that a backup begins: one that is tried and never succeeds is told by its age, too. */
+/** Notes that a backup begins or is expected: one that never succeeds, or that a schedule never begins, is told by its age, too. */
 export async function noteBackupBegun({ connection, clock }: RecordStore): Promise<void> {
   await connection.send(['HSETNX', keys.backup, 'begun_first', String(clock.now())]);
 }
