@@ -54,6 +54,22 @@ const refusals: readonly (readonly [string, Readonly<Record<string, unknown>>, R
     { 'dashboard.ingress.enabled': true, dashboardUrl: 'https://d.test' },
     /proxy with dashboard\.ingress/,
   ],
+  [
+    'callers who have the address of a node',
+    { 'api.service.type': 'LoadBalancer', 'api.service.externalTrafficPolicy': 'Cluster' },
+    /api\.trustedProxies must name .* with api\.service\.externalTrafficPolicy Cluster/,
+  ],
+  [
+    'people who have the address of a node',
+    {
+      'dashboard.apart': true,
+      'dashboard.service.type': 'NodePort',
+      'dashboard.service.externalTrafficPolicy': 'Cluster',
+    },
+    /api\.trustedProxies must name .* with dashboard\.service\.externalTrafficPolicy Cluster/,
+  ],
+  ['another way of callers', { 'api.service.externalTrafficPolicy': 'local' }, /must be Local or Cluster/],
+  ['a Service of another type', { 'api.service.type': 'ExternalName' }, /must be ClusterIP, NodePort or LoadBalancer/],
   ['a dashboard apart by a setting', { 'settings.TRAWL_DASHBOARD_PORT': 'none' }, /is set by dashboard\.apart/],
   ['a setting that is none', { 'settings.NONSENSE': 'x' }, /settings\.NONSENSE is not a setting of trawl/],
   ['a setting that is no string', { 'settings.TRAWL_ATTEMPTS': 3 }, /settings\.TRAWL_ATTEMPTS must be a string/],
@@ -98,6 +114,10 @@ const refusals: readonly (readonly [string, Readonly<Record<string, unknown>>, R
 
 const dashboardIngress = { 'dashboard.ingress.enabled': true, 'api.trustedProxies': '10.0.0.0/8' };
 const accepted: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
+  [
+    'a Service inside the cluster, whatever is said of callers outside',
+    { 'api.service.externalTrafficPolicy': 'Cluster' },
+  ],
   ['large numbers', { 'workers.most': 2_000_000, 'workers.mostEnded': 0, 'backup.keep': 1 }],
   ['quantities of each form', { 'workers.cpu': '1.5', 'workers.memory': '4096M' }],
   ['a word of cron', { 'backup.schedule': '@daily', 'backup.existingClaim': 'backups' }],

@@ -61,6 +61,19 @@ spec:
 {{- end }}
 {{- end }}
 
+{{- /* Type of a Service that callers reach: the values of that Service. */ -}}
+{{- define "trawl.serviceType" -}}
+type: {{ .type }}
+{{- if ne .type "ClusterIP" }}
+externalTrafficPolicy: {{ .externalTrafficPolicy }}
+{{- end }}
+{{- end }}
+
+{{- /* The Service of the dashboard: that of the API, unless pods of its own serve it or that of the API is open to callers outside, who would find the dashboard without TLS. */ -}}
+{{- define "trawl.dashboardService" -}}
+{{ and (not .Values.dashboard.apart) (eq .Values.api.service.type "ClusterIP") | ternary "api" "dashboard" }}
+{{- end }}
+
 {{- /* Settings of what serves the dashboard. */ -}}
 {{- define "trawl.dashboardEnv" -}}
 - {name: TRAWL_DASHBOARD_PORT, value: "8081"}
