@@ -30,7 +30,9 @@ if (!job.success) fail(`The job ended as ${JSON.stringify(job)}`);
 console.log('A worker downloaded the film');
 
 const link = new URL(job.result.response);
-const first = await get(new URL(link.pathname + link.search, API_URL));
+// The proxy in front of the API removes the path of the public URL; here no proxy does.
+const path = link.pathname.slice(link.pathname.lastIndexOf('/files/'));
+const first = await get(new URL(path + link.search, API_URL));
 const answer = first.headers.location === undefined ? first : await follow(first.headers.location);
 const sum = createHash('sha256');
 let bytes = 0;
