@@ -108,27 +108,6 @@ describe('the chart on a real API server', () => {
     expect(binding.spec.limits[0].max.memory).to.equal('3Gi');
   });
 
-  it('is upgraded after kubectl scale, whose number stays, and takes the number of the values elsewhere', async () => {
-    const release = 'scaled';
-    const homes = { HOME: folder, HELM_CACHE_HOME: folder, HELM_CONFIG_HOME: folder, HELM_DATA_HOME: folder };
-    const env = { PATH: process.env.PATH, KUBECONFIG: cluster.kubeconfig, ...homes };
-    const values = ['--values', join(chart, 'ci/least-values.yaml'), '--namespace', release];
-    const helm = (...words: string[]) => runTool(tool('helm'), [...words, ...values], { env });
-    const numberOf = async (component: string) => {
-      const words = ['get', 'deployment', `${release}-${component}`, '-n', release, '-o', 'jsonpath={.spec.replicas}'];
-      return kubectl(cluster, words);
-    };
-    await helm('install', release, chart, '--create-namespace');
-    await kubectl(cluster, ['scale', 'deployment', `${release}-controller`, '-n', release, '--replicas=5']);
-    await helm('upgrade', release, chart, '--set', 'controller.replicas=3,egress.replicas=3');
-    expect([await numberOf('controller'), await numberOf('egress')]).to.deep.equal(['5', '3']);
-    const back = (...words: string[]) =>
-      runTool(tool('helm'), ['rollback', release, '1', '-n', release, ...words], { env });
-    expect(await refusal(back())).to.match(/conflict with "kubectl" with subresource "scale"/);
-    await back('--force-conflicts');
-    expect(await numberOf('controller')).to.equal('2');
-  });
-
   it('takes the commands of the guide for a managed cluster, accounts and the doctor, word for word', async () => {
     const section = (heading: string) =>
       read('docs/install.md')

@@ -226,12 +226,12 @@ lifecycle:
 {{- end }}
 {{- end }}
 
-{{- /* Number of pods: that of the values, or the present one where somebody scaled the Deployment, which Helm may not overwrite. */ -}}
+{{- /* Number of pods: that of the values, or the present one where somebody scaled the Deployment, which Helm may not overwrite. kubectl scale and autoscalers write to the subresource; programs with other names than helm, such as Flux, install the chart. */ -}}
 {{- define "trawl.replicas" -}}
 {{- $number := .values.replicas | int64 -}}
 {{- $live := lookup "apps/v1" "Deployment" .root.Release.Namespace (printf "%s-%s" (include "trawl.name" .root) .component) -}}
 {{- range ($live.metadata).managedFields -}}
-{{- if and (ne .manager "helm") (hasKey (index (.fieldsV1 | default dict) "f:spec" | default dict) "f:replicas") -}}
+{{- if and (eq (.subresource | default "") "scale") (hasKey (index (.fieldsV1 | default dict) "f:spec" | default dict) "f:replicas") -}}
 {{- $number = $live.spec.replicas | int64 -}}
 {{- end -}}
 {{- end -}}

@@ -1,0 +1,77 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { chart, runTool } from '../support/chart.ts';
+import { refusal } from '../support/cluster/chart-objects.ts';
+import { type Cluster, startCluster } from '../support/cluster/cluster.ts';
+import { kubectl } from '../support/cluster/kubectl.ts';
+import { aFolder } from '../support/redis.ts';
+import { tool } from '../support/tools.ts';
+
+/** A release in a namespace of its own name, whose pods no node runs. */
+interface Release {
+  helm(...words: string[]): Promise<unknown>;
+  scale(component: string, replicas: number): Promise<unknown>;
+  numberOf(component: string): Promise<number>;
+}
+
+describe('the number of pods of the chart on a real API server', () => {
+  let cluster: Cluster;
+  const { folder, remove } = aFolder();
+  before(async () => {
+    cluster = await startCluster();
+  });
+  after(async () => {
+    await cluster?.stop();
+    remove();
+  });
+
+  const releaseOf = (name: string): Release => {
+    const homes = { HOME: folder, HELM_CACHE_HOME: folder, HELM_CONFIG_HOME: folder, HELM_DATA_HOME: folder };
+    const env = { PATH: process.env.PATH, KUBECONFIG: cluster.kubeconfig, ...homes };
+    const values = ['--values', join(chart, 'ci/least-values.yaml')];
+    const deployment = (component: string) => ['deployment', `${name}-${component}`, '-n', name];
+    return {
+      helm: (verb, ...words) => {
+        const given = verb === 'rollback' ? [verb, name, ...words] : [verb, name, chart, ...values, ...words];
+        return runTool(tool('helm'), [...given, '--namespace', name], { env });
+      },
+      scale: (component, replicas) => kubectl(cluster, ['scale', ...deployment(component), `--replicas=${replicas}`]),
+      numberOf: async (component) =>
+        Number(await kubectl(cluster, ['get', ...deployment(component), '-o', 'jsonpath={.spec.replicas}'])),
+    };
+  };
+
+  it('stays after kubectl scale when the release is upgraded, and is that of the values elsewhere', async () => {
+    const { helm, scale, numberOf } = releaseOf('scaled');
+    await helm('install', '--create-namespace');
+    await scale('controller', 5);
+    await helm('upgrade', '--set', 'controller.replicas=3,egress.replicas=3');
+    expect([await numberOf('controller'), await numberOf('egress')]).to.deep.equal([5, 3]);
+    expect(await refusal(helm('rollback', '1'))).to.match(/conflict with "kubectl" with subresource "scale"/);
+    await helm('rollback', '1', '--force-conflicts');
+    expect(await numberOf('controller')).to.equal(2);
+  });
+
+  it('is that of the values at an upgrade by Flux, too, which writes the field in another name than Helm', async () => {
+    const { helm, scale, numberOf } = releaseOf('flux');
+    await helm('install', '--create-namespace');
+    const name = [{ op: 'replace', path: '/metadata/managedFields/0/manager', value: 'helm-controller' }];
+    for (const component of ['controller', 'egress']) {
+      const words = [
+        'patch',
+        'deployment',
+        `flux-${component}`,
+        '-n',
+        'flux',
+        '--type=json',
+        '-p',
+        JSON.stringify(name),
+      ];
+      await kubectl(cluster, words);
+    }
+    await scale('egress', 5);
+    // Helm asks before it takes a field from a program of another name; Flux does not meet its own name as another.
+    await helm('upgrade', '--set', 'controller.replicas=3,egress.replicas=3', '--force-conflicts');
+    expect([await numberOf('controller'), await numberOf('egress')]).to.deep.equal([3, 5]);
+  });
+});
