@@ -74,4 +74,33 @@ describe('the number of pods of the chart on a real API server', () => {
     await helm('upgrade', '--set', 'controller.replicas=3,egress.replicas=3', '--force-conflicts');
     expect([await numberOf('controller'), await numberOf('egress')]).to.deep.equal([3, 5]);
   });
+
+  it('stays when an autoscaler is enabled, and is the number of the autoscaler at later upgrades and rollbacks', async () => {
+    const { helm, scale, numberOf } = releaseOf('autoscaled');
+    await helm('install', '--create-namespace', '--set', 'api.replicas=5');
+    const enabled = ['--set', 'api.replicas=5,api.autoscaling.enabled=true,api.autoscaling.minReplicas=5'];
+    await helm('upgrade', ...enabled);
+    expect(await numberOf('api')).to.equal(5);
+    await helm('upgrade', ...enabled);
+    expect(await numberOf('api'), 'before the autoscaler has changed it').to.equal(5);
+    await scale('api', 8);
+    await helm('upgrade', ...enabled);
+    await scale('api', 9);
+    await helm('upgrade', ...enabled);
+    expect(await numberOf('api')).to.equal(9);
+    await scale('api', 7);
+    await helm('rollback', '4');
+    expect(await numberOf('api'), 'after the rollback').to.equal(7);
+  });
+
+  it('stays when an autoscaler is enabled in a release that is merged on the side of the client, as Helm 3 does', async () => {
+    const { helm, scale, numberOf } = releaseOf('merged');
+    await helm('install', '--create-namespace', '--server-side=false', '--set', 'api.replicas=5');
+    const enabled = ['--set', 'api.autoscaling.enabled=true'];
+    await helm('upgrade', ...enabled);
+    expect(await numberOf('api')).to.equal(5);
+    await scale('api', 8);
+    await helm('upgrade', ...enabled);
+    expect(await numberOf('api'), 'after the autoscaler has changed it').to.equal(8);
+  });
 });

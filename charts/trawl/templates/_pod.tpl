@@ -226,16 +226,27 @@ lifecycle:
 {{- end }}
 {{- end }}
 
-{{- /* Number of pods: that of the values, or the present one where somebody scaled the Deployment, which Helm may not overwrite. kubectl scale and autoscalers write to the subresource; programs with other names than helm, such as Flux, install the chart. */ -}}
+{{- /* Number of pods of a Deployment: that of the values, or the present one where somebody scaled it, which Helm may not overwrite. kubectl scale and autoscalers write to the subresource; programs with other names than helm, such as Flux, install the chart. */ -}}
 {{- define "trawl.replicas" -}}
-{{- $number := .values.replicas | int64 -}}
 {{- $live := lookup "apps/v1" "Deployment" .root.Release.Namespace (printf "%s-%s" (include "trawl.name" .root) .component) -}}
+{{- $isScaled := false -}}
+{{- $isWritten := false -}}
+{{- $isApplied := false -}}
 {{- range ($live.metadata).managedFields -}}
-{{- if and (eq (.subresource | default "") "scale") (hasKey (index (.fieldsV1 | default dict) "f:spec" | default dict) "f:replicas") -}}
-{{- $number = $live.spec.replicas | int64 -}}
+{{- $owns := hasKey (index (.fieldsV1 | default dict) "f:spec" | default dict) "f:replicas" -}}
+{{- if eq (.subresource | default "") "scale" -}}
+{{- $isScaled = or $isScaled $owns -}}
+{{- else -}}
+{{- $isWritten = or $isWritten $owns -}}
+{{- $isApplied = or $isApplied (eq .operation "Apply") -}}
 {{- end -}}
 {{- end -}}
-{{ $number }}
+{{- if not (.values.autoscaling).enabled -}}
+replicas: {{ $isScaled | ternary ($live.spec).replicas .values.replicas | int64 }}
+{{- /* The field of an autoscaler is left out, except while it is that of Helm too: Kubernetes takes 1 for a field that its only owner gives up. Helm 3 gives up what it leaves out, whoever owns it. */ -}}
+{{- else if and $live (or $isWritten (not $isApplied)) -}}
+replicas: {{ $live.spec.replicas | int64 }}
+{{- end -}}
 {{- end }}
 
 {{- /* A budget of a component, when it is wanted and there is more than one pod. */ -}}
