@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { Config } from '../base/config.ts';
 import { ProxyRefusal, postJson, sendRequest } from '../base/http-client.ts';
-import { findListenError } from '../base/reach-server.ts';
+import { findListenError, isSilent } from '../base/reach-server.ts';
 import { type ServerAddress, showAddress } from '../base/server-address.ts';
 import { readInspection } from '../model/inspection-result.ts';
 import { type Finding, findingOf } from './doctor-finding.ts';
@@ -11,8 +11,11 @@ import { type Finding, findingOf } from './doctor-finding.ts';
 const closedUrl = 'http://127.0.0.1/';
 const limitMs = 30_000;
 
-/** Checks names and ways between the parts of a cluster, as its controller has them; asks for no address of the Internet. */
-export async function checkParts(config: Config): Promise<Finding[]> {
+/**
+ * Checks names and ways between the parts of a cluster, as its controller has them; asks for no address of the Internet. Where the chart
+ * makes no network policies, the gateway is open to this pod.
+ */
+export async function checkParts(config: Config, hasPolicies = true): Promise<Finding[]> {
   const { egressAddress, inspectorAddress, gatewayAddress } = config;
   const named = { egress: egressAddress, inspector: inspectorAddress, gateway: gatewayAddress };
   const names = Object.entries(named).map(([part, address]) => (address ? checkName(part, address) : null));
@@ -20,7 +23,7 @@ export async function checkParts(config: Config): Promise<Finding[]> {
     ...names.filter((finding) => finding !== null),
     ...(egressAddress ? [checkEgress(egressAddress)] : []),
     ...(inspectorAddress ? [checkInspector(inspectorAddress)] : []),
-    ...(gatewayAddress ? [checkNetworkPolicies(gatewayAddress, config.workerNetwork)] : []),
+    ...(gatewayAddress && hasPolicies ? [checkNetworkPolicies(gatewayAddress, config.workerNetwork)] : []),
   ]);
 }
 
@@ -68,10 +71,16 @@ async function checkInspector(address: ServerAddress): Promise<Finding> {
 /** The gateway is open to workers alone: a pod that reaches it, although it is none, shows that nothing enforces network policies. */
 async function checkNetworkPolicies(gateway: ServerAddress, vouched: Config['workerNetwork']): Promise<Finding> {
   const about = 'network policies';
-  const isClosed = (await findListenError(gateway)) !== null;
-  if (isClosed) return findingOf(true, about, 'This pod cannot reach the gateway, as network policies want it.');
+  const error = await findListenError(gateway);
+  if (error !== null && isSilent(error)) {
+    return findingOf(true, about, 'This pod cannot reach the gateway, as network policies want it.');
+  }
+  if (error !== null) {
+    const text = `Whether the cluster enforces network policies cannot be judged while the gateway does not answer: ${wordsOf(error)}.`;
+    return findingOf(false, about, text, 'note');
+  }
   const text =
-    'The cluster enforces no network policies: this pod reaches the gateway, which is open to workers alone. helm test says what that means.';
+    'The cluster enforces no network policies, or networkPolicy.enabled is false: this pod reaches the gateway, which is open to workers alone. helm test says what that means.';
   const claim = ' TRAWL_WORKER_NETWORK says that it does.';
   return findingOf(false, about, vouched === null ? text : text + claim, vouched === null ? 'note' : 'problem');
 }

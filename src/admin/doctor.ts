@@ -87,7 +87,11 @@ async function checkSurroundings(config: Config, env: Terminal['env']): Promise<
   const { checkCluster } = await import('./check-cluster.ts');
   const { checkParts } = await import('./check-parts.ts');
   const node = env.NODE_NAME ? [findingOf(true, 'node', `This pod is on the node ${env.NODE_NAME}.`)] : [];
-  return [...node, ...(await checkCluster(config, env)), ...(await checkParts(config))];
+  return [
+    ...node,
+    ...(await checkCluster(config, env)),
+    ...(await checkParts(config, env.NETWORK_POLICIES !== 'none')),
+  ];
 }
 
 function checkSettings(env: Terminal['env']): { config: Config | null; findings: Finding[] } {

@@ -1,8 +1,10 @@
-import { createConnection } from 'node:net';
+import { createConnection, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { type ServerAddress, trustOf, usesTls } from './server-address.ts';
 
 const answerMs = 2_000;
+/** Code of the system, too, for packets that nobody answers. */
+const silent = 'ETIMEDOUT';
 
 export async function isListening(address: ServerAddress): Promise<boolean> {
   return (await findListenError(address)) === null;
@@ -18,6 +20,17 @@ export async function findListenError(address: ServerAddress): Promise<Error | n
   }
 }
 
+/** Returns true when nothing answered at all, as behind a network policy that drops packets: no refusal, and no TLS that fails. */
+export function isSilent(error: Error): boolean {
+  return 'code' in error && error.code === silent;
+}
+
+function silenceOf(wire: Socket): Error {
+  const error = new Error(`nothing is heard for ${answerMs / 1000} s`);
+  // A connection whose TLS is late has reached the server.
+  return wire.connecting ? Object.assign(error, { code: silent }) : error;
+}
+
 function connectOnce(address: ServerAddress): Promise<void> {
   return new Promise((resolve, reject) => {
     const options = { ...address, timeout: answerMs };
@@ -28,7 +41,7 @@ function connectOnce(address: ServerAddress): Promise<void> {
       else resolve();
     };
     wire.once(usesTls(address) ? 'secureConnect' : 'connect', () => settle(null));
-    wire.once('timeout', () => settle(new Error(`nothing is heard for ${answerMs / 1000} s`)));
+    wire.once('timeout', () => settle(silenceOf(wire)));
     wire.on('error', settle);
   });
 }

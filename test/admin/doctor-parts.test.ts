@@ -3,6 +3,7 @@ import { checkParts } from '../../src/admin/check-parts.ts';
 import { readConfig } from '../../src/base/config.ts';
 import { type InspectorServer, serveInspector } from '../../src/worker/inspector-server.ts';
 import { startEgress, startSource, type TestEgress, type TestSource } from '../support/egress.ts';
+import { type SilentPort, startSilentPort } from '../support/silent-port.ts';
 
 const refused = { failure: { code: 'address_not_allowed', text: 'It is private.' } } as const;
 const gone = { failure: { code: 'unclassified', text: 'It is odd.' } } as const;
@@ -11,23 +12,26 @@ describe('the doctor among the parts of a cluster', () => {
   let egress: TestEgress;
   let source: TestSource;
   let inspector: InspectorServer;
+  let closed: SilentPort;
   let found: typeof refused | typeof gone = refused;
   before(async () => {
     egress = await startEgress();
     source = await startSource((_, response) => response.end('a gateway'));
     const ask = async () => found;
+    closed = await startSilentPort();
     inspector = await serveInspector({ inspect: ask, list: ask }, { host: '127.0.0.1', port: 0 });
   });
   after(async () => {
     await egress.close();
     await source.close();
     await inspector.close(0);
+    await closed.stop();
   });
   const portOf = (server: TestEgress) => ('port' in server.address ? server.address.port : 0);
   const settings = () => ({
     TRAWL_EGRESS_ADDRESS: `http://127.0.0.1:${portOf(egress)}`,
     TRAWL_INSPECTOR_ADDRESS: `http://127.0.0.1:${inspector.port}`,
-    TRAWL_GATEWAY_ADDRESS: 'http://127.0.0.1:9',
+    TRAWL_GATEWAY_ADDRESS: closed.url,
   });
   const check = async (more: object = {}) => {
     const findings = await checkParts(readConfig({ ...settings(), ...more }, () => ''));
@@ -67,5 +71,28 @@ describe('the doctor among the parts of a cluster', () => {
     expect((await about('network policies', vouched))[0]).to.match(
       /^problem: .* TRAWL_WORKER_NETWORK says that it does\.$/,
     );
+  });
+
+  it('takes no gateway that is down, or whose TLS fails, for one that network policies close', async () => {
+    const vouched = { TRAWL_WORKER_NETWORK: 'policies-enforced' };
+    for (const [gateway, cause] of [
+      ['http://127.0.0.1:9', 'ECONNREFUSED'],
+      [source.url.slice(0, -1).replace('http:', 'https:'), 'SSL'],
+    ] as const) {
+      const [said, ...more] = await about('network policies', { ...vouched, TRAWL_GATEWAY_ADDRESS: gateway });
+      expect(more).to.deep.equal([]);
+      expect(said)
+        .to.match(/^note: .* cannot be judged while the gateway does not answer: /)
+        .and.include(cause);
+    }
+  });
+
+  it('leaves network policies out where the chart makes none, and every pod reaches the gateway', async () => {
+    const open = { ...settings(), TRAWL_GATEWAY_ADDRESS: source.url.slice(0, -1) };
+    const findings = await checkParts(
+      readConfig(open, () => ''),
+      false,
+    );
+    expect(findings.map(({ about }) => about)).not.to.include('network policies');
   });
 });
