@@ -48,7 +48,7 @@ const needs: Record<string, readonly string[]> = {
   stripe: ['stripe-mock'],
   browser: ['chromium', 'redis-server'],
   release: ['helm', 'actionlint'],
-  watch: ['promtool', 'prometheus', 'otel-collector', 'redis-server', ...media, 'bwrap'],
+  watch: ['helm', 'promtool', 'prometheus', 'otel-collector', 'redis-server', ...media, 'bwrap'],
   images: ['buildah', 'mmdebstrap', 'runc', ...media, 'root'],
   node,
   e2e: [...node, 'versitygw', 'redis-server', 'ffmpeg', 'ffprobe', 'kube-network-policies'],

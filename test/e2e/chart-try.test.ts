@@ -81,6 +81,8 @@ function testLook(this: Mocha.Suite): void {
     expect(said).to.include('The job was charged once');
     const accounts = await admin('account', 'list');
     expect(accounts, 'the account of the test is suspended').to.match(/^helm-test-\d+ .* paid +yes /m);
+    const inRedis = ['exec', 'statefulset/trawl-redis', '-n', namespace, '--', 'redis-cli'];
+    expect(await kubectl(cluster, [...inRedis, 'INFO', 'memory'])).to.include('maxmemory:');
   });
 
   it('comes back by itself from an upgrade to images that are nowhere', async () => {

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { namespace } from '../cluster/testbed.ts';
+import { renderRedisPod } from '../redis-pod.ts';
 import { tool } from '../tools.ts';
 import { read, root } from '../tree.ts';
 import type { DrillGround } from './drill-ground.ts';
@@ -40,7 +41,7 @@ export async function runRunbook(
     'kubectl',
     `case "$1 $2 $3" in
 'logs --selector app.kubernetes.io/component='*) exec cat '${ground.folder}'/"\${3#*=}".log ;;
-'exec statefulset/trawl-redis '*) shift 3; program=$1; shift; exec "$program" -u '${ground.testbed.redis.url}' "$@" ;;
+'exec statefulset/trawl-redis '*) shift 3; program=$1; shift; ${intoRedisPod(ground.testbed.redis.url)} ;;
 esac
 export KUBECONFIG='${ground.testbed.cluster.kubeconfig}' KUBECACHEDIR=/dev/null
 exec '${tool('kubectl')}' "$@"`,
@@ -55,6 +56,14 @@ exec '${tool('kubectl')}' "$@"`,
     runs.push(await runLine(line, env));
   }
   return runs;
+}
+
+/** The Redis of the drills wants no password: that of the pod must be there, and is left out. */
+function intoRedisPod(url: string): string {
+  const { programs, env } = renderRedisPod();
+  if (env.REDISCLI_AUTH === undefined) return 'echo "NOAUTH Authentication required." >&2; exit 126';
+  const known = programs.join(' | ');
+  return `case "$program" in ${known}) exec "$program" -u '${url}' "$@" ;; *) echo "$program: not in the image" >&2; exit 127 ;; esac`;
 }
 
 function runLine(line: string, env: NodeJS.ProcessEnv): Promise<CommandRun> {
