@@ -108,6 +108,21 @@ describe('the chart on a real API server', () => {
     expect(binding.spec.limits[0].max.memory).to.equal('3Gi');
   });
 
+  it('is upgraded with a doctor among its values, which runs anew with the settings that were changed', async () => {
+    const homes = { HOME: folder, HELM_CACHE_HOME: folder, HELM_CONFIG_HOME: folder, HELM_DATA_HOME: folder };
+    const env = { PATH: process.env.PATH, KUBECONFIG: cluster.kubeconfig, ...homes };
+    const words = ['judged', chart, '--values', join(chart, 'ci/least-values.yaml'), '--namespace', 'judged'];
+    const judged = [...words, '--set', 'doctor.enabled=true'];
+    await runTool(tool('helm'), ['install', ...judged, '--create-namespace'], { env });
+    for (const level of ['debug', 'warn'])
+      await runTool(tool('helm'), ['upgrade', ...judged, '--set', `settings.TRAWL_LOG_LEVEL=${level}`], { env });
+    const { items } = await cluster.admin.ask('GET', '/apis/batch/v1/namespaces/judged/jobs');
+    const kept = items.filter(({ metadata }: Json) => metadata.deletionTimestamp === undefined);
+    expect(kept.map(({ metadata }: Json) => metadata.name)).to.deep.equal(['judged-doctor-3']);
+    const [{ env: settings }] = kept[0].spec.template.spec.containers;
+    expect(settings).to.deep.include({ name: 'TRAWL_LOG_LEVEL', value: 'warn' });
+  });
+
   it('takes the commands of the guide for a managed cluster, accounts and the doctor, word for word', async () => {
     const section = (heading: string) =>
       read('docs/install.md')
