@@ -21,7 +21,8 @@ interface Written {
 const common = ['json', 'help'];
 
 export function parseCommandLine(args: readonly string[], commands: readonly AdminCommand[]): CommandLine {
-  const { operands: words, options } = readWords(args, commands);
+  const named = commands.find((one) => isNamed(one, readWords(args, [one])));
+  const { operands: words, options } = readWords(args, named ? [named] : commands);
   const [group, ...behind] = words;
   const inGroup = commands.filter((one) => one.group === group);
   const isOne = inGroup[0]?.verb === '';
@@ -49,7 +50,15 @@ export function wantsJson(args: readonly string[]): boolean {
   return (end < 0 ? args : args.slice(0, end)).includes('--json');
 }
 
-/** Splits a line without refusing anything, so that the sentences of errors can be our own. */
+/**
+ * Returns true when a line that is split by the options of the command names the command. An option may stand before the words of the
+ * command, and may have a value in one command and none in another, such as `--operator` of `user create` and of `user remove`.
+ */
+function isNamed({ group, verb }: AdminCommand, { operands }: Words): boolean {
+  return operands[0] === group && (verb === '' || operands[1] === verb);
+}
+
+/** Splits a line by the options of these commands without refusing anything, so that the sentences of errors can be our own. */
 function readWords(args: readonly string[], commands: readonly AdminCommand[]): Words {
   const options = commands.flatMap((one) => Object.entries(one.options));
   const { tokens } = parseArgs({

@@ -49,6 +49,14 @@ describe('a command line of admin', () => {
     ['webhook list a', { SLUG: 'a' }],
     ['job show 2A1B0000-0000-4000-8000-00000000000A', { ID: '2a1b0000-0000-4000-8000-00000000000a' }],
     ['key delete a -- -odd', { SLUG: 'a', ALIAS: '-odd' }],
+    ['user create --operator --email e@example.com', { operator: true, email: 'e@example.com' }],
+    ['user create --email e@example.com --operator', { operator: true, email: 'e@example.com' }],
+    ['user --operator create --email e@example.com --json', { operator: true, email: 'e@example.com' }],
+    ['--operator user --json create --email e@example.com', { operator: true, email: 'e@example.com' }],
+    ['--email e@example.com --operator user create', { operator: true, email: 'e@example.com' }],
+    ['user remove --operator e@example.com', { operator: 'e@example.com' }],
+    ['user --operator e@example.com remove', { operator: 'e@example.com' }],
+    ['--json --operator e@example.com user remove', { operator: 'e@example.com' }],
   ] as const) {
     it(`is read: ${line}`, () => {
       expect(given(line)).to.deep.equal(seen);
@@ -76,6 +84,9 @@ describe('a command line of admin', () => {
     ['plan set p --alias k', /^There is no option --alias here$/, /plan set NAME/],
     ['plan set p --toString k', /^There is no option --toString here$/, /plan set NAME/],
     ['plan list --json=yes', /^--json takes no value$/, /plan list$/],
+    ['--alias k plan list', /^There is no option --alias here$/, /plan list$/],
+    ['user create --operator=yes --email e@example.com', /^--operator takes no value$/, /user create/],
+    ['user remove --operator', /^--operator needs a value$/, /user remove/],
     ['plan list -5', /^There is no option -5 here$/, /plan list$/],
     ['account create x', /^--name is missing$/, /account create SLUG --name NAME \[options\]$/],
     ['account create X --name n', /^A slug has/, /account create/],
