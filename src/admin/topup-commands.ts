@@ -6,7 +6,7 @@ import { readCurrency, readReference, type Topup, type TopupChoice, topupOf } fr
 import { findAccount } from '../store/accounts/read-accounts.ts';
 import { listOffers, removeOffer, setOffer } from '../store/money/offers.ts';
 import { readTopup } from '../store/money/set-topup.ts';
-import { command, fieldsGiven, type OptionsFor } from './command.ts';
+import { command, fieldsGiven, type OptionsFor, UsageError } from './command.ts';
 import { slug, wholeNumber, wholeNumberOrNone, yesOrNo } from './command-values.ts';
 import { fieldText, listResult, timeText } from './text-table.ts';
 
@@ -76,25 +76,27 @@ export const topupCommands = [
 ];
 
 const name = { read: readPlanName, text: 'Name of the offer.' } as const;
+const offerOptions = {
+  title: choices['pack-title'],
+  credits: choices['pack-total'],
+  'price-cents': choices['price-cents'],
+  currency: choices.currency,
+} as const;
 
 export const offerCommands = [
   command({
     group: 'offer',
     verb: 'set',
-    text: 'Creates or changes an offer, which is a pack that owners may buy.',
+    text: 'Creates an offer, which is a pack that owners may buy, or changes it; an option that is not given keeps its value. A new offer needs all of them.',
     json: '{name, title, credits, price_cents, currency}',
     operands: { NAME: name },
-    options: {
-      title: { ...choices['pack-title'], required: true },
-      credits: { ...choices['pack-total'], required: true },
-      'price-cents': { ...choices['price-cents'], required: true },
-      currency: { ...choices.currency, required: true },
-    },
+    options: offerOptions,
     run: async (given, { store }) => {
-      const { NAME, title, credits, 'price-cents': price_cents, currency } = given;
-      const offer: Offer = { name: NAME, title, credits, price_cents, currency };
-      await setOffer(store, offer);
-      return { value: offer, text: fieldText(rowOf(offer)) };
+      const { NAME, ...terms } = given;
+      const offer = await setOffer(store, { name: NAME, ...fieldsGiven(terms) });
+      if (offer !== null) return { value: offer, text: fieldText(rowOf(offer)) };
+      const missing = Object.keys(offerOptions).filter((option) => !(option in terms));
+      throw new UsageError(`--${missing.join(', --')} must be given: there is no offer ${NAME} yet`);
     },
   }),
   command({

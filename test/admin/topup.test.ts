@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { keys } from '../../src/store/keys.ts';
+import { listOffers, setOffer } from '../../src/store/money/offers.ts';
 import { readPerson } from '../../src/store/people/read-people.ts';
 import { type Operator, startOperator } from '../support/operator.ts';
 import { anAccount } from '../support/record.ts';
@@ -92,6 +93,33 @@ describe('commands for top-ups, offers and people', () => {
     expect(await operator.json('offer', 'remove', 'small')).to.deep.equal({ removed: 'small' });
     expect(await names()).to.deep.equal(['large']);
     expect(await operator.refused('offer', 'remove', 'small')).to.include({ code: 'not_found' });
+  });
+
+  it('D88: offer set keeps what is not named, and says what a new offer lacks', async () => {
+    const terms = ['--title', 'Pack', '--credits', '100', '--price-cents', '990', '--currency', 'eur'];
+    const offer = await operator.json('offer', 'set', 'kept', ...terms);
+    const cheaper = { ...offer, price_cents: 790 };
+    expect(await operator.json('offer', 'set', 'kept', '--price-cents', '790')).to.deep.equal(cheaper);
+    expect(await operator.json('offer', 'set', 'kept', '--title', 'P', '--currency', 'usd')).to.deep.equal({
+      ...{ ...cheaper, title: 'P', currency: 'usd' },
+    });
+    const { code, out } = await operator.run(['offer', 'set', 'new', '--title', 'P', '--credits', '1', '--json']);
+    expect({ code, said: JSON.parse(out) }).to.deep.equal({
+      code: 2,
+      said: { error: '--price-cents, --currency must be given: there is no offer new yet', code: 'usage' },
+    });
+  });
+
+  it('changes of two options of one offer at once are both kept', async () => {
+    const { store } = operator;
+    await setOffer(store, { name: 'raced', title: 'Pack', credits: 100, price_cents: 990, currency: 'eur' });
+    await Promise.all([
+      setOffer(store, { name: 'raced', credits: 200 }),
+      setOffer(store, { name: 'raced', price_cents: 790 }),
+      setOffer(store, { name: 'raced', title: 'Big' }),
+    ]);
+    const raced = (await listOffers(store)).find(({ name }) => name === 'raced');
+    expect(raced).to.deep.equal({ name: 'raced', title: 'Big', credits: 200, price_cents: 790, currency: 'eur' });
   });
 
   it('D56: user create gives a role and a link, whose secret the record does not keep; user remove takes the role away', async () => {

@@ -3,15 +3,16 @@ import type { Offer } from '../../model/purchase.ts';
 import { recordLimits } from '../../model/record-limits.ts';
 import { keys } from '../keys.ts';
 import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
-import { pairs, type RecordStore, run, script } from '../script.ts';
+import { pairs, type RecordStore, run, script, text } from '../script.ts';
 
-/** Writes what owners may buy. Answers {'set'} or {'too_many'}. */
+/** Writes what owners may buy, unless the offer is not the text `before` any more ('' for none). Answers {'set'}, {'changed'} or {'too_many'}. */
 const setOfferScript = script(
   'set-offer',
   'needs memory',
   ['offers', ...noteKeyNames] as const,
-  ['name', 'json', ...noteArgNames] as const,
+  ['name', 'before', 'json', ...noteArgNames] as const,
   /* lua */ `${noteChange}
+if (redis.call('HGET', offers, name) or '') ~= before then return { 'changed' } end
 if redis.call('HEXISTS', offers, name) == 0 and redis.call('HLEN', offers) >= ${recordLimits.offers} then return { 'too_many' } end
 if note_change() then return { 'audit_full' } end
 redis.call('HSET', offers, name, json)
@@ -33,13 +34,30 @@ return { 'removed' }
 `,
 );
 
-/** Throws `too_many`. */
-export async function setOffer(store: RecordStore, offer: Offer): Promise<void> {
-  const { name, ...change } = offer;
-  const noted = noteOf(store, '', { action: 'offer.set', target: name, change });
-  const reply = await run(store, setOfferScript, { name, json: JSON.stringify(offer), ...noted });
-  requireNoted(reply);
-  if (reply[0] === 'too_many') throw refuse('too_many', `There are ${recordLimits.offers} offers, which is the limit`);
+/**
+ * Changes the fields of an offer that are named, or creates it. Returns the offer, or null when there is none yet and a field is not
+ * named. Throws `too_many`.
+ */
+export async function setOffer(
+  store: RecordStore,
+  { name, ...change }: Pick<Offer, 'name'> & Partial<Offer>,
+): Promise<Offer | null> {
+  // Each turn but the last one is lost to another change of this offer.
+  for (;;) {
+    const before = text(await store.connection.read(['HGET', keys.offers, name]));
+    const known: Partial<Offer> = before === '' ? {} : JSON.parse(before);
+    const { title, credits, price_cents, currency } = { ...known, ...change };
+    if (title === undefined || credits === undefined || price_cents === undefined || currency === undefined)
+      return null;
+    const terms = { title, credits, price_cents, currency };
+    const offer: Offer = { name, ...terms };
+    const noted = noteOf(store, '', { action: 'offer.set', target: name, change: terms });
+    const reply = await run(store, setOfferScript, { name, before, json: JSON.stringify(offer), ...noted });
+    requireNoted(reply);
+    if (reply[0] === 'too_many')
+      throw refuse('too_many', `There are ${recordLimits.offers} offers, which is the limit`);
+    if (reply[0] === 'set') return offer;
+  }
 }
 
 /** Returns the catalogue, cheapest first. */
