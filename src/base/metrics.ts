@@ -41,7 +41,6 @@ type Label = keyof typeof labels;
 const begun: Partial<Record<string, readonly string[]>> = {
   attempts_total: attemptClasses,
   webhook_deliveries_total: webhookOutcomes,
-  egress_connections_total: egressVerdicts,
   upkeep_errors_total: tasks,
   spans_total: spanOutcomes,
 };

@@ -1,12 +1,11 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import { closeServer } from './close-server.ts';
 import { type Metrics, renderMetrics } from './metrics.ts';
-import { listenAt } from './server-address.ts';
+import { listenAt, type ServerAddress } from './server-address.ts';
 
 interface ProbeOptions {
-  /** 0 for any free one. */
-  readonly port: number;
-  readonly host: string;
+  /** The port is 0 for any free one. */
+  readonly at: ServerAddress;
   readonly metrics: Pick<Metrics, 'registry' | 'refreshers'>;
   /** Returns the parts that are not ready yet; none when the role can do its work. */
   readonly ready: () => readonly string[] | Promise<readonly string[]>;
@@ -24,8 +23,8 @@ interface ProbeAnswer {
   readonly body: string;
 }
 
-/** Serves /healthz, /readyz and /metrics on the inner port that every role has. */
-export async function startProbeServer({ port, host, metrics, ready }: ProbeOptions): Promise<ProbeServer> {
+/** Serves /healthz, /readyz and /metrics on the inner port that every role has, or on a socket. */
+export async function startProbeServer({ at, metrics, ready }: ProbeOptions): Promise<ProbeServer> {
   const server = createServer(async (request, response) => {
     const { status, type, body } = await answer(request, metrics, ready).catch((error) => plain(500, String(error)));
     response.writeHead(status, {
@@ -36,7 +35,7 @@ export async function startProbeServer({ port, host, metrics, ready }: ProbeOpti
     });
     response.end(body);
   });
-  return { port: await listenAt(server, { host, port }), close: () => closeServer(server) };
+  return { port: await listenAt(server, at), close: () => closeServer(server) };
 }
 
 async function answer(

@@ -4,7 +4,9 @@ import { isIP, type Server } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
 
 /** Address of a server of ours: a UNIX socket, or a host with a port. `net.connect` and `server.listen` take it as it is. */
-export type ServerAddress = { readonly path: string } | HostAddress;
+export type ServerAddress = SocketAddress | HostAddress;
+
+export type SocketAddress = { readonly path: string };
 
 interface HostAddress {
   readonly host: string;

@@ -1,6 +1,7 @@
 import type { Server, ServerOptions } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { egressVerdicts } from '../base/egress-verdict.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { listenAt, type ServerAddress } from '../base/server-address.ts';
@@ -43,6 +44,8 @@ type Begin = (socket: Socket) => ProxiedConnection | undefined;
 
 export function makeProxy({ connect, limits, log, metrics, certificate = null }: ProxyOptions): EgressProxy {
   const clients = makeClientConnections(limits);
+  // Prometheus takes a series for no increase that is born with its first connections.
+  for (const verdict of egressVerdicts) metrics.egress_connections_total.inc({ verdict }, 0);
   const watch = startLimitWatch(limits);
   const closers: (() => Promise<void>)[] = [];
   const drained = Promise.withResolvers<void>();

@@ -1,4 +1,6 @@
+import { rm } from 'node:fs/promises';
 import { startProbeServer } from '../base/probe-server.ts';
+import type { SocketAddress } from '../base/server-address.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { RunningRole } from './run-role.ts';
 
@@ -10,14 +12,17 @@ export interface Readiness {
   readonly set: (part: string, check: ReadinessCheck) => void;
 }
 
-/** Opens the probe port. Each named part is missing until its check is set. */
+/** Opens the probe port, or a socket in its place. Each named part is missing until its check is set. */
 export async function openReadiness(
   { config, metrics, stop }: Pick<RunningRole, 'config' | 'metrics' | 'stop'>,
   parts: readonly string[],
+  socket?: SocketAddress,
 ): Promise<Readiness> {
   const checks = new Map<string, ReadinessCheck>(parts.map((part) => [part, () => false]));
-  const { host, probePort: port } = config;
-  const probe = await startProbeServer({ port, host, metrics, ready: () => listMissing(checks) });
+  // A child that was killed leaves its socket behind.
+  if (socket) await rm(socket.path, { force: true });
+  const at = socket ?? { host: config.host, port: config.probePort };
+  const probe = await startProbeServer({ at, metrics, ready: () => listMissing(checks) });
   stop.add('probe', probe.close);
   return { port: probe.port, set: (part, check) => void checks.set(part, check) };
 }

@@ -1,21 +1,24 @@
 import type { Terminal } from '../admin/terminal.ts';
+import type { SocketAddress } from '../base/server-address.ts';
 import { egressPort, readListenAddress } from '../egress/egress.ts';
 import { RoleUsageError, type RunningRole, runRole } from './run-role.ts';
 import { serveEgress } from './serve-egress.ts';
 
 const usualDrainSeconds = 20;
 
-const help = `Usage: trawl egress [--at PLACE] [--drain SECONDS] [--lifeline]
+const help = `Usage: trawl egress [--at PLACE] [--drain SECONDS] [--probe PATH] [--lifeline]
 
 Runs the proxy through which everything reaches the addresses that callers name. When it is told to end, it takes no new connection
 and ends with the last one.
   --at PLACE        the absolute path of a socket, or a port (${egressPort})
   --drain SECONDS   cuts the connections that are open so long after it was told to end (${usualDrainSeconds})
+  --probe PATH      the absolute path of a socket for the probes, in place of TRAWL_PROBE_PORT
   --lifeline        ends when the standard input does
 `;
 
 export function runEgressRole(args: readonly string[], terminal: Terminal): Promise<number> {
-  const options = { at: { type: 'string' }, drain: { type: 'string' }, lifeline: { type: 'boolean' } } as const;
+  const text = { type: 'string' } as const;
+  const options = { at: text, drain: text, probe: text, lifeline: { type: 'boolean' } } as const;
   return runRole({ name: 'egress', help, options, logsTo: 'stderr', start }, args, terminal);
 }
 
@@ -23,7 +26,14 @@ function start(running: RunningRole): Promise<void> {
   const at = String(running.options.at ?? egressPort);
   const place = readListenAddress(at, running.config.host);
   if (!place) throw new RoleUsageError(`--at ${at} is neither the absolute path of a socket nor a port`);
-  return serveEgress(running, [place], readDrain(running.options.drain));
+  return serveEgress(running, [place], readDrain(running.options.drain), readProbe(running.options.probe));
+}
+
+function readProbe(option: unknown): SocketAddress | undefined {
+  if (option === undefined) return undefined;
+  const place = readListenAddress(String(option), '');
+  if (place && 'path' in place) return place;
+  throw new RoleUsageError(`--probe ${option} is no absolute path of a socket`);
 }
 
 function readDrain(option: unknown): number {

@@ -7,6 +7,7 @@ import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { isListening } from '../base/reach-server.ts';
 import type { Seal } from '../base/seal.ts';
+import type { SocketAddress } from '../base/server-address.ts';
 import type { Shutdown } from '../base/shutdown.ts';
 import { makeToken, readToken } from '../controller/attempt-token.ts';
 import { removeFolder } from '../media/child-folder.ts';
@@ -20,6 +21,7 @@ import { hasNamespaces } from '../worker/sandbox-command.ts';
 import { endStuckSandboxes } from '../worker/stuck-sandboxes.ts';
 import { buildController, type OpenWorkers } from './build-controller.ts';
 import { childEnv, keepChild, ownCommand } from './children.ts';
+import { addEgressCounts } from './egress-counts.ts';
 import { askInspector } from './inspector-client.ts';
 import { openKubernetesWorkers } from './kubernetes-workers.ts';
 import { openOwnCgroup } from './open-own-cgroup.ts';
@@ -77,7 +79,7 @@ async function start(running: RunningRole): Promise<void> {
   const [egress, inspector, gateway] = [socketOf('egress'), socketOf('inspector'), socketOf('gateway')];
   const inherited = { ...childEnv(terminal.env, home.path), TRAWL_SANDBOX: sandbox };
   const env = { ...inherited, TRAWL_CGROUP: cgroup?.folder ?? 'off', TRAWL_EGRESS_ADDRESS: `unix:${egress.path}` };
-  stop.add('egress', keepChild('egress', ['--at', egress.path], inherited, log), 6);
+  keepEgress(egress, socketOf('probe'), inherited, running);
   readiness.set('egress', () => isListening(egress));
   const inspectorEnv = { ...env, TRAWL_INSPECTOR_ADDRESS: `unix:${inspector.path}` };
   stop.add('inspector', keepChild('inspector', [], inspectorEnv, log), 6);
@@ -104,6 +106,17 @@ async function start(running: RunningRole): Promise<void> {
   const show = (key: string, secret: string) => terminal.out(introduce(api, key, secret));
   await makeSampleAccount(store, seal, home.path, show);
   stop.add('status', showStatusLine(metrics, process.stdout).close);
+}
+
+/** Keeps the proxy running at a socket; its counters become those of this process. */
+function keepEgress(
+  { path }: SocketAddress,
+  probe: SocketAddress,
+  env: Readonly<Record<string, string>>,
+  { log, metrics, stop }: RunningRole,
+): void {
+  stop.add('egress', keepChild('egress', ['--at', path, '--probe', probe.path], env, log), 6);
+  addEgressCounts(metrics, probe);
 }
 
 /** Ends and removes what was left by workers that were killed with everything else: none runs yet. */

@@ -4,11 +4,13 @@ import { createServer as createWeb } from 'node:http';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { ask } from '../support/egress.ts';
 import type { FollowedChild } from '../support/followed-child.ts';
+import { freePort } from '../support/free-port.ts';
 import { trawl } from '../support/operator.ts';
 import { aFolder } from '../support/redis.ts';
 import { until } from '../support/until.ts';
-import { processesIn, type RunningUp, spawnUp, startUp } from '../support/up.ts';
+import { processesIn, processesWith, type RunningUp, spawnUp, startUp } from '../support/up.ts';
 
 /** Settings that are wrong, the first by its name; written so that no list of settings finds it here. */
 const wrong = {
@@ -190,6 +192,25 @@ describe('trawl up', function () {
     process.kill(pid, 'SIGKILL');
     await until(() => processesIn(folder).some((other) => other !== pid), 10, 'another redis-server');
     await until(async () => (await get(up, '/v1/usage', key)).status === 200, 10, 'an answer');
+  });
+
+  it('counts at its probe port the connections of egress, and goes on when egress is started again', async () => {
+    const port = await freePort();
+    await start({ TRAWL_PROBE_PORT: String(port) });
+    const egress = { path: join(data(), 'egress.sock') };
+    const refuseOne = async () => (await ask(egress, 'http://127.0.0.3/').catch(() => null))?.verdict;
+    const counts = async () => {
+      const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+      return text.match(/(?<=^trawl_egress_connections_total\{verdict="(open|refused_address)"\} )\d+$/gm)?.join();
+    };
+    await until(refuseOne, 10, 'egress serves');
+    await until(async () => (await counts()) === '0,1', 5, 'its connection is counted');
+    const [pid] = processesWith(egress.path);
+    process.kill(pid!, 'SIGKILL');
+    await until(() => processesWith(egress.path).some((other) => other !== pid), 10, 'another egress');
+    expect(await counts()).to.equal('0,1');
+    await until(refuseOne, 10, 'it serves');
+    await until(async () => (await counts()) === '0,2', 5, 'both connections are counted');
   });
 
   it('D88: names all wrong settings at once, and creates nothing', async () => {

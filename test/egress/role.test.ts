@@ -83,6 +83,7 @@ describe('the role egress', () => {
     expect(role.lines.every((line) => line.role === 'egress')).to.equal(true);
     expect(metrics).to.match(/^trawl_egress_connections_total\{verdict="open"\} 3$/m);
     expect(metrics).to.match(/^trawl_egress_connections_total\{verdict="refused_address"\} 1$/m);
+    expect(metrics).to.match(/^trawl_egress_connections_total\{verdict="failed_dns"\} 0$/m);
     const clients = role.lines.filter(({ verdict }) => verdict).map(({ client }) => client);
     expect(clients).to.deep.equal(['127.0.0.1', path, `${path}.2`, path]);
   });

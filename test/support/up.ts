@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readdirSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { type FollowedChild, followChild } from './followed-child.ts';
 import { root } from './tree.ts';
@@ -61,6 +61,21 @@ export function inTerminal(line: readonly string[]): [string, ...string[]] {
     line.map((word) => `'${word}'`).join(' '),
     '/dev/null',
   ];
+}
+
+/** Processes with this word in their command line. */
+export function processesWith(word: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(word);
+      } catch {
+        // The process has ended meanwhile.
+        return false;
+      }
+    })
+    .map(Number);
 }
 
 /** Processes that work in a folder or below it. */

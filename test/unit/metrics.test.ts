@@ -45,13 +45,7 @@ describe('metrics', () => {
     const begun = [...text.matchAll(/^(trawl_\w+_total)\{(\w+)="(\w+)"\} 0$/gm)];
     const names = new Set(begun.map(([, name]) => name));
     expect([...names].map((name) => name?.slice('trawl_'.length))).to.have.members([
-      ...[
-        'attempts_total',
-        'webhook_deliveries_total',
-        'egress_connections_total',
-        'upkeep_errors_total',
-        'spans_total',
-      ],
+      ...['attempts_total', 'webhook_deliveries_total', 'upkeep_errors_total', 'spans_total'],
     ]);
     expect(text).to.include('\ntrawl_attempts_total{class="interrupted"} 0\n');
     const table = metricsTable();

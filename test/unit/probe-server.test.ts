@@ -14,7 +14,7 @@ describe('the probe', () => {
     return missing;
   };
   before(async () => {
-    probe = await startProbeServer({ port: 0, host: '127.0.0.1', metrics, ready });
+    probe = await startProbeServer({ at: { port: 0, host: '127.0.0.1' }, metrics, ready });
   });
   beforeEach(() => {
     missing = [];
@@ -93,12 +93,12 @@ describe('the probe', () => {
   });
 
   it('refuses a port that is taken with an error that names it', async () => {
-    const second = startProbeServer({ port: probe.port, host: '127.0.0.1', metrics, ready });
+    const second = startProbeServer({ at: { port: probe.port, host: '127.0.0.1' }, metrics, ready });
     expect(await second.then(() => 'started', String)).to.contain(`:${probe.port}`);
   });
 
   it('closes connections that are open, and may be closed again', async () => {
-    const other = await startProbeServer({ port: 0, host: '127.0.0.1', metrics, ready });
+    const other = await startProbeServer({ at: { port: 0, host: '127.0.0.1' }, metrics, ready });
     const socket = connect(other.port, '127.0.0.1');
     const closed = once(socket, 'close');
     await once(socket, 'connect');

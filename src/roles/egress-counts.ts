@@ -1,0 +1,40 @@
+import { sendRequest } from '../base/http-client.ts';
+import type { Metrics } from '../base/metrics.ts';
+import type { ServerAddress } from '../base/server-address.ts';
+import { shareRun } from '../base/single-flight.ts';
+
+const answerMs = 1_000;
+const maxAnswerBytes = 1024 * 1024;
+
+const countLines = /^trawl_egress_connections_total\{verdict="(\w+)"\} (\d+)$/gm;
+const startLine = /^trawl_process_start_time_seconds (\S+)$/m;
+
+/**
+ * Counts in this process what the child `egress` counts: each scrape reads its probes and adds what is new. A child that was started
+ * again begins at 0, and our counters go on. They are absent, not 0, until it is read for the first time.
+ */
+export function addEgressCounts(
+  { egress_connections_total: counter, refreshers }: Pick<Metrics, 'egress_connections_total' | 'refreshers'>,
+  probe: ServerAddress,
+): void {
+  const counted = new Map<string, number>();
+  let startedAt: string | undefined;
+  const add = (text: string) => {
+    const start = startLine.exec(text)?.[1];
+    if (start !== startedAt) counted.clear();
+    startedAt = start;
+    for (const [, verdict = '', count] of text.matchAll(countLines)) {
+      counter.inc({ verdict }, Math.max(0, Number(count) - (counted.get(verdict) ?? 0)));
+      counted.set(verdict, Number(count));
+    }
+  };
+  // Scrapes at the same time share one look: a late answer would add what the other one has added.
+  const { run } = shareRun(async () => {
+    const to = { server: probe, path: '/metrics' };
+    const signal = AbortSignal.timeout(answerMs);
+    const answer = await sendRequest({ to, method: 'GET', signal, maxAnswerBytes }).catch(() => null);
+    // A child that is away is started again; until then the counters keep their values.
+    if (answer !== null) add(answer.text);
+  });
+  refreshers.add(run);
+}
