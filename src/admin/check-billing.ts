@@ -15,7 +15,8 @@ export function checkBilling({
   sellerAddress,
   sellerTax,
 }: BillingSettings): Finding[] {
-  if (stripeKey === null) return [];
+  const unsold = 'TRAWL_STRIPE_KEY is not set: events of Stripe are taken, and nothing can be bought.';
+  if (stripeKey === null) return stripeWebhookSecret === null ? [] : [findingOf(false, 'payments', unsold, 'note')];
   const missing = [
     sellerName === null && 'TRAWL_SELLER_NAME',
     sellerAddress === null && 'TRAWL_SELLER_ADDRESS',

@@ -10,7 +10,8 @@ import type { PaymentNews, PaymentProvider } from './payment-provider.ts';
 
 export interface PaymentBooks {
   readonly store: RecordStore;
-  readonly provider: Pick<PaymentProvider, 'purchase'>;
+  /** `null` where nothing can be bought; events of earlier purchases may still come. */
+  readonly provider: Pick<PaymentProvider, 'purchase'> | null;
   readonly seller: Seller;
   readonly metrics: Metrics;
   readonly log: Log;
@@ -55,7 +56,7 @@ async function reverse(
   eventId: string,
 ): Promise<void> {
   // A dispute may be reported before its payment: the record does not know the payment yet, the provider does.
-  const disputed = async () => (await findPurchase(store, news.payment)) ?? provider.purchase(news.payment);
+  const disputed = async () => (await findPurchase(store, news.payment)) ?? provider?.purchase(news.payment) ?? null;
   const purchase = news.kind === 'refunded' ? news.purchase : await disputed();
   if (purchase === null) {
     log.warn('a payment that is not for a purchase of ours is disputed', { payment: news.payment });

@@ -106,16 +106,16 @@ function signInLimitsOf({ config, ...parts }: DashboardNeeds, log: Log): SignInL
   return limitSignIns({ ...parts, failures, log });
 }
 
-/** Returns what adds the route for events of the payment provider; `null` where the operator has configured none. */
+/** Returns what adds the route for events of the payment provider; `null` without the secret that signs them. */
 async function paymentWebhookOf(
   { config, store, metrics }: DashboardNeeds,
   provider: PaymentProvider | null,
   log: Log,
 ): Promise<DashboardPart | null> {
-  if (provider === null) return null;
+  if (config.stripeWebhookSecret === null) return null;
   const { readStripeEvents } = await import('../billing/stripe-provider.ts');
   const books = { store, provider, seller: sellerOf(config), metrics, log };
-  const secrets = { key: () => config.stripeKey ?? '', secret: () => config.stripeWebhookSecret ?? '' };
+  const secrets = { key: () => config.stripeKey, secret: () => config.stripeWebhookSecret ?? '' };
   return (app) => servePaymentWebhook(app, readStripeEvents(secrets), books);
 }
 

@@ -106,6 +106,29 @@ describe('events of the payment provider', () => {
     expect(await packs(account)).to.equal(1);
   });
 
+  it('are taken where the secret alone is configured, in both modes, and a pack cannot be bought', async () => {
+    const other = await startApi({ TRAWL_STRIPE_WEBHOOK_SECRET: secret });
+    try {
+      const { account } = await other.addCaller();
+      for (const event of [paidEvent(account, 'test'), { ...paidEvent(account, 'live'), livemode: true }]) {
+        expect((await sendEvent(other.dashboardUrl, secret, event)).status).to.equal(200);
+      }
+      expect((await sendEvent(other.dashboardUrl, 'whsec_other', paidEvent(account, 'forged'))).status).to.equal(400);
+      expect((await readSnapshot(other.store, account)).balances.packs).to.have.length(2);
+      const browser = await signedInAt(other, account, 'owner');
+      expect((await browser.ask('POST', '/api/checkout', {})).status).to.equal(409);
+    } finally {
+      await other.stop();
+    }
+  });
+
+  it('without the member livemode are those of the test mode', async () => {
+    const { account } = await api.addCaller();
+    const { livemode: _, ...bare } = paidEvent(account, 'bare') as { livemode: boolean };
+    expect((await send(bare)).status).to.equal(200);
+    expect(await packs(account)).to.equal(1);
+  });
+
   it('are not taken where no secret is configured', async () => {
     const other = await startApi();
     const answer = await fetch(`${other.dashboardUrl}/stripe/webhook`, { method: 'POST', body: '{}' });
