@@ -93,7 +93,7 @@ export function makeDashboard(parts: DashboardParts): Express {
     next();
   });
   parts.extend(app);
-  app.use('/api', express.json({ limit: maxBody }));
+  app.use('/api', express.json({ limit: maxBody }), requireObject);
   for (const route of parts.openRoutes) {
     add(app, route, async (call) => {
       requireOwnOrigin(parts, call.req);
@@ -114,7 +114,7 @@ export function makeDashboard(parts: DashboardParts): Express {
   ) {
     const verb = method.toLowerCase() as Lowercase<DashboardRoute['method']>;
     to[verb](path, async (req: Request, res: Response) => {
-      const reply = await answer({ req, res, given: membersOf(req.body) }).catch((error) => {
+      const reply = await answer({ req, res, given: req.body ?? {} }).catch((error) => {
         const refused = errorReply(error);
         if (refused.status === 500) parts.log.error('a request of the dashboard failed', { path, error });
         return refused;
@@ -162,10 +162,14 @@ function requireOwnOrigin({ dashboardUrl }: DashboardParts, req: Request): void 
   throw refuse('forbidden', `The dashboard takes this only from its own pages at ${own}`);
 }
 
-function membersOf(body: unknown): Readonly<Record<string, unknown>> {
-  if (body === undefined) return {};
-  const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
-  return isObject ? (body as Record<string, unknown>) : {};
+/** Refuses an array, and a body that is not declared to be JSON, which the parser leaves unread. */
+function requireObject(req: Request, res: Response, next: NextFunction): void {
+  const isUnread = req.body === undefined && Number(req.get('content-length') ?? 0) > 0;
+  if (!isUnread && !Array.isArray(req.body)) {
+    next();
+    return;
+  }
+  sendReply(res, errorReply(refuse('bad_request', 'Bad Request: the body must be a JSON object')));
 }
 
 function measure({ metrics }: DashboardParts, req: Request, res: Response): void {

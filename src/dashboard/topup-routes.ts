@@ -46,7 +46,8 @@ export function topupRoutes(hasProvider: boolean): DashboardRoute[] {
 /** Reads what `admin topup show` tells; what only we know of it, such as the last purchase, is ignored. */
 function readChoice(given: GivenMembers): Partial<TopupChoice> {
   const pack = given.pack ?? {};
-  if (typeof pack !== 'object') throw refuse('bad_request', 'Bad Request: pack must be an object');
+  if (typeof pack !== 'object' || Array.isArray(pack))
+    throw refuse('bad_request', 'Bad Request: pack must be an object');
   const chosen = { ...pick(given, members), ...pick(pack as GivenMembers, packMembers) };
   return requireRead(readTopupChoice(chosen));
 }

@@ -50,6 +50,28 @@ describe('the audit log on the dashboard', () => {
     }
   });
 
+  it('has no entry of a body that is no object, nor of a pack that is none: both are refused', async () => {
+    const { owner } = dashboard;
+    const before = (await owner.ask('GET', '/api/audit')).text;
+    const routes = [
+      ...['PUT /api/topup', 'PUT /api/alerts', 'POST /api/checkout', 'POST /api/keys', 'POST /api/people'],
+      ...['POST /api/webhooks/secret', 'POST /api/jobs', 'POST /api/password', 'POST /api/sign-in'],
+      ...['POST /api/session/account', 'PATCH /api/keys/main', 'POST /api/keys/main/rotate'],
+    ];
+    for (const [method = '', path = ''] of routes.map((route) => route.split(' '))) {
+      for (const body of [[], [{ enabled: true }], 'text', 5, null]) {
+        const { status } = await owner.ask(method, path, body);
+        expect(status, `${method} ${path} ${JSON.stringify(body)}`).to.equal(400);
+      }
+    }
+    const asText = { headers: { 'content-type': 'text/plain' } };
+    expect((await owner.ask('PUT', '/api/topup', { enabled: false }, asText)).status).to.equal(400);
+    for (const pack of [[], [{ title: 'P' }], 'text', 5]) {
+      expect((await owner.ask('PUT', '/api/topup', { pack })).status, JSON.stringify(pack)).to.equal(400);
+    }
+    expect((await owner.ask('GET', '/api/audit')).text).to.equal(before);
+  });
+
   it('is refused to members and viewers, and shown to operators', async () => {
     const { caller, owner, signedIn } = dashboard;
     await owner.ask('POST', '/api/keys', { alias: 'main' });
