@@ -15,6 +15,7 @@ import { commands } from './commands.ts';
 import { operatorOf } from './operator-name.ts';
 import { type CommandLine, parseCommandLine, wantsJson } from './parse-command-line.ts';
 import { patienceOf } from './redis-patience.ts';
+import { findServedUrls } from './served-urls.ts';
 import { reportError, showProgress, type Terminal } from './terminal.ts';
 
 /** Commands permit no upload, so they need no secret for the object store. */
@@ -63,7 +64,8 @@ async function carryOut(
     };
     const acting = { ...store, actor: operatorOf(terminal.env) };
     const readArchivedPart = async (object: string) => readJsonLines(await objects(), object);
-    const tools = { store: acting, config, seal, objects, readArchivedPart, progress: progress.show };
+    const linking = { ...config, ...(await findServedUrls(config, terminal.env)) };
+    const tools = { store: acting, config: linking, seal, objects, readArchivedPart, progress: progress.show };
     return await command.run(given as never, tools);
   } catch (error) {
     throw error instanceof UsageError ? new UsageError(error.message, usageOf(command)) : error;

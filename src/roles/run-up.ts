@@ -102,6 +102,7 @@ async function start(running: RunningRole): Promise<void> {
     readiness.set('api', () => false);
     controller.pause();
   });
+  await home.keepUrls(api);
   terminal.out(`trawl answers at ${api.publicUrl}\nIts dashboard is at ${api.dashboardUrl}\n`);
   const show = (key: string, secret: string) => terminal.out(introduce(api, key, secret));
   await makeSampleAccount(store, seal, home.path, show);

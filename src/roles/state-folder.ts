@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, open, readFile, rename, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { type ServedUrls, servedUrlsFile } from '../admin/served-urls.ts';
 import { refuse } from '../base/errors.ts';
 import { syncFolder } from '../objects/file-system.ts';
 
@@ -22,7 +23,17 @@ export async function openStateFolder(wanted: string, secret: Buffer | null) {
     const reason = locked.error?.message ?? String(locked.stderr).trim();
     throw refuse('unavailable', `${path} (TRAWL_DATA) cannot be locked with flock: ${reason}`);
   }
-  return { path, secret: secret ?? (await readOrMakeSecret(join(path, 'secret'))), release: () => lock.close() };
+  const urls = join(path, servedUrlsFile);
+  // Those of the last start may be wrong, and admin commands find the record before this start serves.
+  await rm(urls, { force: true });
+  const keepUrls = ({ publicUrl, dashboardUrl }: ServedUrls) =>
+    writePrivateFile(urls, JSON.stringify({ publicUrl, dashboardUrl }));
+  return {
+    path,
+    secret: secret ?? (await readOrMakeSecret(join(path, 'secret'))),
+    keepUrls,
+    release: () => lock.close(),
+  };
 }
 
 /** Writes a file (0600) whole or, after a crash, not at all. */

@@ -1,5 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
+import { servedUrlsFile } from '../../src/admin/served-urls.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { checkLink } from '../../src/model/file-link.ts';
 import { noteProgress } from '../../src/store/jobs/note-progress.ts';
@@ -50,6 +53,23 @@ describe('jobs', () => {
     expect(checkLink(link.pathname + link.search, Date.now(), verify)).to.include({ is: 'good', job: job.id });
     const unsealed = await operator.run(['job', 'show', job.id, '--json']);
     expect([unsealed.code, JSON.parse(unsealed.out).code]).to.deep.equal([1, 'unavailable']);
+  });
+
+  it('have a link to where trawl up answers, unless the environment of the command names another place', async () => {
+    const job = await aRunningJob(operator.store, caller);
+    await settleJob(operator.store, holder, job, completed);
+    const { TRAWL_SECRET } = env;
+    const originBy = async (more: Record<string, string>) => {
+      const { out } = await operator.run(['job', 'show', job.id, '--json'], { TRAWL_SECRET, ...more });
+      return new URL(JSON.parse(out).result.response).origin;
+    };
+    expect(await originBy({})).to.equal('http://127.0.0.1:8080');
+    const urls = { publicUrl: 'http://127.0.0.1:7001', dashboardUrl: 'http://127.0.0.1:7002' };
+    writeFileSync(join(operator.data, servedUrlsFile), JSON.stringify(urls));
+    expect(await originBy({})).to.equal(urls.publicUrl);
+    expect(await originBy({ TRAWL_DASHBOARD_PORT: '7003' })).to.equal(urls.publicUrl);
+    expect(await originBy({ TRAWL_PORT: '7004' })).to.equal('http://127.0.0.1:7004');
+    expect(await originBy({ TRAWL_PUBLIC_URL: 'https://trawl.example.com' })).to.equal('https://trawl.example.com');
   });
 
   it('that wait are shown with their position in the queue, and running ones without a result', async () => {

@@ -128,6 +128,17 @@ describe('trawl up', function () {
     expect(first.output() + second.output()).not.to.match(/"level":"(error|warn)"|\n {4}at /);
   });
 
+  it('tells admin commands that know its data folder alone where links lead to, and again after a restart', async () => {
+    for (const _ of ['first', 'second']) {
+      const up = await start();
+      const line = ['admin', 'user', 'create', '--operator', '--email', 'ada@example.com', '--json'];
+      const { out } = await trawl(line, { TRAWL_DATA: data() });
+      const dashboard = /^Its dashboard is at (\S+)$/m.exec(up.output())?.[1];
+      expect(new URL(JSON.parse(out).sign_in_url).origin).to.equal(dashboard);
+      expect((await stopWith(up, 'SIGTERM')).code).to.equal(0);
+    }
+  });
+
   it('lets its owner alone read the data folder and the secret', async () => {
     await start();
     const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);

@@ -1,0 +1,32 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Config } from '../base/config.ts';
+
+export type ServedUrls = Pick<Config, 'publicUrl' | 'dashboardUrl'>;
+
+/** File of the data folder that names where the running `trawl up` is reached; its environment may name other ports than that of a command. */
+export const servedUrlsFile = 'urls.json';
+
+/** Returns the URLs that links begin with: those of the environment where it names any part of them, else those of `trawl up`. */
+export async function findServedUrls(
+  { data, publicUrl, dashboardUrl }: ServedUrls & Pick<Config, 'data'>,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<ServedUrls> {
+  const served = await readUrls(join(data, servedUrlsFile));
+  const isNamed = (...names: string[]) => names.some((name) => Boolean(env[name]));
+  return {
+    publicUrl: isNamed('TRAWL_PUBLIC_URL', 'TRAWL_HOST', 'TRAWL_PORT') ? publicUrl : (served.publicUrl ?? publicUrl),
+    dashboardUrl: isNamed('TRAWL_DASHBOARD_URL', 'TRAWL_HOST', 'TRAWL_DASHBOARD_PORT')
+      ? dashboardUrl
+      : (served.dashboardUrl ?? dashboardUrl),
+  };
+}
+
+async function readUrls(file: string): Promise<Partial<ServedUrls>> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8'));
+  } catch {
+    // No `trawl up` serves from this folder, as in a cluster.
+    return {};
+  }
+}
