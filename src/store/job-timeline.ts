@@ -93,7 +93,7 @@ const payers: Readonly<Record<string, string>> = {
   packs: 'from a pack',
   credits: 'from single credits',
 };
-const overdraft = '1 credit is owed: every balance was empty';
+const overdraft = 'Every balance was empty: the credit is entered as an overdraft, and nothing is owed';
 
 function event(source: TimelineEvent['source'], at: number | null | undefined, text: string): TimelineEvent[] {
   return at === null || at === undefined ? [] : [{ at, source, text }];

@@ -145,6 +145,19 @@ describe('jobs', () => {
     ]);
   });
 
+  it('D71: that found every balance empty are explained by an overdraft, and nothing is owed', async () => {
+    const lowered = await anAccount(operator.store, { quota: 1 });
+    const job = await aRunningJob(operator.store, lowered);
+    const { plan } = await operator.json('account', 'show', lowered.slug);
+    await operator.json('plan', 'set', String(plan), '--quota', '0');
+    await settleJob(operator.store, holder, job, completed);
+    const told = await operator.json<Shape[]>('job', 'explain', job.id);
+    expect(told.filter(({ source }) => source === 'ledger').map(({ text }) => text)).to.deep.equal([
+      'Every balance was empty: the credit is entered as an overdraft, and nothing is owed',
+    ]);
+    expect((await operator.json('account', 'show', lowered.slug)).usage).to.include({ remaining: 0, held: 0 });
+  });
+
   it('are cancelled once, and a second cancel changes nothing', async () => {
     const id = await admitted(operator.store, caller);
     const cancelled = await operator.json('job', 'cancel', id);
