@@ -9,9 +9,13 @@ const webhookOutcomes = ['delivered', 'retried', 'failed'];
 const spanOutcomes = ['exported', 'dropped'];
 const tasks = 'lead pass take requeue preempt sweep gauges verify days buy card mail'.split(' ');
 
+const apiRoutes =
+  'video audio metadata jobs job retry events batches batch usage history stats mcp files welcome docs docsFile openapi';
+const routeLabels = [...apiRoutes.split(' '), 'dashboard api', 'dashboard pages', 'other'];
+
 /** Values of each label. Every set is closed: never a job, an account, a key, a host or a URL. */
 const labels = {
-  route: 'path of a documented route, with `{id}` in place of values; `other` for every other path',
+  route: `name of a route: ${listed(routeLabels)} for every other path`,
   status: 'HTTP status of the answer, not masked by `soft_fail`',
   endpoint: '`video`, `audio` or `metadata`',
   outcome: `\`completed\` or \`failed\` for jobs and sources, ${listed(webhookOutcomes)} for webhooks, ${listed(spanOutcomes)} for spans; of purchases and mails as said there`,

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { routes } from '../../src/api/routes.ts';
 import { makeMetrics, metricsTable } from '../../src/base/metrics.ts';
 import { releaseOf } from '../../src/media/yt-dlp.ts';
 
@@ -53,6 +54,13 @@ describe('metrics', () => {
     expect(begun.filter(([, , label, value]) => !rowOf(label).includes(`\`${value}\``))).to.deep.equal([]);
     const named = [...rowOf('task').matchAll(/`(\w+)`/g)].map(([, task]) => task).slice(1);
     expect(begun.filter(([, , label]) => label === 'task').map(([, , , task]) => task)).to.have.members(named);
+  });
+
+  it('tell every name that the label route holds', () => {
+    const row = /^\| `route` \|.*$/m.exec(metricsTable())?.[0] ?? '';
+    const told = [...row.matchAll(/`([^`]+)`/g)].map(([, word]) => word).slice(1);
+    const named = Object.values(routes).map(({ name }) => name);
+    expect(told).to.have.members([...named, 'dashboard api', 'dashboard pages', 'other']);
   });
 
   for (const [version, day] of [
