@@ -9,7 +9,7 @@ type JudgedUrl = { readonly ok: true; readonly href: string } | { readonly ok: f
 export type IpAddress = ipaddr.IPv4 | ipaddr.IPv6;
 export type IpRange = readonly [base: IpAddress, prefix: number];
 
-/** Nobody can register a name below these: clusters, routers and companies call their own machines so (RFC 6762, appendix G). */
+/** Last labels of names that nobody can register: clusters, routers and companies call their own machines so (RFC 6762, appendix G). */
 const localTops = new Set('localhost localdomain local internal intranet private corp home lan svc'.split(' '));
 /** The home network of RFC 8375. */
 const homeName = /(?:^|\.)home\.arpa\.?$/i;
