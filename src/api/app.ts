@@ -170,7 +170,10 @@ function answerHttp({ req, res }: ApiCall, { allowed }: ServedRoute): boolean {
   return true;
 }
 
-/** The order of checks (D10): size of the body, blocked address, form of the key; the rest is one step of the record. */
+/**
+ * The order of checks (D10): size of the body, blocked address, form of the key; the rest is one step of the record. Of a body that is read late the
+ * declared size is judged here.
+ */
 async function answerKeyed(server: ApiServer, call: ApiCall, handle: KeyedHandler): Promise<ApiReply | null> {
   const { req, caller } = call;
   const isPost = req.method === 'POST';

@@ -27,7 +27,9 @@ export function originTarget(target: string): string {
  * script fetches. A link that the visitor follows is none; nor is a request with a key in a header, which browsers send for no other site unasked.
  */
 export function isLoadedByOtherSite({ headers }: IncomingMessage): boolean {
-  if (headers['sec-fetch-site'] !== 'cross-site' || headers['sec-fetch-dest'] === 'document') return false;
+  if (headers['sec-fetch-site'] !== 'cross-site') return false;
+  const isFollowed = headers['sec-fetch-dest'] === 'document' && headers['sec-purpose'] === undefined;
+  if (isFollowed) return false;
   return headers['x-api-key'] === undefined && headers.authorization === undefined;
 }
 

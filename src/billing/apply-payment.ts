@@ -59,7 +59,7 @@ async function reverse(
   const disputed = async () => (await findPurchase(store, news.payment)) ?? provider?.purchase(news.payment) ?? null;
   const purchase = news.kind === 'refunded' ? news.purchase : await disputed();
   if (purchase === null) {
-    log.warn('a payment that is not for a purchase of ours is disputed', { payment: news.payment });
+    log.warn('a payment is disputed that is for no known purchase', { payment: news.payment });
     return;
   }
   const lapsed = await reversePurchase(store, purchase, news.kind, news.payment, eventId);

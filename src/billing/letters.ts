@@ -122,7 +122,7 @@ function unbookedPage({ owner, slug, payment, title, ...money }: Mail & { readon
     subject: `A payment must be refunded by hand: ${price} by ${name}`,
     lines: [
       `${price} for "${title}" was paid by the account ${name}, which ${why}.`,
-      'No credits were added and no invoice was written. Refund the payment at the payment provider.',
+      'No credits were added and no invoice was written. Refund the payment at the payment provider, unless it belongs to another installation that sells through the same account there.',
     ],
     rows: [
       ['Account', slug === '' ? owner : `${slug} (${owner})`],

@@ -1,20 +1,26 @@
-import express, { type Express } from 'express';
+import express, { type Express, type Request } from 'express';
 import { errorReply, sendReply } from '../api/reply.ts';
-import { refuse } from '../base/errors.ts';
 import { applyPayment, type PaymentBooks } from '../billing/apply-payment.ts';
 import type { PaymentEvents } from '../billing/payment-provider.ts';
 
 const maxBody = '1mb';
-/** Anybody may send bodies here, and their signature is judged when they are whole: more at once would fill the memory. */
+/**
+ * Anybody may send bodies here, and their signature is judged when they are whole: more at once would fill the memory. The oldest gives
+ * way, because the provider sends a body at once, and who holds many back sends none.
+ */
 const maxBodies = 64;
 
 /** Takes the events of the payment provider. Their signature covers the bytes of the body, so these are not parsed before. */
 export function servePaymentWebhook(app: Express, events: PaymentEvents, books: PaymentBooks): void {
-  let inHand = 0;
-  app.post('/stripe/webhook', (_req, res, next) => {
-    if (inHand >= maxBodies) return sendReply(res, errorReply(refuse('unavailable')));
-    inHand++;
-    res.once('close', () => inHand--);
+  const reading = new Set<Request>();
+  app.post('/stripe/webhook', (req, _res, next) => {
+    const [oldest] = reading;
+    if (oldest && reading.size >= maxBodies) {
+      reading.delete(oldest);
+      oldest.destroy();
+    }
+    reading.add(req);
+    for (const over of ['end', 'close']) req.once(over, () => reading.delete(req));
     next();
   });
   // The provider compresses nothing, and a kilobyte can unpack to a thousand.

@@ -31,10 +31,11 @@ export function peopleRoutes(
       method: 'DELETE',
       path: '/api/people/:email',
       changes: 'people',
-      handle: async ({ req, store, accountId }) => {
+      handle: async ({ req, store, accountId, signedIn }) => {
         const email = requireRead(readEmail(req.params.email));
         const revocation = { kind: 'person', account: accountId, email } as const;
-        const work = () => removePerson(store, accountId, email, true);
+        const loss = { keepsOwner: true, keptSession: signedIn.sessionHash };
+        const work = () => removePerson(store, accountId, email, loss);
         await revoke(async () => objects, store.clock.now(), revocation, work);
         return { status: 200, body: { removed: email } };
       },
@@ -50,7 +51,8 @@ async function invite(dashboardUrl: string, seal: Seal | null, call: DashboardCa
   const mail = seal && { sealed: seal.seal(mailedLinkPurpose, secret), by: signedIn.person.email };
   // In a session by a link that was shown to others, they may be the ones who see this link.
   const shownTo = [...new Set([signedIn.person.id, ...(signedIn.session.shown_to?.split(' ') ?? [])])];
-  const wanted = { accountId, email, role, secret, isBound: true, shownTo, keepsOwner: true, mailed: mail };
+  const loss = { keepsOwner: true, keptSession: signedIn.sessionHash };
+  const wanted = { accountId, email, role, secret, isBound: true, shownTo, ...loss, mailed: mail };
   const mailed = await invitePerson(store, wanted);
   const body = { email, role, sign_in_url: signInUrl(dashboardUrl, secret), mailed };
   return { status: 201, body };

@@ -17,6 +17,8 @@ import type { RecordStore } from '../store/script.ts';
 export interface SignedIn {
   readonly person: Person;
   readonly session: StoredSession;
+  /** Hash by which the record knows the session. */
+  readonly sessionHash: string;
   /** Role in the account that the session shows; `null` while it shows none. */
   readonly role: SessionRole | null;
   /** Token that every request which changes something carries in `x-csrf-token`. */
@@ -58,6 +60,7 @@ export function makeSessionCookies(store: RecordStore, seal: Seal, isSecure: () 
       return {
         person,
         session,
+        sessionHash: secret.secretHash,
         role,
         csrf: seal.sign(purpose, text),
         isCsrfToken: (token = '') => seal.verify(purpose, text, token),

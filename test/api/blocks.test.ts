@@ -127,7 +127,8 @@ describe('blocked addresses', () => {
       ...{ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': mode, 'sec-fetch-dest': dest },
     });
     const unknown = `?x_api_key=${makeKey('a'.repeat(12), randomBytes(32))}`;
-    const embeds = [bySite('no-cors', 'image'), bySite('cors', 'empty'), bySite('navigate', 'iframe')];
+    const prefetch = { ...bySite('navigate', 'document'), 'sec-purpose': 'prefetch' };
+    const embeds = [bySite('no-cors', 'image'), bySite('cors', 'empty'), bySite('navigate', 'iframe'), prefetch];
     for (const embedded of embeds) {
       for (const path of ['?1', '?2', '?x_api_key=wrong', unknown, `?x_api_key=${caller.key}`]) {
         expect(await load(path, embedded), path).to.equal(401);

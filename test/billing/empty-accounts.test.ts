@@ -80,6 +80,27 @@ describe('the automatic top-up of an account that has no more charges', () => {
     expect([await paidAfter(2 * minute), await left(accountId)]).to.deep.equal([2, 10]);
   });
 
+  it('D82: buys when its cap was raised after it was reached, and by the next purchase as ever', async () => {
+    const { accountId, ...buyer } = await anEmptyBuyer({ monthly_cap_cents: '990' });
+    expect(await paidAfter(72 * hour)).to.equal(1);
+    await changeTopup(store, accountId, { monthly_cap_cents: 2970 }, { by: 'owner', hasProvider: true });
+    expect([await paidAfter(), await left(accountId)]).to.deep.equal([2, 10]);
+    await spend(store, { accountId, ...buyer }, 10);
+    expect([await paidAfter(71 * hour), await paidAfter(hour)]).to.deep.equal([2, 3]);
+  });
+
+  it('D82: does not wait for the next month when it was capped and has bought since', async () => {
+    const buyer = await aBuyer(store, { monthly_cap_cents: '1' });
+    await spend(store, buyer, 9);
+    expect([await paidAfter(), await looks()]).to.deep.equal([0, 1]);
+    await setTopup(store, buyer.accountId, { monthly_cap_cents: '2000', enabled: '0' });
+    await setTopup(store, buyer.accountId, { enabled: '1' });
+    await spend(store, buyer, 1);
+    expect(await paidAfter()).to.equal(1);
+    await spend(store, buyer, 10);
+    expect([await paidAfter(71 * hour), await paidAfter(hour)]).to.deep.equal([1, 2]);
+  });
+
   it('D49: buys nothing without a charge while something is left', async () => {
     const buyer = await aBuyer(store);
     await spend(store, buyer, 9);

@@ -86,6 +86,14 @@ describe('what was shown to an owner who invited', () => {
     expect((await opened(other)).status).to.equal(200);
   });
 
+  it('leaves the session in which that owner is removed, so that somebody can go on', async () => {
+    const by = await signedIn(caller.account, 'owner', mallory);
+    const { browser } = await opened(await invite(by, carol));
+    browser.csrf = (await browser.ask('GET', '/api/session')).json.csrf;
+    expect((await browser.ask('DELETE', `/api/people/${mallory}`)).status).to.equal(200);
+    expect([await statusOf(browser), await statusOf(by)]).to.deep.equal([200, 401]);
+  });
+
   it('is not made by an owner who was removed while the invitation was on its way', async () => {
     const wanted = { accountId: caller.account, email: victor, role: 'owner', isBound: true } as const;
     await invited(api.store, caller.account, 'owner', mallory);

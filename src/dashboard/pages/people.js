@@ -25,7 +25,7 @@ export function People({ may, session }) {
             'Actions',
             ({ email }) =>
               email !== session.user.email &&
-              html`<${Action} kind="danger" run=${() => remove(email)} confirm=${`Remove ${email}? Their sessions end at once, and so do those of people who signed in by a link that they made.`}>Remove<//>`,
+              html`<${Action} kind="danger" run=${() => remove(email)} confirm=${`Remove ${email}? Their sessions end at once, and so do those of people who signed in by a link that they made, except yours here.`}>Remove<//>`,
           ],
         ]
       : []),

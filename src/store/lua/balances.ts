@@ -151,7 +151,7 @@ end
 
 local function look_again(at)
   local due = redis.call('ZSCORE', topupLooks, accountId)
-  if due and now < tonumber(due) then return end
+  if due and now < tonumber(due) and tonumber(due) <= at then return end
   others[#others + 1] = function()
     undos[#undos + 1] = function()
       if due then redis.pcall('ZADD', topupLooks, due, accountId) else redis.pcall('ZREM', topupLooks, accountId) end

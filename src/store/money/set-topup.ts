@@ -13,7 +13,7 @@ import { paymentEventOnce } from './payment-events.ts';
 const setTopupScript = script(
   'set-topup',
   'needs memory',
-  ['account', 'topup', 'expiringCards', 'paymentEvents', ...noteKeyNames] as const,
+  ['account', 'topup', 'topupLooks', 'expiringCards', 'paymentEvents', ...noteKeyNames] as const,
   ['accountId', 'fields', 'eventAt', 'cardIs', 'eventId', ...noteArgNames] as const,
   /* lua */ `${noteChange}${watchCard}${paymentEventOnce}
 if redis.call('EXISTS', account) == 0 then return { 'not_found' } end
@@ -27,11 +27,18 @@ if eventAt ~= '' then
   end
   if newest >= tonumber(eventAt) then return with_event({ 'stale' }) end
 end
+local was_enabled, look = redis.call('HGET', topup, 'enabled') == '1', redis.call('ZSCORE', topupLooks, accountId)
 if note_change() then return { 'audit_full' } end
 local chosen = cjson.decode(fields)
 if chosen.payment_method then watch_card(chosen.payment_method) end
 for name, value in pairs(chosen) do redis.call('HSET', topup, name, value) end
-redis.call('HSET', account, 'topup', redis.call('HGET', topup, 'enabled') == '1' and '1' or '')
+local is_enabled = redis.call('HGET', topup, 'enabled') == '1'
+-- One that waits for the next month may buy now, with another cap. Enabling buys nothing.
+if look and was_enabled and is_enabled then
+  undos[#undos + 1] = function() redis.pcall('ZADD', topupLooks, look, accountId) end
+  redis.call('ZADD', topupLooks, string.format('%d', now), accountId)
+end
+redis.call('HSET', account, 'topup', is_enabled and '1' or '')
 if eventAt ~= '' then
   local mark = cardIs == 'paying' and 'card_paid_at' or 'card_event_at'
   local newest = redis.call('HGET', topup, mark)

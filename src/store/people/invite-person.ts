@@ -42,6 +42,7 @@ const invitePersonScript = script(
       'isBound',
       'shownTo',
       'keepsOwner',
+      'keptSession',
       'others',
       'mail',
     ] as const),
@@ -94,6 +95,8 @@ interface Invitation {
   readonly shownTo?: readonly string[];
   /** Refuses to take the role of the account's last owner. */
   readonly keepsOwner?: boolean;
+  /** Hash of the session in which the role is changed. */
+  readonly keptSession?: string;
   /** Mails the link, at most once in 15 minutes: the secret, sealed, and who invites. */
   readonly mailed?: { readonly sealed: string; readonly by: string } | null;
 }
@@ -104,7 +107,17 @@ interface Invitation {
  */
 export async function invitePerson(
   store: RecordStore,
-  { accountId, email, role, secret, isBound, shownTo = [], keepsOwner = false, mailed = null }: Invitation,
+  {
+    accountId,
+    email,
+    role,
+    secret,
+    isBound,
+    shownTo = [],
+    keepsOwner = false,
+    keptSession = '',
+    mailed = null,
+  }: Invitation,
 ): Promise<boolean> {
   const isOperator = role === 'operator';
   const values = {
@@ -120,6 +133,7 @@ export async function invitePerson(
     isBound: isBound ? '1' : '',
     shownTo: shownTo.join(' '),
     keepsOwner: keepsOwner ? '1' : '',
+    keptSession,
     mail: mailed === null ? '' : JSON.stringify({ kind: 'invitation', account: accountId, to: email, role, ...mailed }),
     ...noteOf(store, accountId, { action: 'person.invite', target: email, change: { role } }),
   };

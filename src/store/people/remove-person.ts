@@ -21,7 +21,7 @@ const removePersonScript = script(
   'remove-person',
   'always',
   keyNames,
-  ['personId', 'field', 'keepsOwner', 'others', ...noteArgNames] as const,
+  ['personId', 'field', 'keepsOwner', 'keptSession', 'others', ...noteArgNames] as const,
   /* lua */ `${losesOwner(keyNames)}${shownLinks}${noteChange}
 if redis.call('HEXISTS', roster, personId) == 0 then return { 'not_found' } end
 if not has_all_others() then return { 'changed' } end
@@ -62,6 +62,14 @@ return { 'removed' }
 `,
 );
 
+/** How a role may be lost. */
+interface RoleLoss {
+  /** Refuses to take the role of the account's last owner. */
+  readonly keepsOwner?: boolean;
+  /** Hash of the session in which the role is taken. */
+  readonly keptSession?: string;
+}
+
 /**
  * Removes a person from an account, or from the operators where `accountId` is ''. Throws `not_found`, and `in_use` for the last owner where
  * the account is to keep one.
@@ -70,13 +78,14 @@ export async function removePerson(
   store: RecordStore,
   accountId: string,
   email: string,
-  keepsOwner = false,
+  { keepsOwner = false, keptSession = '' }: RoleLoss = {},
 ): Promise<void> {
   const values = {
     roster: accountId === '' ? keys.operators : keys.people(accountId),
     personId: personIdOf(email),
     field: accountId === '' ? 'operator' : `role:${accountId}`,
     keepsOwner: keepsOwner ? '1' : '',
+    keptSession,
     ...noteOf(store, accountId, { action: 'person.remove', target: email }),
   };
   const reply = await withOthers(store, accountId, email, (others) =>

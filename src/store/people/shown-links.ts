@@ -7,7 +7,8 @@ import { pairs, type RecordStore, type ScriptReply } from '../script.ts';
 /**
  * An invitation shows its link to an owner: `shown_to`, of the link and of what comes of it, has the ids of those who may have seen it.
  * Lua for a script with the keys and arguments that it names, and the keys of `withOthers` as the last ones. has_all_others(): nobody was added to
- * the account since `others` was read. end_shown(): notes the end of what opens the account alone and was shown to the person;
+ * the account since `others` was read. end_shown(): notes the end of what opens the account alone and was shown to the person, but for the
+ * session `keptSession`: who takes the person's role is not that person, and somebody must be able to go on;
  * make_changes() runs what change(…) has noted, and may be repeated.
  */
 export const shownLinks = /* lua */ `
@@ -40,7 +41,7 @@ local function end_shown()
   each_other(function(_, person, links, sessions, passkeys)
     for _, name in ipairs({ links, sessions }) do
       each_entry(name, function(id, entry)
-        if is_shown(entry.account, entry.shown_to) then change('HDEL', name, id) end
+        if id ~= keptSession and is_shown(entry.account, entry.shown_to) then change('HDEL', name, id) end
       end)
     end
     each_entry(passkeys, function(id, passkey)
