@@ -152,7 +152,7 @@ export const record: Board = {
           [null, 'green'],
           [93_600, 'yellow'],
         ],
-        good: 'A saw below a day. 0 where no backup was ever begun; see TrawlBackupOld.',
+        good: 'A saw below a day. 0 where no backup was ever begun or scheduled; see TrawlBackupOld.',
         unit: units.Seconds,
         queries: { [`max(${of('backup_age_seconds')})`]: 'since the last backup' },
       },

@@ -76,7 +76,7 @@ async function checkNetworkPolicies(gateway: ServerAddress, vouched: Config['wor
     return findingOf(true, about, 'This pod cannot reach the gateway, as network policies want it.');
   }
   if (error !== null) {
-    const text = `Whether the cluster enforces network policies cannot be judged while the gateway does not answer: ${wordsOf(error)}.`;
+    const text = `Network policies cannot be judged here: the gateway does not answer, or one that rejects closes it (${wordsOf(error)}). helm test tells whether they are enforced.`;
     return findingOf(false, about, text, 'note');
   }
   const text =

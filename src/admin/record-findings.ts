@@ -44,7 +44,8 @@ export function checkDrain(since: number | null): Finding {
 export function checkBackup(notes: BackupNotes | null, now: number): Finding {
   const about = 'backup';
   const remedy = '`trawl admin record backup DIR` takes one while the service runs.';
-  if (notes === null) return { level: 'note', about, text: `No backup of the record was ever begun: ${remedy}` };
+  if (notes === null || notes.firstBegun === null)
+    return { level: 'note', about, text: `No backup of the record was ever begun: ${remedy}` };
   if (notes.lastTaken === null)
     return { level: 'note', about, text: `No backup of the record was ever completed: ${remedy}` };
   const text = `The last complete backup of the record was taken at ${writeTime(notes.lastTaken)}.`;

@@ -111,7 +111,7 @@ const declared = {
   admissions_closed: gauge('1 while new jobs and calls get 503 for this reason, else 0.', 'reason'),
   drain_seconds: gauge('Time since `trawl admin drain on`, in seconds; 0 while jobs and calls are admitted.'),
   backup_age_seconds: gauge(
-    'Time since the last complete backup of the record, in seconds; while none succeeded since the first try, or since the first reading with `TRAWL_BACKUPS_SCHEDULED`; 0 without any.',
+    'Time since the last complete backup of the record, in seconds; before the first one, since the first try or, with `TRAWL_BACKUPS_SCHEDULED`, since the first reading; 0 without any of these.',
   ),
   redis_replicas: gauge(
     'Replicas that receive the changes of Redis; with any, an answer waits until one has its change.',

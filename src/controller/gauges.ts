@@ -1,7 +1,7 @@
 import type { Log } from '../base/log.ts';
 import { hideGauges, type Metrics } from '../base/metrics.ts';
 import { shareRun } from '../base/single-flight.ts';
-import { noteBackupBegun, readBackupNotes } from '../store/backup/backup-notes.ts';
+import { noteSchedule, readBackupNotes } from '../store/backup/backup-notes.ts';
 import { readOpenings } from '../store/jobs/open-work.ts';
 import type { RecordStore } from '../store/script.ts';
 
@@ -48,10 +48,13 @@ async function setGauges({ store, metrics, oldestUnsettled, backupsScheduled }: 
   metrics.oldest_webhook_seconds.set(age(seen.oldestWebhook));
   metrics.blocked_ips.set(seen.blocked);
   metrics.drain_seconds.set(age(seen.drainSince));
-  metrics.backup_age_seconds.set(age(backup && (backup.lastTaken ?? backup.firstBegun)));
+  const backedUp =
+    backup && (backup.lastTaken ?? backup.firstBegun ?? (backupsScheduled ? backup.expectedSince : null));
+  metrics.backup_age_seconds.set(age(backedUp));
   metrics.oldest_unsettled_seconds.set(age(oldestUnsettled()));
   // An expected backup has an age before the first one begins: with none, no alert would miss it.
-  if (backupsScheduled && backup === null) await noteBackupBegun(store);
+  const isExpected = typeof backup?.expectedSince === 'number';
+  if (backupsScheduled !== isExpected) await noteSchedule(store, backupsScheduled);
 }
 
 /** The gauges above, and that of the leader's daily search for stray objects. */

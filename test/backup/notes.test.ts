@@ -16,16 +16,16 @@ describe('the age of the last backup', () => {
     expect(await readBackupNotes(store)).to.equal(null);
     await noteBackupBegun(store);
     const { firstBegun, lastTaken } = (await readBackupNotes(store))!;
-    expect([Date.now() - firstBegun < 60_000, lastTaken]).to.deep.equal([true, null]);
+    expect([Date.now() - firstBegun! < 60_000, lastTaken]).to.deep.equal([true, null]);
     store.advance(hour);
     await noteBackupBegun(store);
     await noteBackupTaken(store, 7);
-    expect(await readBackupNotes(store)).to.deep.equal({ firstBegun, lastTaken: 7 });
+    expect(await readBackupNotes(store)).to.deep.equal({ firstBegun, expectedSince: null, lastTaken: 7 });
   });
 
   it('is judged by the doctor', () => {
     const judge = (lastTaken: number | null, now: number) => {
-      const { level, text } = checkBackup({ firstBegun: 1, lastTaken }, now);
+      const { level, text } = checkBackup({ firstBegun: 1, expectedSince: null, lastTaken }, now);
       return `${level}: ${text}`;
     };
     expect(checkBackup(null, 0).text).to.match(/ever begun: .*record backup DIR/);

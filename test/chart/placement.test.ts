@@ -16,7 +16,11 @@ describe('the placement of the chart', function () {
         [`${part}.tolerations`]: [{ key: part, operator: 'Exists' }],
         [`${part}.priorityClassName`]: part,
       });
-      const values = Object.assign({ 'doctor.enabled': true }, ...parts.map(placed));
+      const apart = { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'kubernetes.io/hostname' }] };
+      const near = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [] } };
+      const affinity = { nodeAffinity: near, podAntiAffinity: apart };
+      const given = { 'doctor.enabled': true, 'controller.affinity': affinity };
+      const values = Object.assign(given, ...parts.map(placed));
       const pods = podsOf(render({ scenario, values })).map(({ pod, labels }) => ({
         component: labels['app.kubernetes.io/component'] as string,
         pod,
@@ -27,6 +31,9 @@ describe('the placement of the chart', function () {
         expect(pod.nodeSelector, component).to.include({ pool: part });
         expect(pod.tolerations, component).to.deep.equal([{ key: part, operator: 'Exists' }]);
         expect(pod.priorityClassName, component).to.equal(part);
+        if (part !== 'controller') continue;
+        // Pods that run once keep away from nobody: with a controller on each node they would start nowhere.
+        expect(pod.affinity, component).to.deep.equal(component === part ? affinity : { nodeAffinity: near });
       }
     });
   }

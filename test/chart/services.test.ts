@@ -48,11 +48,13 @@ describe('the Services of the chart', function () {
       const [container] = find(objects, 'Deployment', 'trawl-api').spec.template.spec.containers;
       const served = container.ports.find(({ name }: { name: string }) => name === ports[0].targetPort);
       expect(served.containerPort).to.equal(8081);
+      // Until a balancer has found out that the pod of a node ends, it sends callers there.
+      expect(container.lifecycle.preStop.sleep.seconds).to.equal(30);
     });
   }
 
-  it('of the type ClusterIP say nothing about callers outside', () => {
-    const objects = render();
+  it('of the type ClusterIP say nothing about callers outside, also with the values of a release that knew no policy', () => {
+    const objects = render({ values: { 'api.service.externalTrafficPolicy': null } });
     expect(find(objects, 'Service', 'trawl-api').spec).not.to.have.property('externalTrafficPolicy');
     expect(objects.filter(({ kind }) => kind === 'Service').map(({ metadata }) => metadata.name)).not.to.include(
       'trawl-dashboard',

@@ -57,7 +57,11 @@ describe('gauges of the record', () => {
     const advanced = { ...store, clock: { now: () => store.clock.now() + 27 * 3_600_000, offset: () => 0 } };
     const { metrics: next, gauges: nextGauges } = begin(() => true, { backupsScheduled: true, store: advanced });
     expect(await renderMetrics(next)).to.match(/^trawl_backup_age_seconds 972\d\d(\.\d+)?$/m);
-    await Promise.all([gauges, otherGauges, nextGauges].map((one) => one.close()));
+    // A schedule that was given up is missed by no alert, and one that begins again later has the age of its beginning.
+    const { metrics: without, gauges: withoutGauges } = begin(() => true, { store: advanced });
+    expect(await shown(without)).to.include('trawl_backup_age_seconds 0');
+    for (let n = 0; n < 2; n++) expect(await renderMetrics(next)).to.match(/^trawl_backup_age_seconds [0-9](\.\d+)?$/m);
+    await Promise.all([gauges, otherGauges, nextGauges, withoutGauges].map((one) => one.close()));
   });
 
   it('that cannot be read are a warning and a count, never silence', async () => {

@@ -48,7 +48,7 @@ function purchasing(step: (store: TestStore, account: string) => Promise<Step>):
   };
 }
 
-/** An account that has used up its plan and, so many hours ago, the pack that its top-up bought. */
+/** An account that has used up its plan and, so many hours ago, the pack that its top-up bought; another cap has it looked at. */
 function emptied(hours: number): Scenario {
   return async (store) => {
     const caller = await anAccount(store, { quota: 1, paid: true });
@@ -58,6 +58,7 @@ function emptied(hours: number): Scenario {
     await endPurchase(store, await purchaseOf(store, caller.accountId), wasPaid);
     await use();
     store.advance(hours * 3_600_000);
+    await setTopup(store, caller.accountId, { monthly_cap_cents: '9000' });
     return { account: caller.accountId, step: (s) => lookAtTopup(s, caller.accountId) };
   };
 }

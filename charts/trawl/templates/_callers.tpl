@@ -65,7 +65,7 @@ spec:
 {{- define "trawl.serviceType" -}}
 type: {{ .type }}
 {{- if ne .type "ClusterIP" }}
-externalTrafficPolicy: {{ .externalTrafficPolicy }}
+externalTrafficPolicy: {{ .externalTrafficPolicy | default "Local" }}
 {{- end }}
 {{- end }}
 

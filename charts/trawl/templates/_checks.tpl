@@ -55,8 +55,9 @@
 {{- range $component := $values.dashboard.apart | ternary (list "api" "dashboard") (list "api") -}}
   {{- $service := (index $values $component).service -}}
   {{- if not (has $service.type (list "ClusterIP" "NodePort" "LoadBalancer")) }}{{ fail (printf "%s.service.type must be ClusterIP, NodePort or LoadBalancer" $component) }}{{ end -}}
-  {{- if not (has $service.externalTrafficPolicy (list "Local" "Cluster")) }}{{ fail (printf "%s.service.externalTrafficPolicy must be Local or Cluster" $component) }}{{ end -}}
-  {{- if and (ne $service.type "ClusterIP") (eq $service.externalTrafficPolicy "Cluster") (not $values.api.trustedProxies) }}{{ fail (printf "api.trustedProxies must name the addresses of the balancer and of the nodes with %s.service.externalTrafficPolicy Cluster: otherwise every caller has the address of a node, and one who guesses keys gets all blocked" $component) }}{{ end -}}
+  {{- $policy := $service.externalTrafficPolicy | default "Local" -}}
+  {{- if not (has $policy (list "Local" "Cluster")) }}{{ fail (printf "%s.service.externalTrafficPolicy must be Local or Cluster" $component) }}{{ end -}}
+  {{- if and (ne $service.type "ClusterIP") (eq $policy "Cluster") (not $values.api.trustedProxies) }}{{ fail (printf "api.trustedProxies must name the addresses of the balancer and of the nodes with %s.service.externalTrafficPolicy Cluster: otherwise every caller has the address of a node, and one who guesses keys gets all blocked" $component) }}{{ end -}}
 {{- end -}}
 {{- if and (or $values.dashboard.ingress.enabled $values.dashboard.httpRoute.enabled) (hasPrefix "http://127.0.0.1" $values.dashboardUrl) }}{{ fail "dashboardUrl must be the URL at which dashboard.ingress or dashboard.httpRoute answers: the dashboard refuses what pages of another origin send" }}{{ end -}}
 {{- if $values.dashboard.ingress.enabled -}}

@@ -86,6 +86,12 @@ topologySpreadConstraints:
 {{- end }}
 {{- end }}
 
+{{- /* Placement of a pod that runs once: where the pods of its component may be, near whatever others. */ -}}
+{{- define "trawl.placementOnce" -}}
+{{- $values := set (omit .values "affinity" "topologySpreadConstraints") "affinity" (pick (.values.affinity | default dict) "nodeAffinity") -}}
+{{- include "trawl.placement" (set (omit . "values") "values" $values) -}}
+{{- end }}
+
 {{- /* Image, rights and resources of a container: root, image, values. */ -}}
 {{- define "trawl.container" -}}
 image: {{ include "trawl.image" . | quote }}
@@ -97,7 +103,7 @@ resources:
 terminationMessagePolicy: File
 {{- end }}
 
-{{- /* A pod is asked for new work until its Service has forgotten it. */ -}}
+{{- /* A pod is asked for new work until its Service, or a balancer outside, has forgotten it: preStop, in seconds. */ -}}
 {{- define "trawl.probes" -}}
 startupProbe:
   httpGet: {path: /healthz, port: probe}
@@ -114,7 +120,7 @@ readinessProbe:
   timeoutSeconds: 3
 lifecycle:
   preStop:
-    sleep: {seconds: 5}
+    sleep: {seconds: {{ .preStop | default 5 }}}
 {{- end }}
 
 {{- /* Settings that every role has, with those of `settings`. */ -}}

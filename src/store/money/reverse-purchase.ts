@@ -26,7 +26,7 @@ local pack = redis.call('HMGET', packs, id, 'used:' .. id)
 local setting = redis.call('HMGET', topup, 'purchase', 'enabled')
 local due = redis.call('ZSCORE', purchases, accountId)
 local queued_at = redis.call('ZSCORE', packQueue, id)
-local place = redis.call('HGET', payments, r.payment)
+local paid_for = redis.call('HGET', payments, r.payment)
 local lapsed = 0
 r.state, r.reversed_at, r.ended_at = state, now, r.ended_at or now
 if pack[1] then
@@ -51,7 +51,7 @@ write_balances()
 undos[#undos + 1] = function()
   put_back(topup, { 'purchase', 'enabled' }, setting)
   put_back(bought, { id }, { seen })
-  put_back(payments, { r.payment }, { place })
+  put_back(payments, { r.payment }, { paid_for })
   if due then redis.pcall('ZADD', purchases, due, accountId) end
 end
 if setting[1] == id then

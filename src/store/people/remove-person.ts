@@ -62,7 +62,7 @@ return { 'removed' }
 `,
 );
 
-/** How a role may be lost. */
+/** Limits of the removal of a role. */
 interface RoleLoss {
   /** Refuses to take the role of the account's last owner. */
   readonly keepsOwner?: boolean;

@@ -96,7 +96,7 @@ interface DeliveryPage {
 }
 
 /**
- * Lists deliveries of an account with their URLs, newest first, after a place: all, or failed ones only. Looks through about 2,000 of
+ * Lists deliveries of an account with their URLs, newest first, after a cursor: all, or failed ones only. Looks through about 2,000 of
  * them: a page of failed ones may be short although `next` says that more may follow. Of those that have not failed, the state alone is read.
  */
 export async function listDeliveries(
@@ -109,50 +109,50 @@ export async function listDeliveries(
   for (let looked = 0; looked < maxLooked; ) {
     const left = limit - deliveries.length;
     const size = failedOnly ? maxStatesRead : Math.min(left, maxRead) + 1;
-    const { places, isLast } = await readPlaces(store, keys.deliveries(accountId), after, size);
-    const wanted = failedOnly ? await findFailed(store, places) : places;
+    const { cursors, isLast } = await readCursors(store, keys.deliveries(accountId), after, size);
+    const wanted = failedOnly ? await findFailed(store, cursors) : cursors;
     const chosen = wanted.slice(0, left);
     const listed = await readListed(store, chosen);
     // Its state may have changed since it was looked at.
     deliveries.push(...listed.filter(({ state }) => !failedOnly || state === 'failed'));
     if (chosen.length < wanted.length) return { deliveries, next: chosen.at(-1) ?? after };
     if (isLast) return { deliveries, next: null };
-    after = places.at(-1) ?? after;
-    looked += places.length;
+    after = cursors.at(-1) ?? after;
+    looked += cursors.length;
   }
   return { deliveries, next: after };
 }
 
-/** Reads places after a place, newest first; those of one millisecond stand in the order of their short ids, last first. */
-async function readPlaces(
+/** Reads the cursors of deliveries after one, newest first; those of one millisecond stand in the order of their short ids, last first. */
+async function readCursors(
   { connection }: RecordStore,
   key: string,
   after: Cursor | null,
   size: number,
-): Promise<{ readonly places: Cursor[]; readonly isLast: boolean }> {
+): Promise<{ readonly cursors: Cursor[]; readonly isLast: boolean }> {
   const at = after === null ? '+inf' : String(after.created_at);
   const [sameTime, older] = await Promise.all([
     after === null ? [] : connection.read(['ZREVRANGEBYSCORE', key, at, at, 'WITHSCORES']),
     connection.read(['ZREVRANGEBYSCORE', key, `(${at}`, '-inf', 'WITHSCORES', 'LIMIT', '0', String(size)]),
   ]);
-  const rest = placesOf(sameTime).filter(({ id }) => after !== null && shortId(id) < shortId(after.id));
-  const places = placesOf(older);
-  return { places: [...rest, ...places], isLast: places.length < size };
+  const rest = cursorsOf(sameTime).filter(({ id }) => after !== null && shortId(id) < shortId(after.id));
+  const cursors = cursorsOf(older);
+  return { cursors: [...rest, ...cursors], isLast: cursors.length < size };
 }
 
-function placesOf(flat: readonly string[]): Cursor[] {
+function cursorsOf(flat: readonly string[]): Cursor[] {
   const scores = flat.filter((_, n) => n % 2 === 1).map(Number);
   return scores.map((created_at, n) => ({ id: longId(flat[2 * n] ?? ''), created_at }));
 }
 
-async function findFailed({ connection }: RecordStore, places: readonly Cursor[]): Promise<Cursor[]> {
-  const states = await connection.readAll(places.map(({ id }) => ['HGET', keys.webhook(id), 'state']));
-  return places.filter((_, n) => states[n] === 'failed');
+async function findFailed({ connection }: RecordStore, cursors: readonly Cursor[]): Promise<Cursor[]> {
+  const states = await connection.readAll(cursors.map(({ id }) => ['HGET', keys.webhook(id), 'state']));
+  return cursors.filter((_, n) => states[n] === 'failed');
 }
 
 /** Reads deliveries with their URLs in one call. */
-async function readListed(store: RecordStore, places: readonly Cursor[]): Promise<ListedDelivery[]> {
-  const ids = places.map(({ id }) => id);
+async function readListed(store: RecordStore, cursors: readonly Cursor[]): Promise<ListedDelivery[]> {
+  const ids = cursors.map(({ id }) => id);
   if (ids.length === 0) return [];
   const [deliveries, urls, ends] = await Promise.all([
     store.connection.readAll(ids.map((id) => ['HGETALL', keys.webhook(id)])),
