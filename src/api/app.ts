@@ -170,28 +170,19 @@ function answerHttp({ req, res }: ApiCall, { allowed }: ServedRoute): boolean {
   return true;
 }
 
-/**
- * The order of checks (D10): size of the body, blocked address, form of the key; the rest is one step of the record. Of a body that is read late the
- * declared size is judged here.
- */
+/** The order of checks (D10): declared size of the body, blocked address, body, form of the key; the rest is one step of the record. */
 async function answerKeyed(server: ApiServer, call: ApiCall, handle: KeyedHandler): Promise<ApiReply | null> {
   const { req, caller } = call;
   const isPost = req.method === 'POST';
   if (isPost) requireSmallBody(req, call.route?.maxBodyBytes);
-  const body = isPost && !call.route?.readsBodyLate ? await readJsonBody(req, call.route?.maxBodyBytes) : noBody;
-  const asked = body === noBody ? call.given : { ...call.given, ...body.parameters };
-  const { x_api_key } = asked;
-  // Most calls have the key in a header: nothing is copied for them. `soft_fail` of the body counts for all that follows (D8).
-  call.given = x_api_key === undefined ? asked : withoutKey(asked);
   const blockedSeconds = caller.blame === null ? null : server.blocked.waitSeconds(caller.blame);
   if (blockedSeconds !== null) throw refuse('ip_blocked', undefined, blockedSeconds);
   // Not counted, or any page could have the address of its visitors blocked. Nor is its key judged, so that nobody guesses keys this way.
   if (isLoadedByOtherSite(req)) throw refuse('invalid_api_key');
+  const body = isPost && !call.route?.readsBodyLate ? await readJsonBody(req, call.route?.maxBodyBytes) : noBody;
   // In hand only now: callers who never send the rest of their bodies would keep everybody else out.
   return takeInHand(server, () =>
-    answerComplete(server, call, { fault: body.fault, x_api_key }, handle).catch((error) =>
-      countAuthFailure(server, call, error),
-    ),
+    answerComplete(server, call, body, handle).catch((error) => countAuthFailure(server, call, error)),
   );
 }
 
@@ -199,10 +190,14 @@ async function answerKeyed(server: ApiServer, call: ApiCall, handle: KeyedHandle
 async function answerComplete(
   server: ApiServer,
   call: ApiCall,
-  { fault: bodyFault, x_api_key }: Pick<RequestBody, 'fault'> & { readonly x_api_key: unknown },
+  body: RequestBody,
   handle: KeyedHandler,
 ): Promise<ApiReply | null> {
   const { req, route } = call;
+  const asked = body === noBody ? call.given : { ...call.given, ...body.parameters };
+  const { x_api_key } = asked;
+  // Most calls have the key in a header: nothing is copied for them.
+  call.given = x_api_key === undefined ? asked : withoutKey(asked);
   const bearer = route?.takesBearer ? /^Bearer (\S+)$/i.exec(req.get('authorization') ?? '')?.[1] : undefined;
   const key = readKey(req.get('x-api-key') || bearer || x_api_key);
   if (key === null) throw refuse('invalid_api_key');
@@ -210,7 +205,7 @@ async function answerComplete(
 
   const isPrefetch = route?.endpoint !== undefined && /\bprefetch\b/.test(req.get('sec-purpose') ?? '');
   const prefetchFault = isPrefetch ? 'Bad Request: a prefetch starts nothing' : null;
-  const fault = bodyFault ?? prefetchFault ?? judgeQuery(req.url);
+  const fault = body.fault ?? prefetchFault ?? judgeQuery(req.url);
   const idle = <T>(wait: () => Promise<T>) => waitIdle(server, wait);
   if (!route?.readsBodyLate) return handle({ ...call, key, fault, idle });
   const readBody = async () => {
