@@ -159,7 +159,7 @@ export const scenarios: readonly Scenario[] = [
   {
     title: 'no backup has been completed since yesterday',
     change: { trawl_backup_age_seconds: '93780x400' },
-    fires: { TrawlBackupOld: { summary: 'The last complete backup of the record is 1d 2h 3m 0s old' } },
+    fires: { TrawlBackupOld: { summary: 'No backup of the record has been completed for 1d 2h 3m 0s' } },
   },
   {
     title: 'Redis may lose changes',
