@@ -8,6 +8,7 @@ import { listPeople } from '../store/people/read-people.ts';
 import { removePerson } from '../store/people/remove-person.ts';
 import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
 import { requireRead } from './given-values.ts';
+import type { SignedIn } from './session-cookies.ts';
 
 /** Routes about the people of an account; `seal` keeps the links that are mailed, and is `null` where there is no mail server. */
 export function peopleRoutes(
@@ -34,13 +35,17 @@ export function peopleRoutes(
       handle: async ({ req, store, accountId, signedIn }) => {
         const email = requireRead(readEmail(req.params.email));
         const revocation = { kind: 'person', account: accountId, email } as const;
-        const loss = { keepsOwner: true, keptSession: signedIn.sessionHash };
-        const work = () => removePerson(store, accountId, email, loss);
+        const work = () => removePerson(store, accountId, email, lossIn(signedIn));
         await revoke(async () => objects, store.clock.now(), revocation, work);
         return { status: 200, body: { removed: email } };
       },
     },
   ];
+}
+
+/** Limits of taking a role in a session. */
+function lossIn({ sessionHash }: SignedIn) {
+  return { keepsOwner: true, keptSession: sessionHash };
 }
 
 async function invite(dashboardUrl: string, seal: Seal | null, call: DashboardCall): Promise<ApiReply> {
@@ -51,8 +56,7 @@ async function invite(dashboardUrl: string, seal: Seal | null, call: DashboardCa
   const mail = seal && { sealed: seal.seal(mailedLinkPurpose, secret), by: signedIn.person.email };
   // In a session by a link that was shown to others, they may be the ones who see this link.
   const shownTo = [...new Set([signedIn.person.id, ...(signedIn.session.shown_to?.split(' ') ?? [])])];
-  const loss = { keepsOwner: true, keptSession: signedIn.sessionHash };
-  const wanted = { accountId, email, role, secret, isBound: true, shownTo, ...loss, mailed: mail };
+  const wanted = { accountId, email, role, secret, isBound: true, shownTo, ...lossIn(signedIn), mailed: mail };
   const mailed = await invitePerson(store, wanted);
   const body = { email, role, sign_in_url: signInUrl(dashboardUrl, secret), mailed };
   return { status: 201, body };

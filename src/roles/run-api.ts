@@ -11,7 +11,7 @@ none. It only records jobs: controllers bring them to their end.
 All settings are environment variables: docs/config.md lists them.
 `;
 
-/** Within the 45 s that the chart grants, of which 5 pass before SIGTERM. */
+/** Within the 40 s that the chart grants after SIGTERM. */
 const drainSeconds = 30;
 
 export function runApi(args: readonly string[], terminal: Terminal): Promise<number> {

@@ -32,7 +32,10 @@ export async function openStateFolder(wanted: string, secret: Buffer | null) {
     path,
     secret: secret ?? (await readOrMakeSecret(join(path, 'secret'))),
     keepUrls,
-    release: () => lock.close(),
+    release: async () => {
+      await rm(urls, { force: true });
+      await lock.close();
+    },
   };
 }
 

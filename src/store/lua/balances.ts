@@ -153,9 +153,7 @@ local function look_again(at)
   local due = redis.call('ZSCORE', topupLooks, accountId)
   if due and now < tonumber(due) and tonumber(due) <= at then return end
   others[#others + 1] = function()
-    undos[#undos + 1] = function()
-      if due then redis.pcall('ZADD', topupLooks, due, accountId) else redis.pcall('ZREM', topupLooks, accountId) end
-    end
+    undos[#undos + 1] = function() put_back_score(topupLooks, due, accountId) end
     redis.call('ZADD', topupLooks, string.format('%d', at), accountId)
   end
 end

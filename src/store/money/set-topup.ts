@@ -33,7 +33,7 @@ local chosen = cjson.decode(fields)
 if chosen.payment_method then watch_card(chosen.payment_method) end
 for name, value in pairs(chosen) do redis.call('HSET', topup, name, value) end
 local is_enabled = redis.call('HGET', topup, 'enabled') == '1'
--- One that waits for the next month may buy now, with another cap. Enabling buys nothing.
+-- A top-up that waits for the next month may buy now, with another cap. Enabling buys nothing.
 if look and was_enabled and is_enabled then
   undos[#undos + 1] = function() redis.pcall('ZADD', topupLooks, look, accountId) end
   redis.call('ZADD', topupLooks, string.format('%d', now), accountId)

@@ -42,9 +42,7 @@ if t[7] == '0' then
   if t[3] and t[3] ~= '' and spent + tonumber(t[4]) > tonumber(t[3]) then
     local look = redis.call('ZSCORE', topupLooks, accountId)
     mail_cap()
-    undos[#undos + 1] = function()
-      if look then redis.pcall('ZADD', topupLooks, look, accountId) else redis.pcall('ZREM', topupLooks, accountId) end
-    end
+    undos[#undos + 1] = function() put_back_score(topupLooks, look, accountId) end
     redis.call('ZADD', topupLooks, nextMonth, accountId)
     return drop('capped')
   end

@@ -6,7 +6,7 @@ import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '..
 import { outboxKeyNames, outboxLua } from '../lua/outbox.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { keepNewest } from './keep-newest.ts';
-import { lastOwner, losesOwner } from './other-owner.ts';
+import { lastOwner, losesOwner, type RoleLoss } from './other-owner.ts';
 import { shownLinks, withOthers } from './shown-links.ts';
 
 /** A sign-in link works for 72 hours. */
@@ -83,7 +83,7 @@ return { 'invited', 1 }
 );
 
 /** Sign-in link for a person of an account, or for an operator where `accountId` is ''. */
-interface Invitation {
+interface Invitation extends RoleLoss {
   readonly accountId: string;
   readonly email: string;
   readonly role: PersonRole | 'operator';
@@ -93,10 +93,6 @@ interface Invitation {
   readonly isBound: boolean;
   /** Ids of the owners who may see the link, and what a session of it shows. */
   readonly shownTo?: readonly string[];
-  /** Refuses to take the role of the account's last owner. */
-  readonly keepsOwner?: boolean;
-  /** Hash of the session in which the role is changed. */
-  readonly keptSession?: string;
   /** Mails the link, at most once in 15 minutes: the secret, sealed, and who invites. */
   readonly mailed?: { readonly sealed: string; readonly by: string } | null;
 }

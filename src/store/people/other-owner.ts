@@ -1,3 +1,11 @@
+/** Limits of taking a role. */
+export interface RoleLoss {
+  /** Refuses to take the role of the account's last owner. */
+  readonly keepsOwner?: boolean;
+  /** Hash of the session in which the role is taken. */
+  readonly keptSession?: string;
+}
+
 export const lastOwner = 'An account keeps at least one owner: make somebody else an owner first';
 
 /**

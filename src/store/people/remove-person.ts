@@ -3,7 +3,7 @@ import { personIdOf } from '../../model/person.ts';
 import { keys } from '../keys.ts';
 import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
 import { pairs, type RecordStore, run, script } from '../script.ts';
-import { lastOwner, losesOwner } from './other-owner.ts';
+import { lastOwner, losesOwner, type RoleLoss } from './other-owner.ts';
 import { shownLinks, withOthers } from './shown-links.ts';
 
 const keyNames = [
@@ -61,14 +61,6 @@ redis.call('HDEL', roster, personId)
 return { 'removed' }
 `,
 );
-
-/** Limits of the removal of a role. */
-interface RoleLoss {
-  /** Refuses to take the role of the account's last owner. */
-  readonly keepsOwner?: boolean;
-  /** Hash of the session in which the role is taken. */
-  readonly keptSession?: string;
-}
 
 /**
  * Removes a person from an account, or from the operators where `accountId` is ''. Throws `not_found`, and `in_use` for the last owner where
