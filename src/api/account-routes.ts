@@ -6,7 +6,6 @@ import { filterFields } from '../model/select-fields.ts';
 import { type Engine, healthOf } from '../model/stats.ts';
 import { type HistoryRange, historyRange, maxHistoryDays } from '../model/usage-history.ts';
 import { readUsage } from '../store/access/read-usage.ts';
-import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
 import { type HistoryDay, readHistory } from '../store/log/read-history.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { KeyedHandler } from './app.ts';
@@ -32,11 +31,11 @@ export function getUsage(store: RecordStore): KeyedHandler {
 }
 
 /** GET of what became of the requests by day and key; calls of one account for the same days share one reading. */
-export function getHistory(store: RecordStore, open: ReadArchivedPart): KeyedHandler {
+export function getHistory(store: RecordStore): KeyedHandler {
   const running = new Map<string, Promise<HistoryDay[]>>();
   const read = (account: string, range: HistoryRange) => {
     const name = `${account} ${range.from} ${range.to}`;
-    const shared = running.get(name) ?? readHistory(store, account, range, open).finally(() => running.delete(name));
+    const shared = running.get(name) ?? readHistory(store, account, range).finally(() => running.delete(name));
     running.set(name, shared);
     return shared;
   };

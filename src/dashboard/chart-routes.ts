@@ -62,7 +62,7 @@ async function readChart(store: RecordStore, open: ReadArchivedPart, accountId: 
   const now = store.clock.now();
   const range = historyRange(undefined, undefined, now)!;
   const [{ days, hours }, entries, { balances }] = await Promise.all([
-    readHistoryAndHours(store, accountId, range, open, firstHour(now, shownHours)),
+    readHistoryAndHours(store, accountId, range, firstHour(now, shownHours)),
     readLedger(store, accountId, maxEntries, open),
     readSnapshot(store, accountId),
   ]);

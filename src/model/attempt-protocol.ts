@@ -34,7 +34,7 @@ export interface AttemptProgress {
   readonly stage: string;
   readonly speed_bytes: number | null;
   readonly eta_seconds: number | null;
-  /** Stages so far; a worker of the release before leaves them out. */
+  /** Stages so far. */
   readonly stages?: readonly StageTime[];
 }
 
@@ -53,8 +53,8 @@ export interface UploadPermit {
   readonly key: string;
   /** The parts that the object store does not have yet; `null` when the file goes whole to the gateway. */
   readonly parts: readonly UploadPart[] | null;
-  /** True when the object store has a public address, which a worker reaches through egress alone; absent means false. */
-  readonly through_egress?: boolean;
+  /** True when the object store has a public address, which a worker reaches through egress alone. */
+  readonly through_egress: boolean;
 }
 
 export interface UploadPart {
@@ -127,11 +127,10 @@ const uploadPart = objectOf<UploadPart>({
   bytes: count,
 });
 
-/** A controller of the release before leaves `through_egress` out when the file goes whole to the gateway. */
 export const readPermit = makeReader<UploadPermit>({
   key: (json) => typeof json === 'string' && json.length <= maxKeyLength,
   parts: orNull(listOf(uploadPart)),
-  through_egress: (json) => json === undefined || flag(json),
+  through_egress: flag,
 });
 
 /** Returns a function that gives back JSON of the shape, and `null` for any other. */

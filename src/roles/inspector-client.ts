@@ -10,7 +10,7 @@ const retrySeconds = 2;
 export function askInspector(at: ServerAddress): Inspector {
   const ask = async <T>(path: string, question: object, read: (json: unknown) => T | null, gone: AbortSignal) => {
     const { status, text } = await postJson(at, path, question, gone);
-    // An inspector of the previous release knows no lists.
+    // An inspector of another release may not know the path.
     if (status === 503 || status === 404) throw refuse('unavailable');
     if (status === 429) throw refuse('rate_limited', rateSentence('metadata'), retrySeconds);
     const found = read(JSON.parse(text));

@@ -12,7 +12,6 @@ import { makeJobWatches } from '../api/job-watch.ts';
 import { answerMcp } from '../api/mcp-routes.ts';
 import { makeOpenapi } from '../api/openapi.ts';
 import { cacheStats } from '../api/stats-cache.ts';
-import { readJsonLines } from '../archive/json-lines.ts';
 import type { Shutdown } from '../base/shutdown.ts';
 import { version } from '../base/version.ts';
 import { countCancelledJob } from '../controller/job-metrics.ts';
@@ -114,7 +113,7 @@ function makeHandlers(
     batches: startBatch(credit),
     batch: (call) => (call.req.method === 'DELETE' ? endBatch(call) : readBatch(call)),
     usage,
-    history: getHistory(store, (object) => readJsonLines(objects, object)),
+    history: getHistory(store),
     stats: getStats(store, stats),
     files: deliverFile({ verify: seal.verify, readJob: (jobId) => readJob(store, jobId), objects, now }),
     welcome: showWelcome(publicUrl),

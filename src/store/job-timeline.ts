@@ -121,7 +121,7 @@ function endOf({ status, error_code, error, created_at, ended_at }: Job): string
 function deliveryEvents(delivery: StoredDelivery): TimelineEvent[][] {
   const { attempts, last_at, tried } = delivery;
   const last = tried.at(-1);
-  // The open attempt, one whose sender died, or one that an older release made.
+  // Otherwise it is open, or its sender died.
   const isNoted = last_at === null || last?.at === last_at;
   const endedAt = last_at === null ? null : last_at + (isNoted ? (last?.ms ?? 0) : 0);
   return [

@@ -18,7 +18,7 @@ import { pairs, type RecordStore, run, script, text } from './script.ts';
  * The layout that this release brings, and the oldest one that it reads: the one before, once a release with it was published.
  * Code that writes asks the store which of the two the record has.
  */
-export const layouts: ReleaseLayouts = { release: version, own: 4, oldest: 4 };
+export const layouts: ReleaseLayouts = { release: version, own: 5, oldest: 5 };
 
 const forgetMs = 24 * unseenMs;
 

@@ -144,7 +144,7 @@ function nameOf(due: DueWebhook): string {
   return `${due.receiver}/${due.jobId}`;
 }
 
-/** Returns the names of account, host and receiver (`account@host/path`); jobs of the release before have no account in theirs. */
+/** Returns the names of account, host and receiver (`account@host/path`). */
 function namesOf({ receiver }: DueWebhook): readonly string[] {
   const hostAt = receiver.indexOf('@') + 1;
   const cut = receiver.indexOf('/', hostAt);

@@ -60,10 +60,9 @@ async function answer(request: IncomingMessage, response: ServerResponse, inspec
   }
 }
 
-/** An API of the previous release names no account: all that it asks counts for one. */
 function readQuestion(body: Buffer | null) {
   try {
-    const { url, account = '', maxEntries = maxItems } = JSON.parse(String(body));
+    const { url, account, maxEntries = maxItems } = JSON.parse(String(body));
     const isUrl = typeof url === 'string' && url.length <= maxUrlLength + 1 && /^https?:/i.test(url);
     const isCount = Number.isInteger(maxEntries) && maxEntries >= 1 && maxEntries <= maxItems;
     return isUrl && isCount && typeof account === 'string' ? { url, account, maxEntries: Number(maxEntries) } : null;

@@ -77,22 +77,6 @@ describe('usage history', () => {
     expect((await api.get('/v1/usage', caller.key)).json.credits.consumed).to.equal(3);
   });
 
-  it('reads the lines of a part that was archived without counts', async () => {
-    const caller = await api.addCaller({ credits: 10 });
-    await download(caller.key, completed);
-    await logged(caller.keyId, 2);
-    const wanted = await history(caller);
-    await logged(caller.keyId, 3);
-    api.store.advance(3 * dayMs);
-    await archive();
-    for (const list of [keys.freeDays(caller.keyId), keys.paidDays(caller.keyId)]) {
-      const [json] = await api.store.connection.read(['LRANGE', list, '0', '-1']);
-      const { days: _, ...old } = JSON.parse(json!);
-      await api.store.connection.send(['LSET', list, '0', JSON.stringify(old)]);
-    }
-    expect(await history(caller)).to.deep.equal([{ ...wanted[0], calls: 2 }]);
-  });
-
   it('refuses what is no day, and more than 92 of them', async () => {
     const { key } = await api.addCaller();
     const refused = [

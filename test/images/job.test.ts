@@ -110,6 +110,6 @@ function ask(socketPath: string, url: string): Promise<{ status: number; body: s
     asking.once('error', reject).once('response', async (answer) => {
       resolve({ status: answer.statusCode ?? 0, body: await text(answer) });
     });
-    asking.end(JSON.stringify({ url }));
+    asking.end(JSON.stringify({ url, account: '' }));
   });
 }

@@ -78,7 +78,7 @@ describe('The inspector', function () {
     try {
       await look({
         root,
-        ask: (url, account) => ask(inspection.port, JSON.stringify({ url, account })),
+        ask: (url, account = '') => ask(inspection.port, JSON.stringify({ url, account })),
         requests: () => readdirSync(place()).map((name) => join(place(), name)),
         processes: () => processesOf(root).map((line) => Number(line.split(' ')[0])),
       });
@@ -244,7 +244,7 @@ describe('The inspector', function () {
         { inspect: () => Promise.reject(error), list: () => Promise.reject(error) },
         { host: '127.0.0.1', port: 0 },
       );
-      const answer = await ask(port, '{"url": "https://a.example/"}').answer;
+      const answer = await ask(port, '{"url": "https://a.example/", "account": "a"}').answer;
       expect(answer).to.deep.equal({ status, retryAfter: '2', json: { error: sentence } });
       await close(0);
     }
@@ -262,7 +262,7 @@ describe('The inspector', function () {
         throw new InspectorBusy('it ends');
       };
       const { port, close } = await serveInspector({ inspect, list: inspect }, { host: '127.0.0.1', port: 0 });
-      const { answer } = ask(port, '{"url": "https://a.example/"}');
+      const { answer } = ask(port, '{"url": "https://a.example/", "account": "a"}');
       await asked.promise;
       const closed = close(drainSeconds);
       if (drainSeconds === 0) await closed;

@@ -66,8 +66,6 @@ export function readFound(jobId: string, [found, rank, running, concurrency]: Sc
   const stored = found as Buffer;
   // The stored form begins with the id of an account.
   const isOpen = stored[0] === 0x5b;
-  const { job } = isOpen
-    ? openJobOf(pairs(JSON.parse(stored.toString())))
-    : storedEndOf(jobId, parseEnd(jobId, stored));
+  const { job } = isOpen ? openJobOf(pairs(JSON.parse(stored.toString()))) : storedEndOf(jobId, parseEnd(stored));
   return { job, position };
 }

@@ -117,9 +117,8 @@ const commonTexts = [
 
 // A window of 8 KB and its tables: larger ones cost more time than these few KB of text give back.
 const deflating = { level: 9, windowBits: 13, memLevel: 6 } as const;
-/** Stands for the id of the job at the end of the dictionary: no JSON has such a character, so no text refers to it. */
-const anyId = '\0'.repeat(36);
-const deflate = keepDeflater({ ...deflating, dictionary: dictionaryOf(anyId) });
+const dictionary = Buffer.from(commonTexts);
+const deflate = keepDeflater({ ...deflating, dictionary });
 
 /** Deflates the texts of a job. */
 export function packTexts(texts: JobTexts): Buffer {
@@ -130,27 +129,22 @@ export function packTexts(texts: JobTexts): Buffer {
   return deflate(JSON.stringify(list));
 }
 
-function unpackTexts(jobId: string, packed: Uint8Array): JobTexts {
-  const json = inflateRawSync(packed, { windowBits: 15, dictionary: dictionaryOf(jobId) }).toString();
+function unpackTexts(packed: Uint8Array): JobTexts {
+  const json = inflateRawSync(packed, { windowBits: 15, dictionary }).toString();
   const [key, endpoint, path, args, webhook_url, webhook_authorization, error, delivered, metadata, parent] =
     JSON.parse(json);
   const trace = parent === undefined ? null : { parent };
   return { key, endpoint, path, args, webhook_url, webhook_authorization, error, metadata, delivered, trace };
 }
 
-/** Texts of former releases refer to the id of the job, with which the key of a delivered file begins. */
-function dictionaryOf(jobId: string): Buffer {
-  return Buffer.from(commonTexts + jobId);
-}
-
 /** Reads ended jobs; `null` for one that has not ended or is not there. */
 export async function readEnds({ connection }: RecordStore, ids: readonly string[]): Promise<(StoredEnd | null)[]> {
   const stored = await connection.readBytes(ids.map((id) => keys.endedJob(id)));
-  return stored.map((bytes, n) => bytes && parseEnd(ids[n] ?? '', bytes));
+  return stored.map((bytes) => bytes && parseEnd(bytes));
 }
 
 /** Reads the stored form of an ended job. */
-export function parseEnd(jobId: string, bytes: Buffer): StoredEnd {
+export function parseEnd(bytes: Buffer): StoredEnd {
   const first = bytes.indexOf('\n');
   const second = bytes.indexOf('\n', first + 1);
   const line = bytes.toString('utf8', 0, first).split(' ');
@@ -161,6 +155,6 @@ export function parseEnd(jobId: string, bytes: Buffer): StoredEnd {
   return {
     words,
     attempts: bytes.toString('utf8', first + 1, second),
-    texts: unpackTexts(jobId, bytes.subarray(second + 1)),
+    texts: unpackTexts(bytes.subarray(second + 1)),
   };
 }

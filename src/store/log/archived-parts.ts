@@ -27,7 +27,7 @@ export interface ArchivedPart {
   readonly last: string;
   /** Of a ledger: the balances after the newest entry. */
   readonly closing?: ClosingBalances;
-  /** Of request-log lines: their counts, so that a history needs no object. Parts of the release before lack it. */
+  /** Of request-log lines: their counts, so that a history needs no object. */
   readonly days?: CountsByDay;
 }
 

@@ -13,7 +13,6 @@ import {
   type EntryStream,
   listArchivedParts,
   newestArchivedPart,
-  type ReadArchivedPart,
   readOldestEntries,
 } from './archived-parts.ts';
 import { listKeyNames } from './page-lines.ts';
@@ -38,13 +37,8 @@ interface Counted {
 }
 
 /** Returns what became of the requests of an account, by day and key, as far as its request log goes back. */
-export async function readHistory(
-  store: RecordStore,
-  accountId: string,
-  range: HistoryRange,
-  open: ReadArchivedPart,
-): Promise<HistoryDay[]> {
-  return (await readHistoryAndHours(store, accountId, range, open, Number.POSITIVE_INFINITY)).days;
+export async function readHistory(store: RecordStore, accountId: string, range: HistoryRange): Promise<HistoryDay[]> {
+  return (await readHistoryAndHours(store, accountId, range, Number.POSITIVE_INFINITY)).days;
 }
 
 /** Returns the same and, out of the same lines, the counts of all keys by hour since a time of this day or yesterday: older lines are archived. */
@@ -52,7 +46,6 @@ export async function readHistoryAndHours(
   store: RecordStore,
   accountId: string,
   range: HistoryRange,
-  open: ReadArchivedPart,
   since: number,
 ): Promise<{ readonly days: HistoryDay[]; readonly hours: CountsByDay }> {
   const found: HistoryDay[] = [];
@@ -61,7 +54,7 @@ export async function readHistoryAndHours(
   for (let from = 0; from < names.length; from += keysAtOnce) {
     const days = names.slice(from, from + keysAtOnce).map(async ({ id, alias }) => {
       const streams = [freeLineStream(id), paidLineStream(id)];
-      const counted = await Promise.all(streams.map((origin) => countStream(store, origin, open, since)));
+      const counted = await Promise.all(streams.map((origin) => countStream(store, origin, since)));
       hours.push(...counted.map((one) => one.hours));
       return Object.entries(sumDays(counted.map((one) => one.days))).flatMap(([day, sum]) =>
         isInRange(day, range) ? [{ day, key: alias, ...sum }] : [],
@@ -74,12 +67,7 @@ export async function readHistoryAndHours(
 }
 
 /** Counts a stream and its archived parts, again when lines were moved from one to the other meanwhile. */
-async function countStream(
-  store: RecordStore,
-  origin: EntryStream<StoredLogLine>,
-  open: ReadArchivedPart,
-  since: number,
-): Promise<Counted> {
+async function countStream(store: RecordStore, origin: EntryStream<StoredLogLine>, since: number): Promise<Counted> {
   for (let looks = 1; ; looks++) {
     // One call of Redis, which answers in this order. Where more pages follow, lines may move while they are read.
     const [parts, { days, hours, pages }, first] = await Promise.all([
@@ -89,13 +77,7 @@ async function countStream(
     ]);
     const newest = pages > 1 ? await newestArchivedPart(store, origin) : first;
     if (newest?.object !== parts.at(-1)?.object && looks < maxLooks) continue;
-    const moved: CountsByDay[] = [];
-    for (const { object, days: counts } of parts) {
-      // Parts of the release before have no counts.
-      const lines = counts ? [] : ((await open(object)) as readonly StoredLogLine[] | null);
-      moved.push(counts ?? countLines(kindOf(origin), lines ?? []));
-    }
-    return { days: sumDays([...moved, days]), hours };
+    return { days: sumDays([...parts.map((part) => part.days ?? {}), days]), hours };
   }
 }
 

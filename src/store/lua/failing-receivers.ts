@@ -10,12 +10,12 @@ const dayMs = 86_400_000;
  * note_receiver(accountId, receiver, is_delivered, status): counts the webhooks of a receiver that were given up in a row, and leaves a mail
  * at the fifth one, at most one a day and receiver. Nothing is kept of a receiver that takes its webhooks, but for a day of one whose owners
  * were told. A new receiver takes the place of the one that failed longest ago, unless the owners were told of all in the last day: so
- * single failures hide nothing, and an account gets at most 100 of these mails a day. Entries are `failed told_at failed_at`; older ones lack the last.
+ * single failures hide nothing, and an account gets at most 100 of these mails a day. Entries are `failed told_at failed_at`.
  */
 export const failingReceivers = /* lua */ `${outboxLua}
 local function read_receiver(entry)
-  local failed, told_at, failed_at = string.match(entry, '^(%d+) (%d+) ?(%d*)$')
-  return tonumber(failed), tonumber(told_at), tonumber(failed_at) or 0
+  local failed, told_at, failed_at = string.match(entry, '^(%d+) (%d+) (%d+)$')
+  return tonumber(failed), tonumber(told_at), tonumber(failed_at)
 end
 
 local function oldest_receiver()

@@ -99,20 +99,16 @@ export async function startRedis(options: ServerOptions): Promise<RedisServer> {
   };
 }
 
-/** Returns the URL of the server of a folder; `null` when no process answers there. One that an earlier release runs has no password. */
+/** Returns the URL of the server of a folder; `null` when no process answers there. */
 export async function findServer(folder: string): Promise<string | null> {
   const socket = join(resolve(folder), 'redis.sock');
   if ((await pingServer(socket)) === 'absent') return null;
-  const password = await readFile(join(resolve(folder), passwordFile), 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error;
-    return '';
-  });
+  const password = await readFile(join(resolve(folder), passwordFile), 'utf8');
   return urlOf(socket, password.trim());
 }
 
 function urlOf(socket: string, password: string): string {
-  const credentials = password === '' ? '' : `:${password}@`;
-  return `unix://${credentials}${socket.split('/').map(encodeURIComponent).join('/')}`;
+  return `unix://:${password}@${socket.split('/').map(encodeURIComponent).join('/')}`;
 }
 
 /** Writes it for other commands of the operator, who reads it as the same user. */
