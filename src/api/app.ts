@@ -9,8 +9,8 @@ import { wantsSoftFail } from '../model/request-parameters.ts';
 import { traceField } from '../model/trace-context.ts';
 import type { LoggedKey, RequestLogWriter } from '../store/log/write-lines.ts';
 import type { BlockedAddresses, CallerAddress, FindCaller } from './caller-address.ts';
+import type { OpenLimit } from './open-limit.ts';
 import { type ApiReply, errorReply, goneStatus, sendReply, softened } from './reply.ts';
-import type { RequestLimit } from './request-limit.ts';
 import {
   hasOneHost,
   isLoadedByOtherSite,
@@ -27,7 +27,7 @@ interface ApiServer {
   readonly findCaller: FindCaller;
   readonly blocked: BlockedAddresses;
   /** Of the routes that need no key. */
-  readonly limitOpen: RequestLimit;
+  readonly limitOpen: OpenLimit;
   readonly lines: RequestLogWriter;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -107,7 +107,7 @@ export function makeApp(server: ApiServer, handlers: ApiHandlers): Express {
   }
   for (const name of Object.keys(openRoutes) as (keyof typeof openRoutes)[]) {
     add(openRoutes[name], async (call) => {
-      await server.limitOpen(call.req, call.res);
+      server.limitOpen(call.req);
       // A download takes as long as its caller reads.
       return takeInHand(server, () => waitIdle(server, () => handlers[name](call)));
     });

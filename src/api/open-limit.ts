@@ -1,6 +1,10 @@
+import type { Request } from 'express';
 import { refuse } from '../base/errors.ts';
+import { countInWindows } from '../base/window-count.ts';
 import type { FindCaller } from './caller-address.ts';
-import { limitRequests, type RequestLimit } from './request-limit.ts';
+
+/** Counts a request that needs no key or session; throws `rate_limited` when there were too many. */
+export type OpenLimit = (req: Request) => void;
 
 const windowMs = 60_000;
 const maxOpenRequests = 600;
@@ -10,11 +14,12 @@ const sentence = `More than ${maxOpenRequests} requests in a minute came from th
  * Counts the requests that need no key or session, of each address in the memory of this process: 600 a minute, an IPv6 /64 as one. A proxy
  * that is not trusted forwards for many and is not counted.
  */
-export function limitOpenRequests(findCaller: FindCaller): RequestLimit {
-  return limitRequests({
-    windowMs,
-    limit: maxOpenRequests,
-    keyOf: (req) => findCaller(req.socket.remoteAddress, req.get('x-forwarded-for')).blame,
-    refusal: (seconds) => refuse('rate_limited', sentence, seconds),
-  });
+export function limitOpenRequests(findCaller: FindCaller): OpenLimit {
+  const countAddress = countInWindows(windowMs);
+  return (req) => {
+    const { blame } = findCaller(req.socket.remoteAddress, req.get('x-forwarded-for'));
+    if (blame === null) return;
+    const { count, secondsLeft } = countAddress(blame);
+    if (count > maxOpenRequests) throw refuse('rate_limited', sentence, secondsLeft);
+  };
 }

@@ -1,13 +1,13 @@
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import type { FindCaller } from '../api/caller-address.ts';
-import { type ChangeLimit, limitChanges } from '../api/change-limit.ts';
+import type { OpenLimit } from '../api/open-limit.ts';
 import { type ApiReply, errorReply, sendReply } from '../api/reply.ts';
-import type { RequestLimit } from '../api/request-limit.ts';
 import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { type Changeable, mayChange } from '../model/person.ts';
 import type { RecordStore } from '../store/script.ts';
+import { type ChangeLimit, limitChanges } from './change-limit.ts';
 import type { SessionCookies, SignedIn } from './session-cookies.ts';
 
 /** A route of the pages' own JSON; those that change something say what. */
@@ -51,7 +51,7 @@ interface DashboardParts {
   readonly store: RecordStore;
   readonly findCaller: FindCaller;
   /** Stands before every route that takes something without a session. */
-  readonly limitOpen: RequestLimit;
+  readonly limitOpen: OpenLimit;
   /** URL at which owners reach the dashboard. */
   readonly dashboardUrl: () => string;
   readonly log: Log;
@@ -97,7 +97,7 @@ export function makeDashboard(parts: DashboardParts): Express {
   for (const route of parts.openRoutes) {
     add(app, route, async (call) => {
       requireOwnOrigin(parts, call.req);
-      if (!safeMethods.includes(route.method)) await parts.limitOpen(call.req, call.res);
+      if (!safeMethods.includes(route.method)) parts.limitOpen(call.req);
       return route.handle(call);
     });
   }
@@ -147,7 +147,7 @@ async function answerSignedIn(
   }
   // Jobs leave no entry in the audit log. Removing something and signing out are never refused.
   const takesAway = call.req.method === 'DELETE' || path === '/api/sign-out';
-  if (changes !== undefined && changes !== 'jobs' && !takesAway) await limit(signedIn.person.id);
+  if (changes !== undefined && changes !== 'jobs' && !takesAway) limit(signedIn.person.id);
   const { ip } = parts.findCaller(call.req.socket.remoteAddress, call.req.get('x-forwarded-for'));
   const actor = { via: 'dashboard', who: signedIn.person.email, from: ip } as const;
   const accountId = role === null ? '' : session.account;

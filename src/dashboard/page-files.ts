@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import type { Express, Request, Response } from 'express';
+import type { OpenLimit } from '../api/open-limit.ts';
 import { errorReply, sendReply } from '../api/reply.ts';
-import type { RequestLimit } from '../api/request-limit.ts';
 import { views } from './dashboard-views.ts';
 
 const folder = join(import.meta.dirname, 'pages');
@@ -28,11 +28,11 @@ interface PageFile {
 }
 
 /** Adds the files of the pages, which are the same for everybody and hold nothing of an account. */
-export function servePages(app: Express, limitOpen: RequestLimit): void {
+export function servePages(app: Express, limitOpen: OpenLimit): void {
   const page = readPageFile('/index.html', join(folder, 'index.html'));
-  app.get(views, async (req, res) => {
+  app.get(views, (req, res) => {
     try {
-      await limitOpen(req, res);
+      limitOpen(req);
       send(req, res, page);
     } catch (error) {
       sendReply(res, errorReply(error));

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import type { Request } from 'express';
 import type { BlockedAddresses, FindCaller } from '../api/caller-address.ts';
 import type { ApiReply } from '../api/reply.ts';
-import type { SignInLimits } from '../api/sign-in-limits.ts';
 import { Refusal, refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
@@ -20,6 +19,7 @@ import {
 import { writeTime } from '../model/timestamp.ts';
 import { findAccount, readNames } from '../store/accounts/read-accounts.ts';
 import { endSession, moveSession, setPassword } from '../store/people/change-session.ts';
+import { countSignIn, takeSignInBack } from '../store/people/count-sign-in.ts';
 import { mailSignInLink } from '../store/people/mail-sign-in-link.ts';
 import { openSessionByLink, openSessionByPasskey, openSessionByPassword } from '../store/people/open-session.ts';
 import { listPasskeys } from '../store/people/passkeys.ts';
@@ -36,7 +36,6 @@ interface SignInParts extends PasskeyParts {
   readonly hasMailer: boolean;
   readonly cookies: SessionCookies;
   readonly blocked: BlockedAddresses;
-  readonly limits: SignInLimits;
   readonly findCaller: FindCaller;
   readonly metrics: Pick<Metrics, 'auth_failures_total'>;
   readonly log: Log;
@@ -44,6 +43,10 @@ interface SignInParts extends PasskeyParts {
 
 /** Requests for a link that were answered and are not finished; more are refused. */
 const maxAskedLinks = 100;
+/** Sign-ins with one e-mail address in a window that begins with the first; those that succeed are taken back. */
+const maxFailuresOfEmail = 10;
+const emailWindowMs = 15 * 60_000;
+const emailSentence = 'Too many failed sign-ins with this e-mail address: try again later';
 const passkeyFailed = 'The sign-in failed: this passkey is not known here, or it took too long: try again';
 
 /** Routes that open, show and end sessions. */
@@ -129,7 +132,9 @@ async function signIn(parts: SignInParts, call: OpenCall): Promise<ApiReply> {
   const opened = await open(parts, call, ip);
   if (opened === null) {
     parts.metrics.auth_failures_total.inc();
-    await parts.limits.byAddress(req, res);
+    // Failures of others may have blocked the address meanwhile: this one makes that block no longer.
+    const { blame } = requireUnblocked(parts, req);
+    if (blame !== null) await parts.blocked.countFailure(blame);
     throw refuse('sign_in_failed', open === openByPasskey ? passkeyFailed : undefined);
   }
   res.append('set-cookie', opened);
@@ -155,16 +160,23 @@ async function openByPasskey(parts: SignInParts, { req, given }: OpenCall, ip: s
   return isOpen ? header : null;
 }
 
-async function openByPassword({ store, cookies, limits }: SignInParts, { req, res, given }: OpenCall, ip: string) {
+async function openByPassword({ store, cookies, log }: SignInParts, { req, given }: OpenCall, ip: string) {
   const email = requireText(given, 'email', 500);
   const password = requireText(given, 'password', 500);
-  await limits.byEmail(req, res);
   const { value } = readEmail(email);
+  const personId = personIdOf(value ?? '');
+  // Counted before the password is verified, so that guesses at the same moment count too.
+  const { count, leftMs } = await countSignIn(store, personId, emailWindowMs);
+  if (count > maxFailuresOfEmail) throw refuse('rate_limited', emailSentence, Math.ceil(leftMs / 1000));
   const person = value === undefined ? null : await readPerson(store, value);
   if (!(await isPassword(password, person?.password ?? '')) || person === null) return null;
   const { secret, header } = cookies.make(person.id);
   const made = sessionOf(cookies, req, secret, ip);
-  return (await openSessionByPassword(store, person.password, firstAccount(person), made)) ? header : null;
+  if (!(await openSessionByPassword(store, person.password, firstAccount(person), made))) return null;
+  await takeSignInBack(store, personId).catch((error) =>
+    log.warn('a sign-in that succeeded still counts as failed', { error }),
+  );
+  return header;
 }
 
 function sessionOf(

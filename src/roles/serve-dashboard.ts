@@ -1,6 +1,5 @@
 import { listen } from '../api/http-server.ts';
 import { limitOpenRequests } from '../api/open-limit.ts';
-import { limitSignIns, type SignInLimits } from '../api/sign-in-limits.ts';
 import { readJsonLines } from '../archive/json-lines.ts';
 import type { Config } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
@@ -54,7 +53,7 @@ export async function serveDashboard(
   const hasOpenid = config.oidcIssuer !== null;
   const hasMailer = config.smtpUrl !== null;
   const ways = { store, seal, cookies, findCaller, blocked, dashboardUrl, hasOpenid, log };
-  const signIn = signInRoutes({ ...ways, limits: signInLimitsOf(parts, log), hasMailer, metrics });
+  const signIn = signInRoutes({ ...ways, hasMailer, metrics });
   const passkeys = passkeyRoutes(ways);
   const openid = await openidRoutesOf(ways, config);
   // Only the provider's events tell that a checkout was paid.
@@ -99,11 +98,6 @@ export async function serveDashboard(
     await server.drain(drainSeconds);
   });
   return { dashboardPort: server.port, dashboardUrl: url };
-}
-
-function signInLimitsOf({ config, ...parts }: DashboardNeeds, log: Log): SignInLimits {
-  const failures = { max: config.authFailures, windowMs: config.authWindow * 1000 };
-  return limitSignIns({ ...parts, failures, log });
 }
 
 /** Returns what adds the route for events of the payment provider; `null` without the secret that signs them. */

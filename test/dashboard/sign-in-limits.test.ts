@@ -1,11 +1,12 @@
 import { expect } from 'chai';
-import { cacheBlocks } from '../../src/api/caller-address.ts';
-import { addressCounts, emailCounts } from '../../src/api/sign-in-counts.ts';
+import { makeMetrics } from '../../src/base/metrics.ts';
+import type { OpenRoute } from '../../src/dashboard/dashboard-app.ts';
+import { signInRoutes } from '../../src/dashboard/sign-in-routes.ts';
 import { personIdOf } from '../../src/model/person.ts';
 import { keys } from '../../src/store/keys.ts';
+import { countSignIn, takeSignInBack } from '../../src/store/people/count-sign-in.ts';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { invited, openBrowser, signedInAt } from '../support/browser-session.ts';
-import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 const password = 'correct horse';
@@ -87,43 +88,34 @@ describe('the counts of failed sign-ins', () => {
     expect(await count()).to.match(/^1 /);
   });
 
-  it('are a store of express-rate-limit: a window from the first, taken back and reset, gone by itself', async () => {
-    const person = personIdOf('store@example.com');
-    const [one, two] = [emailCounts(api.store), emailCounts({ ...api.store })];
-    const hits = async (store = one) => (await store.increment(person)).totalHits;
-    expect([await hits(), await hits(two), await hits()]).to.deep.equal([1, 2, 3]);
-    await two.decrement(person);
-    expect(await hits()).to.equal(3);
-    const ttl = Number(await api.store.connection.send(['PTTL', keys.signInFailures(person)]));
+  it('have a window from the first sign-in of a person, out of which each success is taken back', async () => {
+    const personId = personIdOf('store@example.com');
+    const count = async () => (await countSignIn(api.store, personId, 15 * minute)).count;
+    expect([await count(), await count(), await count()]).to.deep.equal([1, 2, 3]);
+    await takeSignInBack(api.store, personId);
+    expect(await count()).to.equal(3);
+    const ttl = Number(await api.store.connection.send(['PTTL', keys.signInFailures(personId)]));
     expect(ttl).to.be.within(1, 15 * minute);
-    await one.resetKey(person);
-    expect(await api.store.connection.send(['EXISTS', keys.signInFailures(person)])).to.equal(0);
-    await one.decrement(person);
-    expect(await hits()).to.equal(1);
+    for (let n = 0; n < 4; n++) await takeSignInBack(api.store, personId);
+    expect(await api.store.connection.send(['EXISTS', keys.signInFailures(personId)])).to.equal(0);
+    expect(await count()).to.equal(1);
     api.store.advance(14 * minute);
-    expect(await hits()).to.equal(2);
-    const { resetTime } = await one.increment(person);
-    expect(resetTime!.getTime() - Date.now()).to.be.within(1, minute);
+    expect(await count()).to.equal(2);
+    expect((await countSignIn(api.store, personId, 15 * minute)).leftMs).to.be.within(1, minute);
     api.store.advance(minute);
-    expect(await hits(), 'after its window').to.equal(1);
+    expect(await count(), 'after its window').to.equal(1);
   });
 
-  it('are a store of express-rate-limit for addresses, whose block no failure meanwhile makes longer', async () => {
-    const rule = { maxFailures: 3, windowMs: 10 * minute, blockMs: 15 * minute };
-    const blocked = await cacheBlocks(api.store, rule, aLog().log);
-    try {
-      const store = addressCounts(api.store, blocked);
-      const hits = async () => (await store.increment('203.0.113.9')).totalHits;
-      expect([await hits(), await hits(), await hits()]).to.deep.equal([1, 2, 3]);
-      expect(await hits()).to.equal(Number.POSITIVE_INFINITY);
-      const { resetTime } = (await store.get!('203.0.113.9'))!;
-      expect(resetTime!.getTime() - Date.now()).to.be.within(14 * minute, 15 * minute + 1000);
-      api.store.advance(15 * minute + 1000);
-      expect([await store.get!('203.0.113.9'), await hits()]).to.deep.equal([undefined, 1]);
-      await store.resetKey('203.0.113.9');
-      expect(await hits()).to.equal(1);
-    } finally {
-      await blocked.close();
-    }
+  it('D38: leave out a failure whose address was blocked meanwhile, so that the block gets no longer', async () => {
+    const waits = [null, 900];
+    const blocked = { waitSeconds: () => waits.shift() ?? null, countFailure: () => expect.fail('it was counted') };
+    const findCaller = () => ({ ip: '203.0.113.9', blame: '203.0.113.9' });
+    const parts = { blocked, findCaller, metrics: makeMetrics() } as unknown as Parameters<typeof signInRoutes>[0];
+    const req = { socket: {}, get: () => undefined };
+    const call = { req, given: { token: 'nonsense' } } as unknown as Parameters<OpenRoute['handle']>[0];
+    const refused = await signInRoutes(parts)
+      .open[0]!.handle(call)
+      .catch((error) => error);
+    expect([refused.code, refused.retryAfter, waits]).to.deep.equal(['ip_blocked', 900, []]);
   });
 });

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 
-/** Files that may read the clock of their machine: log lines, checks that compare clocks, S3 and a cluster, whose own clocks count, times of files, and counts that one process keeps for a minute. */
+/** Files that may read the clock of their machine: log lines, checks that compare clocks, S3 and a cluster, whose own clocks count, and times of files. */
 const exceptions = [
   'src/admin/admin.ts',
   'src/admin/bootstrap.ts',
@@ -9,8 +9,6 @@ const exceptions = [
   'src/admin/check-machine.ts',
   'src/admin/doctor.ts',
   'src/admin/uninstall.ts',
-  'src/api/request-limit.ts',
-  'src/api/sign-in-counts.ts',
   'src/backup/take-backup.ts',
   'src/objects/s3-bucket.ts',
   'src/roles/kubernetes-workers.ts',

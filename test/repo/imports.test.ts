@@ -30,7 +30,7 @@ const folders: Record<string, Folder> = {
   mcp: { may: ['base', 'model'], owns: ['@modelcontextprotocol/sdk'] },
   api: {
     may: ['base', 'model', 'mcp', 'store', 'objects'],
-    owns: ['express', 'express-rate-limit', 'swagger-ui-dist'],
+    owns: ['express', 'swagger-ui-dist'],
   },
   dashboard: {
     may: ['base', 'model', 'store', 'objects', 'api', 'billing'],

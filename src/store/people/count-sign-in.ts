@@ -18,14 +18,14 @@ return { 'counted', count + 1, ends - now }
 `,
 );
 
-/** Takes sign-ins back that did not fail. Answers {'taken_back'}. */
-const takeSignInsBackScript = script(
+/** Takes a sign-in back that did not fail. Answers {'taken_back'}. */
+const takeSignInBackScript = script(
   'take-sign-ins-back',
   'always',
   ['signInFailures'] as const,
-  ['taken'] as const,
+  [] as const,
   /* lua */ `${readCount}
-local left = count - taken
+local left = count - 1
 if not ends or left <= 0 then redis.call('DEL', signInFailures)
 else redis.call('SET', signInFailures, string.format('%d %d', left, ends), 'KEEPTTL') end
 return { 'taken_back' }
@@ -42,6 +42,6 @@ export async function countSignIn(
   return { count: Number(count), leftMs: Number(leftMs) };
 }
 
-export async function takeSignInsBack(store: RecordStore, personId: string, taken: number): Promise<void> {
-  await run(store, takeSignInsBackScript, { personId, taken });
+export async function takeSignInBack(store: RecordStore, personId: string): Promise<void> {
+  await run(store, takeSignInBackScript, { personId });
 }
