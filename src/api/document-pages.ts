@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Request, Response } from 'express';
 import { refuse } from '../base/errors.ts';
+import { escapeHtml } from '../base/escape-html.ts';
 import type { OpenHandler } from './app.ts';
 
 const press = promisify(gzip);
@@ -28,8 +29,6 @@ const policy = [
   "form-action 'none'",
   "frame-ancestors 'none'",
 ].join('; ');
-
-const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
 /** A body as it is, and pressed. */
 interface PageBody {
@@ -89,8 +88,4 @@ function send(req: Request, res: Response, type: string, { plain, pressed }: Pag
   });
   res.end(body);
   return null;
-}
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"]/g, (sign) => escapes[sign] ?? sign);
 }

@@ -22,120 +22,62 @@ export interface Route {
 const job = ['/v1/jobs/:id', '/api/v1/jobs/:id', '/jobs/:id'] as const;
 
 /** Routes that need a key, with all their aliases (D13). */
-export const keyedRoutes = {
+export const keyedRoutes = named({
   video: {
-    name: 'video',
     paths: ['/v1/video/download', '/api/v1/video/download'],
     methods: ['GET', 'POST'],
     endpoint: 'video',
     isTraced: true,
   },
   audio: {
-    name: 'audio',
     paths: ['/v1/audio/download', '/api/v1/audio/download'],
     methods: ['GET', 'POST'],
     endpoint: 'audio',
     isTraced: true,
   },
   metadata: {
-    name: 'metadata',
     paths: ['/v1/media/metadata', '/api/v1/media/metadata'],
     methods: ['GET', 'POST'],
     endpoint: 'metadata',
     isTraced: true,
   },
-  jobs: {
-    name: 'jobs',
-    paths: ['/v1/jobs', '/api/v1/jobs'],
-    methods: ['GET'],
-  },
-  job: {
-    name: 'job',
-    paths: job,
-    methods: ['GET', 'DELETE'],
-  },
-  retry: {
-    name: 'retry',
-    paths: ['/v1/jobs/:id/retry', '/api/v1/jobs/:id/retry'],
-    methods: ['POST'],
-    isTraced: true,
-  },
-  events: {
-    name: 'events',
-    paths: ['/v1/jobs/:id/events', '/api/v1/jobs/:id/events'],
-    methods: ['GET'],
-  },
+  jobs: { paths: ['/v1/jobs', '/api/v1/jobs'], methods: ['GET'] },
+  job: { paths: job, methods: ['GET', 'DELETE'] },
+  retry: { paths: ['/v1/jobs/:id/retry', '/api/v1/jobs/:id/retry'], methods: ['POST'], isTraced: true },
+  events: { paths: ['/v1/jobs/:id/events', '/api/v1/jobs/:id/events'], methods: ['GET'] },
   batches: {
-    name: 'batches',
     paths: ['/v1/batches', '/api/v1/batches'],
     methods: ['POST'],
     maxBodyBytes: 2 * 1024 * 1024,
     readsBodyLate: true,
     isTraced: true,
   },
-  batch: {
-    name: 'batch',
-    paths: ['/v1/batches/:id', '/api/v1/batches/:id'],
-    methods: ['GET', 'DELETE'],
-  },
-  usage: {
-    name: 'usage',
-    paths: ['/v1/usage', '/api/v1/usage', '/api/usage'],
-    methods: ['GET'],
-  },
-  history: {
-    name: 'history',
-    paths: ['/v1/usage/history', '/api/v1/usage/history'],
-    methods: ['GET'],
-  },
-  stats: {
-    name: 'stats',
-    paths: ['/v1/stats', '/api/v1/stats'],
-    methods: ['GET'],
-  },
-  mcp: {
-    name: 'mcp',
-    paths: ['/mcp'],
-    methods: ['POST'],
-    maxBodyBytes: 64 * 1024,
-    takesBearer: true,
-    isTraced: true,
-  },
-} as const satisfies Record<string, Route>;
+  batch: { paths: ['/v1/batches/:id', '/api/v1/batches/:id'], methods: ['GET', 'DELETE'] },
+  usage: { paths: ['/v1/usage', '/api/v1/usage', '/api/usage'], methods: ['GET'] },
+  history: { paths: ['/v1/usage/history', '/api/v1/usage/history'], methods: ['GET'] },
+  stats: { paths: ['/v1/stats', '/api/v1/stats'], methods: ['GET'] },
+  mcp: { paths: ['/mcp'], methods: ['POST'], maxBodyBytes: 64 * 1024, takesBearer: true, isTraced: true },
+});
 
 /** Routes that need no key. */
-export const openRoutes = {
-  files: {
-    name: 'files',
-    paths: ['/files/:job/:name'],
-    methods: ['GET'],
-  },
-  welcome: {
-    name: 'welcome',
-    paths: ['/'],
-    methods: ['GET'],
-  },
-  docs: {
-    name: 'docs',
-    paths: ['/docs'],
-    methods: ['GET'],
-  },
-  docsFile: {
-    name: 'docsFile',
-    paths: ['/docs/:file'],
-    methods: ['GET'],
-  },
-  openapi: {
-    name: 'openapi',
-    paths: ['/openapi.json'],
-    methods: ['GET'],
-  },
-} as const satisfies Record<string, Route>;
+export const openRoutes = named({
+  files: { paths: ['/files/:job/:name'], methods: ['GET'] },
+  welcome: { paths: ['/'], methods: ['GET'] },
+  docs: { paths: ['/docs'], methods: ['GET'] },
+  docsFile: { paths: ['/docs/:file'], methods: ['GET'] },
+  openapi: { paths: ['/openapi.json'], methods: ['GET'] },
+});
 
 /** Every route: the router, the OpenAPI document and the tests read this table. */
 export const routes = { ...keyedRoutes, ...openRoutes };
 
 export type RouteName = keyof typeof routes;
+
+/** Gives each row the name under which it stands. */
+function named<const Rows extends Record<string, Omit<Route, 'name'>>>(rows: Rows) {
+  const entries = Object.entries(rows).map(([name, row]) => [name, { name, ...row }]);
+  return Object.fromEntries(entries) as { readonly [N in keyof Rows & string]: Rows[N] & { readonly name: N } };
+}
 
 /** Returns the path with `{id}` in place of Express's `:id`, as the request log and OpenAPI spell it. */
 export function pathTemplate(path: string): string {

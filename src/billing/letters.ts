@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { escapeHtml } from '../base/escape-html.ts';
 import { signInUrl } from '../model/person.ts';
 import { type EndedPurchase, invoiceNumber, writePrice } from '../model/purchase.ts';
 import { writeTime } from '../model/timestamp.ts';
@@ -212,16 +213,4 @@ function alertPage({ percent, left }: Mail & { readonly kind: 'alert' }, name: s
         : `${name} has used ${percent} % of the credits that it had after the last grant; ${left} ${left === 1 ? 'is' : 'are'} left.`,
     ],
   };
-}
-
-/** Every name and title comes from outside. */
-function escapeHtml(text: string): string {
-  const entities: Readonly<Record<string, string>> = {
-    '&': '&amp;',
-    '<': '&lt;',
-    '>': '&gt;',
-    '"': '&quot;',
-    "'": '&#39;',
-  };
-  return text.replace(/[&<>"']/g, (sign) => entities[sign] ?? sign);
 }

@@ -75,7 +75,7 @@ export function Copy({ text }) {
 }
 
 /** Gives the focus to the page when the element that had it is gone, so that the keyboard goes on from there. */
-export function keepFocus() {
+function keepFocus() {
   setTimeout(() => {
     if (document.activeElement === document.body) document.getElementById('main')?.focus();
   });

@@ -1,5 +1,5 @@
 /** An answer of the server that is no success, or none at all. */
-export class ServerError extends Error {
+class ServerError extends Error {
   constructor(status, message, retryAfter) {
     super(message);
     this.status = status;
