@@ -1,7 +1,7 @@
 import { BlockList, isIPv6 } from 'node:net';
 import type { Config } from '../base/config.ts';
 import { gibibytes } from '../base/machine-memory.ts';
-import { type RecordLayout, type ReleaseLayouts, refuseRecord } from '../model/record-layout.ts';
+import { type RecordLayout, refuseRecord } from '../model/record-layout.ts';
 import { writeTime } from '../model/timestamp.ts';
 import type { BackupNotes } from '../store/backup/backup-notes.ts';
 import { fullRatio, memoryRatio, type RecordMemory } from '../store/redis/redis-memory.ts';
@@ -21,13 +21,13 @@ export function checkStrayProxy(address: string | null, trusted: Config['trusted
 }
 
 /** Checks that this release reads the layout of the record (`null` for an empty one), and that it is the own one. */
-export function checkLayout(state: RecordLayout | null, mine: ReleaseLayouts = layouts): Finding {
+export function checkLayout(state: RecordLayout | null): Finding {
   const about = 'layout';
   if (state === null) return { level: 'ok', about, text: 'The record is empty: it gets the layout of this release.' };
-  const refused = refuseRecord(state, mine);
+  const refused = refuseRecord(state, layouts);
   if (refused !== null) return { level: 'problem', about, text: `${refused}.` };
-  if (state.layout === mine.own)
-    return { level: 'ok', about, text: `The record has layout ${mine.own}, as this release.` };
+  if (state.layout === layouts.own)
+    return { level: 'ok', about, text: `The record has layout ${layouts.own}, as this release.` };
   const text = `The record still has layout ${state.layout}, which the release before reads, too: \`trawl admin record status\` says until when.`;
   return { level: 'note', about, text };
 }

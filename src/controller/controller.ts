@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { rerun, type SingleFlight } from '../base/single-flight.ts';
 import type { WorkerShares } from '../model/preemption.ts';
 import { jobIdOf } from '../runners/runner.ts';
-import { type LeadCandidate, leaveLead, takeLead } from '../store/jobs/leadership.ts';
+import { controllerLeaseMs, type LeadCandidate, leaveLead, takeLead } from '../store/jobs/leadership.ts';
 import { offerTurns } from '../store/jobs/offer-turns.ts';
 import { listOverdue, readActiveJobs } from '../store/jobs/open-work.ts';
 import { requeueDelayed } from '../store/jobs/requeue-delayed.ts';
@@ -27,7 +27,7 @@ export interface ControllerTimes {
   readonly fullPassMs: number;
 }
 
-const defaultTimes: ControllerTimes = { leaseMs: 15_000, renewMs: 2_000, fullPassMs: 30_000 };
+const defaultTimes: ControllerTimes = { leaseMs: controllerLeaseMs, renewMs: 2_000, fullPassMs: 30_000 };
 /** Value of the label of `upkeep_errors_total`. */
 type ControllerTask = 'lead' | 'pass' | 'take' | 'requeue' | 'preempt';
 

@@ -154,7 +154,8 @@ const ifAtLeast = (value: number, yes: number, no: number): Instruction => ({ co
 const ifAnyBit = (value: number, yes: number, no: number): Instruction => ({ code: 0x45, skip: [yes, no], value });
 
 /** Returns the seccomp filter of children as the kernel's `struct sock_filter[]`, or `null` on a processor without a table. */
-function seccompFilter(architecture: string = process.arch): Buffer | null {
+function seccompFilter(): Buffer | null {
+  const architecture = process.arch;
   if (architecture !== 'x64' && architecture !== 'arm64') return null;
   const column = architecture === 'x64' ? 0 : 1;
   const numberOf = (numbers: Numbers) => numbers[column] ?? firstUnknown;

@@ -30,7 +30,8 @@ return { 'leading', term }
 `,
 );
 
-const controllerLeaseMs = 15_000;
+/** Lifetime of leadership that is not renewed. */
+export const controllerLeaseMs = 15_000;
 
 /** A controller that wants to lead. */
 export interface LeadCandidate {
