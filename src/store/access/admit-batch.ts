@@ -1,6 +1,5 @@
 import type { JobWebhook } from '../jobs/read-job.ts';
 import { keys, shortId } from '../keys.ts';
-import { countOpenJobs } from '../lua/job-index.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { askAgain, type RecordStore, run, type ScriptReply, script, text } from '../script.ts';
 import { type NewJob, type Repeat, repeatKey } from './admit-call.ts';
@@ -47,19 +46,8 @@ const admitBatchScript = script(
   /* lua */ `${authorizeLua(creditFields, true)}
 local wanted = tonumber(count)
 ${jobRules}
-local function refusal()
-  if account_suspended == '1' then return answer('forbidden') end
-  local over_quota = quota_refusal()
-  if over_quota then return over_quota end
-  if valid ~= '1' then return answer('bad_request') end
-  if account_invoice ~= 'paid' or credits_left() < wanted then return answer('payment_required') end
-  if ${countOpenJobs} + wanted > tonumber(account_max_open) then return answer('rate_limited', 'open-jobs') end
-  if is_draining() then return answer('draining') end
-  if isOpen ~= '1' then return answer('unavailable') end
-end
-
 if redis.call('EXISTS', batch) == 1 then return { 'admitted', batchId, '', rates, held } end
-local refused = repeat_of() or refusal()
+local refused = repeat_of() or refusal(wanted)
 if refused then
   redis.call('HSET', key, 'last_used_at', stamp)
   return refused

@@ -2,7 +2,7 @@ import type { Endpoint } from '../../model/job.ts';
 import type { JobWebhook } from '../jobs/read-job.ts';
 import { keys, shortId } from '../keys.ts';
 import { fairShare } from '../lua/fair-share.ts';
-import { countOpenJobs, scoreOf } from '../lua/job-index.ts';
+import { scoreOf } from '../lua/job-index.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { askAgain, type RecordStore, run, script, text } from '../script.ts';
 import {
@@ -46,22 +46,6 @@ const admitScript = script(
   /* lua */ `${authorizeLua(creditFields, true)}${fairShare}
 local wanted = 1
 ${creditRules}
-local function has_too_many_open()
-  -- Each open job holds a credit, so there are never more open jobs than holds.
-  return kind == 'job' and held >= tonumber(account_max_open) and ${countOpenJobs} >= tonumber(account_max_open)
-end
-
-local function refusal()
-  if account_suspended == '1' then return answer('forbidden') end
-  local over_quota = quota_refusal()
-  if over_quota then return over_quota end
-  if valid ~= '1' then return answer('bad_request') end
-  if account_invoice ~= 'paid' or credits_left() < wanted then return answer('payment_required') end
-  if has_too_many_open() then return answer('rate_limited', 'open-jobs') end
-  if is_draining() then return answer('draining') end
-  if isOpen ~= '1' then return answer('unavailable') end
-end
-
 -- True for a call that was admitted before: its caller asks again, because the answer was lost.
 local function is_known()
   if kind == 'job' then return redis.call('ZSCORE', jobs, shortId) end
@@ -69,7 +53,7 @@ local function is_known()
 end
 
 local is_too_fast = check_rate()
-local refused = is_too_fast or repeat_of() or refusal()
+local refused = is_too_fast or repeat_of() or refusal(kind == 'job' and 1 or 0)
 if refused then
   if is_known() then return { 'admitted', id, '', rates, held } end
   if second and not is_too_fast then redis.call('HSET', account, 'rate', counted_rate()) end

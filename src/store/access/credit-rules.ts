@@ -1,4 +1,5 @@
 import { fairShareKeyNames } from '../lua/fair-share.ts';
+import { countOpenJobs } from '../lua/job-index.ts';
 import { quotaWindows } from '../lua/sliding-window.ts';
 import { authorizeKeyNames } from './authorize.ts';
 
@@ -25,12 +26,11 @@ export const countedWindows = [month, week, day].map((window) => `counted_in(${w
 
 /**
  * Lua that judges whether an authorized call may hold `wanted` credits. It needs the keys `quota` and `repeats` and the arguments
- * `repeatKey`, `request` and `otherwise`.
+ * `repeatKey`, `request`, `otherwise`, `valid` and `isOpen`.
  *
  * repeat_of() → the answer to an earlier call with the same Idempotency-Key, or nil (D12).
- * quota_refusal() → the refusal of a key that would pass one of its quotas, or nil.
- * credits_left() → credits of the account that nothing holds.
- * is_draining() → whether nothing is admitted because of a drain. Sets `last_turn` for `update_ready`: both are one read.
+ * refusal(opened) → the refusal of a call that would open so many jobs, in the order of D10, or nil. One that is not refused has set
+ *   `last_turn` for `update_ready`: it is read with the drain.
  */
 export const creditRules = /* lua */ `
 local held = tonumber(account_held)
@@ -71,5 +71,18 @@ local function is_draining()
   local seen = redis.call('MGET', drain, turn)
   last_turn = seen[2] or '0'
   return seen[1]
+end
+
+local function refusal(opened)
+  if account_suspended == '1' then return answer('forbidden') end
+  local over_quota = quota_refusal()
+  if over_quota then return over_quota end
+  if valid ~= '1' then return answer('bad_request') end
+  if account_invoice ~= 'paid' or credits_left() < wanted then return answer('payment_required') end
+  -- Each open job holds a credit, so there are never more open jobs than holds.
+  local most = tonumber(account_max_open)
+  if opened > 0 and held + opened > most and ${countOpenJobs} + opened > most then return answer('rate_limited', 'open-jobs') end
+  if is_draining() then return answer('draining') end
+  if isOpen ~= '1' then return answer('unavailable') end
 end
 `;

@@ -2,7 +2,6 @@
 
 import { refuse } from '../../base/errors.ts';
 import { keys } from '../keys.ts';
-import { countOpenJobs } from '../lua/job-index.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { askAgain, type RecordStore, run, script, text } from '../script.ts';
 import { type Admission, admitCall, admitOnce, type CreditCall, type NewJob } from './admit-call.ts';
@@ -102,16 +101,8 @@ const admitJoinedScript = script(
   admissionKeyNames,
   admitArgNames,
   /* lua */ `${authorizeLua(creditFields, true)}
-local wanted, repeatKey, request, otherwise = tonumber(count), '', '', ''
+local wanted, repeatKey, request, otherwise, valid, isOpen = tonumber(count), '', '', '', '1', '1'
 ${jobRules}
-local function is_refused()
-  return check_rate(wanted) or account_suspended == '1' or quota_refusal() or account_invoice ~= 'paid'
-    or credits_left() < wanted
-    -- Each open job holds a credit, so there are never more open jobs than holds.
-    or held + wanted > tonumber(account_max_open) and ${countOpenJobs} + wanted > tonumber(account_max_open)
-    or is_draining()
-end
-
 -- A command that was given up with its connection may arrive late, when its jobs were admitted one by one.
 local function knows_one()
   for n = 1, wanted do
@@ -119,7 +110,7 @@ local function knows_one()
   end
 end
 
-if is_refused() or knows_one() then return { 'apart' } end
+if check_rate(wanted) or refusal(wanted) or knows_one() then return { 'apart' } end
 ${queueJobs(firstText)}
 return 'admitted' .. string.format('   %s %d', rates, held + wanted)
 `,
