@@ -1,8 +1,8 @@
+import { type RepeatedLook, repeatLook } from '../base/repeat-look.ts';
 import { dueTopupLooks, lookAtTopup } from '../store/money/look-at-topup.ts';
 import { duePurchases, takePurchase } from '../store/money/take-purchase.ts';
 import { applyPayment, type PaymentBooks } from './apply-payment.ts';
 import type { PaymentProvider } from './payment-provider.ts';
-import { type RepeatedLook, repeatLook } from './repeat-look.ts';
 
 interface PurchaseOptions extends PaymentBooks {
   readonly provider: PaymentProvider;

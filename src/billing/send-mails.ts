@@ -1,6 +1,7 @@
 import { backoffMs } from '../base/backoff.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
+import { type RepeatedLook, repeatLook } from '../base/repeat-look.ts';
 import type { Seal } from '../base/seal.ts';
 import { mailedLinkPurpose } from '../model/person.ts';
 import { type EndedPurchase, invoiceNumber } from '../model/purchase.ts';
@@ -12,7 +13,6 @@ import { listPeople } from '../store/people/read-people.ts';
 import type { RecordStore } from '../store/script.ts';
 import { messageIdOf, writeLetter } from './letters.ts';
 import type { Mailer } from './mailer.ts';
-import { type RepeatedLook, repeatLook } from './repeat-look.ts';
 
 interface MailOptions {
   readonly store: RecordStore;

@@ -1,10 +1,10 @@
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
+import { type RepeatedLook, repeatLook } from '../base/repeat-look.ts';
 import { dueCards, noteCard } from '../store/money/card-expiry.ts';
 import { readTopup } from '../store/money/set-topup.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { PaymentProvider } from './payment-provider.ts';
-import { type RepeatedLook, repeatLook } from './repeat-look.ts';
 
 interface CardOptions {
   readonly store: RecordStore;

@@ -1,7 +1,7 @@
 import { Refusal } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { hideGauges, type Metrics } from '../base/metrics.ts';
-import { shareRun } from '../base/single-flight.ts';
+import { repeatLook } from '../base/repeat-look.ts';
 import { type AccountPlace, firstAccount, listLedgerPage } from '../store/accounts/read-accounts.ts';
 import { type LedgerWalk, readLedgerWalk, saveLedgerWalk } from '../store/log/ledger-walk.ts';
 import { verifyLedger } from '../store/log/verify-ledger.ts';
@@ -21,15 +21,12 @@ interface LedgerCheckOptions {
 /** While this controller leads: verifies every ledger once an hour. */
 export function startLedgerCheck(options: LedgerCheckOptions): { close(): Promise<void> } {
   const { store, metrics, log, tickMs = defaultTickMs } = options;
-  let isClosing = false;
-  const goOn = () => options.isLeading() && !isClosing;
-  const walker = new LedgerWalker(options, goOn);
-  const { run, settled } = shareRun(() =>
-    walker.goOn().catch((error) => {
-      metrics.upkeep_errors_total.inc({ task: 'verify' });
-      log.warn('the check of all ledgers broke off: it goes on where it stopped', { error });
-    }),
-  );
+  const walker = new LedgerWalker(options);
+  const look = (isClosing: () => boolean) => walker.goOn(() => options.isLeading() && !isClosing());
+  const check = repeatLook(look, tickMs, (error) => {
+    metrics.upkeep_errors_total.inc({ task: 'verify' });
+    log.warn('the check of all ledgers broke off: it goes on where it stopped', { error });
+  });
   const refresh = async () => {
     if (options.isLeading()) {
       const { since, lastProblems } = await readLedgerWalk(store);
@@ -42,13 +39,10 @@ export function startLedgerCheck(options: LedgerCheckOptions): { close(): Promis
   // A record that cannot be read leaves the last age while this controller leads: the other gauges warn.
   const refreshQuietly = () => refresh().catch(() => {});
   metrics.refreshers.add(refreshQuietly);
-  const timer = setInterval(run, tickMs);
   return {
     async close() {
-      isClosing = true;
       metrics.refreshers.delete(refreshQuietly);
-      clearInterval(timer);
-      await settled();
+      await check.close();
     },
   };
 }
@@ -56,19 +50,17 @@ export function startLedgerCheck(options: LedgerCheckOptions): { close(): Promis
 /** Goes from account to account, one at a time, so that nothing else waits for long. */
 class LedgerWalker {
   readonly #options: LedgerCheckOptions;
-  readonly #mayGoOn: () => boolean;
   #walk: LedgerWalk | null = null;
   /** Accounts of the page at the place of the walk that are not checked yet, and the place behind it. */
   #page: { readonly accounts: [slug: string, id: string][]; readonly next: AccountPlace | null } | null = null;
 
-  constructor(options: LedgerCheckOptions, mayGoOn: () => boolean) {
+  constructor(options: LedgerCheckOptions) {
     this.#options = options;
-    this.#mayGoOn = mayGoOn;
   }
 
   /** Goes on with the check that is under way, or begins the next one when that is due; throws when Redis is away. */
-  async goOn(): Promise<void> {
-    if (!this.#mayGoOn()) {
+  async goOn(mayGoOn: () => boolean): Promise<void> {
+    if (!mayGoOn()) {
       // Another controller may go on from the record.
       this.#walk = null;
       this.#page = null;
@@ -84,7 +76,7 @@ class LedgerWalker {
     await saveLedgerWalk(store, this.#walk);
     while (this.#walk.place !== null) {
       this.#page ??= await listLedgerPage(store, this.#walk.place);
-      if (!(await this.#checkPage(this.#page.accounts))) return;
+      if (!(await this.#checkPage(this.#page.accounts, mayGoOn))) return;
       this.#walk = this.#walkAfter(this.#walk, this.#page.next);
       this.#page = null;
       await saveLedgerWalk(store, this.#walk);
@@ -92,9 +84,9 @@ class LedgerWalker {
   }
 
   /** Takes each account off the page once it is checked; returns false when it must stop before the end. */
-  async #checkPage(accounts: [slug: string, id: string][]): Promise<boolean> {
+  async #checkPage(accounts: [slug: string, id: string][], mayGoOn: () => boolean): Promise<boolean> {
     for (let first = accounts[0]; first !== undefined; first = accounts[0]) {
-      if (!this.#mayGoOn() || this.#walk === null) return false;
+      if (!mayGoOn() || this.#walk === null) return false;
       const problems = await this.#problemsOf(...first);
       accounts.shift();
       this.#walk = { ...this.#walk, problems: this.#walk.problems + problems };

@@ -1,7 +1,7 @@
 import { type ArchiveObjects, archiveDays, dayOf, removeArchivedDays } from '../archive/archive-days.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import { shareRun } from '../base/single-flight.ts';
+import { repeatLook } from '../base/repeat-look.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { removeRevocations, revocationLifeMs } from '../objects/revocations.ts';
 import { readTime } from '../store/old-entries.ts';
@@ -35,35 +35,32 @@ export function startSweeper(options: SweeperOptions): { wake(): void; close(): 
     metrics.upkeep_errors_total.inc({ task: 'sweep' });
     log.warn('a sweep failed: it is tried again', { error });
   };
-  let isClosing = false;
-  const mayGoOn = () => !isClosing && isLeading() && store.connection.clock.isSteady();
-  const sweepEntries = async () => {
+  const sweepEntries = async (mayGoOn: () => boolean) => {
     if (!mayGoOn()) return;
     const swept = await sweepRecord(store, lifetimes, { report: complain, goOn: mayGoOn });
     if (Object.values(swept).some((count) => count > 0)) log.info('past lifetimes were removed', { ...swept });
   };
-  const sweepObjects = makeObjectSweep(options, mayGoOn);
-  const flights = [sweepEntries, sweepObjects].map((sweep) => shareRun(() => sweep().catch(complain)));
-  const wake = () => {
-    for (const { run } of flights) void run();
-  };
-  const timer = setInterval(wake, intervalMs);
+  const sweeps = [sweepEntries, makeObjectSweep(options)].map((sweep) => {
+    const look = (isClosing: () => boolean) =>
+      sweep(() => !isClosing() && isLeading() && store.connection.clock.isSteady());
+    return repeatLook(look, intervalMs, complain);
+  });
   return {
-    wake,
+    wake() {
+      for (const sweep of sweeps) void sweep.wake();
+    },
     async close() {
-      isClosing = true;
-      clearInterval(timer);
-      await Promise.all(flights.map(({ settled }) => settled()));
+      await Promise.all(sweeps.map((sweep) => sweep.close()));
     },
   };
 }
 
 /** Returns one sweep of everything that needs the object store. */
-function makeObjectSweep(options: SweeperOptions, mayGoOn: () => boolean): () => Promise<void> {
+function makeObjectSweep(options: SweeperOptions): (mayGoOn: () => boolean) => Promise<void> {
   const { store, objects, probe, lifetimes, metrics, log } = options;
   let movedOn = Number.NaN;
   let searchedOn = Number.NaN;
-  return async () => {
+  return async (mayGoOn) => {
     let isOver = probe.isAway();
     // Never true again after a false: a sweep that was cut short does not count as done.
     const goOn = () => {

@@ -1,4 +1,4 @@
-import { shareRun } from '../base/single-flight.ts';
+import { shareRun } from './single-flight.ts';
 
 /** A look that is repeated; `wake` looks at once. */
 export interface RepeatedLook {
