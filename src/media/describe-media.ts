@@ -1,6 +1,6 @@
 import { type Metadata, readMetadata } from '../model/metadata.ts';
 import { chooseFormatsFor } from './choose-formats.ts';
-import { type FileProbe, readProbe } from './probe-file.ts';
+import { type FileProbe, faultOfBytes, readProbe } from './probe-file.ts';
 import type { SourceFormat, SourcePage } from './source-page.ts';
 import { Failed, type MediaOrder } from './tools.ts';
 
@@ -10,8 +10,12 @@ interface DeliveredFacts {
   readonly probe: FileProbe;
 }
 
-/** Returns the metadata of an inspected page; size and kind of file are those that a download would choose. */
+/**
+ * Returns the metadata of an inspected page; size and kind of file are those that a download would choose. A direct link that is no
+ * readable media fails as its download would: facts about nothing are worth no credit.
+ */
 export function describePage(page: SourcePage, order: MediaOrder): Metadata {
+  if (page.unreadable) throw new Failed(faultOfBytes(page.unreadable), 'ffprobe takes the link for no media');
   return describeMedia(page, { query: String(order.args.query) }, bestFormat(page));
 }
 

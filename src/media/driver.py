@@ -114,8 +114,15 @@ def describe_info(downloader, info, order):
     described['formats'] = [{name: bounded(each.get(name)) for name in OF_FORMAT} for each in formats]
     knows = info.get('is_live') or info.get('duration') and any(each.get('height') or each.get('vcodec') == 'none' for each in formats)
     if formats and order['action'] == 'inspect' and not knows:
-        described['probe'] = probe(downloader, {**info, **formats[-1]}, order)
+        chosen = {**info, **formats[-1]}
+        described['probe'] = probe(downloader, chosen, order)
+        if info.get('direct') and (described['probe'] or {}).get('is_invalid'):
+            described['unreadable'] = downloader.urlopen(yt_dlp.networking.Request(chosen['url'], headers=spoken(chosen))).read(16).decode('latin-1')
     return described
+
+
+def spoken(chosen):
+    return chosen.get('http_headers') or {}
 
 
 def probe(downloader, chosen, order):
@@ -126,14 +133,16 @@ def probe(downloader, chosen, order):
             beginning, length = streams.sample(downloader, chosen)
             probed = ask([*command, '-i', 'pipe:0'], order, beginning)
             return {**probed, 'format': {'duration': length}}
-        spoken = ''.join(f'{name}: {value}\r\n' for name, value in (chosen.get('http_headers') or {}).items())
-        return ask([*command, '-headers', spoken, '-i', chosen['url']], order, b'')
+        headers = ''.join(f'{name}: {value}\r\n' for name, value in spoken(chosen).items())
+        return ask([*command, '-headers', headers, '-i', chosen['url']], order, b'')
     except (subprocess.TimeoutExpired, YoutubeDLError, ValueError):
         return None
 
 
 def ask(command, order, given):
     done = subprocess.run(command, input=given, capture_output=True, env={**os.environ, 'http_proxy': order['proxy']}, timeout=20)
+    if b'Invalid data found' in done.stderr and done.returncode != 0:
+        return {'is_invalid': True}
     return json.loads(done.stdout) if len(done.stdout) < 2**20 else {}
 
 

@@ -1,3 +1,4 @@
+import type { FailureCode } from '../base/errors.ts';
 import { ffprobeArguments, mediaEnv } from './ffmpeg-arguments.ts';
 import { asRecord, asText, positive, readCodec } from './source-page.ts';
 import { type ChildEnd, Failed, type MediaTools } from './tools.ts';
@@ -30,6 +31,16 @@ export interface Probed {
   readonly ended: ChildEnd;
   /** True when ffprobe read every packet. */
   readonly counting: boolean;
+}
+
+/** Beginnings of media formats; the bytes are those of Matroska and WebM. */
+const signatures = /^(.{4}(ftyp|moov|mdat|free|wide)|ID3|OggS|RIFF|fLaC|FLV)/s;
+const matroska = Buffer.from([0x1a, 0x45, 0xdf, 0xa3]);
+
+/** Returns the failure of a direct link that ffprobe cannot read: damaged, or no media at all (D62). No bytes are a damaged file. */
+export function faultOfBytes(beginning: Buffer): FailureCode {
+  const isMedia = beginning.subarray(0, 4).equals(matroska) || signatures.test(beginning.toString('latin1'));
+  return isMedia || beginning.length === 0 ? 'file_damaged' : 'unsupported_url';
 }
 
 export async function probeFile(

@@ -12,15 +12,13 @@ import { ffmpegArguments, mediaEnv } from './ffmpeg-arguments.ts';
 import { makeOverallProgress, type OverallProgress } from './overall-progress.ts';
 import { type Endable, endable, withDeadline } from './page-deadline.ts';
 import { type ConversionPlan, type FetchedFile, planConversion } from './plan-conversion.ts';
-import { probeFile } from './probe-file.ts';
+import { faultOfBytes, probeFile } from './probe-file.ts';
 import { damage, prove } from './prove-file.ts';
 import type { SourcePage } from './source-page.ts';
 import { Failed, type MediaOrder, type MediaTools, type Produced } from './tools.ts';
 import { watchFetch } from './watch-fetch.ts';
 import { startYtDlp, type YtDlp } from './yt-dlp.ts';
 
-/** First four bytes of Matroska and WebM. */
-const ebml = 0x1a45dfa3;
 const smallBytes = 2 ** 26;
 /** Failures of a cut fetch after which the whole is fetched instead. */
 const mendable = new Set<FailureCode>([
@@ -167,8 +165,7 @@ async function probeParts(
     const probed = await probeFile(file, size <= smallBytes, tools, signal);
     const { probe, ended } = probed;
     if (ended.code !== 0 || probe.streams.length === 0) {
-      const media = !page.direct || (await beginsAsMedia(file));
-      throw new Failed(media ? 'file_damaged' : 'unsupported_url', ended.stderr);
+      throw new Failed(page.direct ? faultOfBytes(await beginningOf(file)) : 'file_damaged', ended.stderr);
     }
     if (damage.test(ended.stderr)) throw new Failed('file_damaged', ended.stderr);
     fetched.push({ file, ...probed });
@@ -221,13 +218,11 @@ async function runFfmpeg(
   if (damage.test(ended.stderr)) throw new Failed('file_damaged', ended.stderr);
 }
 
-/** Returns true when a file begins with the signature of a media format, however damaged the rest is. */
-async function beginsAsMedia(file: string): Promise<boolean> {
+async function beginningOf(file: string): Promise<Buffer> {
   const handle = await openRegular(file);
   try {
-    const { buffer } = await handle.read({ buffer: Buffer.alloc(16) });
-    if (buffer.readUInt32BE(0) === ebml) return true;
-    return /^(.{4}(ftyp|moov|mdat|free|wide)|ID3|OggS|RIFF|fLaC|FLV)/s.test(buffer.toString('latin1'));
+    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(16) });
+    return buffer.subarray(0, bytesRead);
   } finally {
     await handle.close();
   }

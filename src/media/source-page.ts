@@ -24,6 +24,8 @@ export interface SourcePage {
   readonly direct: boolean;
   /** Answer of ffprobe about the source itself, when the page says too little. */
   readonly probe: unknown;
+  /** First bytes of a direct link, which ffprobe takes for no media; `null` for every other page. */
+  readonly unreadable: Buffer | null;
 }
 
 /** Codec families by the beginnings of the names that pages use. */
@@ -59,6 +61,7 @@ export function readPage(json: unknown): SourcePage {
     duration: positive(fields.duration),
     direct: fields.direct === true,
     probe: fields.probe,
+    unreadable: typeof fields.unreadable === 'string' ? Buffer.from(fields.unreadable, 'latin1') : null,
   };
 }
 

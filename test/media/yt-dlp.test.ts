@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { dirname } from 'node:path';
 import { expect } from 'chai';
+import { inspectUrl } from '../../src/media/inspect-url.ts';
 import { produce } from '../../src/media/produce-file.ts';
 import { spawnChild } from '../../src/media/spawn-child.ts';
 import { Failed, type RunChild } from '../../src/media/tools.ts';
@@ -85,4 +86,31 @@ print(json.dumps([driver.bounded(each) for each in (float('nan'), float('inf'), 
       remove();
     }
   });
+
+  for (const [name, expected] of [
+    ['page.mp4', 'unsupported_url'],
+    ['noise.mp4', 'unsupported_url'],
+    ['sparse.bin', 'unsupported_url'],
+    ['empty.mp4', 'file_damaged'],
+    ['truncated.mp4', 'file_damaged'],
+    ['clip.mp4', 'a duration'],
+    ['audio.m4a', 'a duration'],
+  ] as const) {
+    it(`D27 D62 D97: metadata of ${name} ends as ${expected}; those of bytes that are no media were all null, and charged`, async () => {
+      const fixture = await openMediaFixture();
+      const { folder, remove } = aFolder();
+      const order = { endpoint: 'metadata', args: { query: `${fixture.source.url}/films/${name}` } } as const;
+      try {
+        const told = inspectUrl(order, aTools(folder, fixture.proxy.url), AbortSignal.timeout(60_000));
+        const ended = await told.then(
+          ({ duration }) => (duration === null ? 'no duration' : 'a duration'),
+          (error: unknown) => (error instanceof Failed ? error.code : error),
+        );
+        expect(ended).to.equal(expected);
+      } finally {
+        remove();
+        await fixture.stop();
+      }
+    });
+  }
 });
