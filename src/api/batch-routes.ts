@@ -36,9 +36,7 @@ export function startBatch(routes: BatchRoutes): KeyedHandler {
     const fault = faultOf(call);
     const request =
       fault === null ? parseBatch(call.given, routes.exceptions) : ({ ok: false, sentence: fault } as const);
-    return request.ok && request.playlist !== null
-      ? admitPlaylist(routes, call, request, request.playlist.maxItems)
-      : admit(routes, call, request);
+    return request.ok && request.isPlaylist ? admitPlaylist(routes, call, request) : admit(routes, call, request);
   };
 }
 
@@ -49,14 +47,13 @@ async function admitPlaylist(
   routes: BatchRoutes,
   call: KeyedCall,
   request: Extract<ReadRequest, { readonly ok: true }>,
-  maxEntries: number,
 ): Promise<ApiReply | null> {
   const { inspector, store, admissions, exceptions } = routes;
   const repeat = repeatOf(routes, 'batch', call, () => batchText(request));
   const tried = requireAllowed(call.res, await tryBatch(store, call.key, { isOpen: admissions.isOpen, repeat }));
   if ('repeated' in tried) return acceptedReply(routes, tried.repeated);
   const url = String(request.items[0]?.args.query);
-  const ask = (gone: AbortSignal) => inspector.list(url, maxEntries, call.key.accountId, gone);
+  const ask = (gone: AbortSignal) => inspector.list(url, request.maxItems, call.key.accountId, gone);
   const listed = await askWithin(routes, call, ask).catch((error) => {
     if (call.res.destroyed) return null;
     throw error;

@@ -38,17 +38,13 @@ export const batchParameters = {
   webhook_authorization: creditParameters.video.webhook_authorization,
 } as const satisfies ParameterTable;
 
-/** Limits of a playlist that is to be expanded. */
-interface Playlist {
-  readonly maxItems: number;
-  readonly maxCredits: number | null;
-}
-
 interface BatchRequest {
   readonly endpoint: Endpoint;
   /** With a playlist the one item that stands for each of its entries. */
   readonly items: readonly CreditRequest[];
-  readonly playlist: Playlist | null;
+  readonly isPlaylist: boolean;
+  readonly maxItems: number;
+  readonly maxCredits: number | null;
   readonly webhook_url: string | null;
   readonly webhook_authorization: string | null;
 }
@@ -104,7 +100,9 @@ export function parseBatch(
   }
   return {
     ...{ ok: true, endpoint, items },
-    playlist: playlist ? { maxItems: max_items ?? maxItems, maxCredits: max_credits ?? null } : null,
+    isPlaylist: playlist,
+    maxItems: max_items ?? maxItems,
+    maxCredits: max_credits ?? null,
     webhook_url: webhook_url ?? null,
     webhook_authorization: webhook_authorization ?? null,
   };
@@ -119,20 +117,21 @@ function wrong(sentence: string): Refused {
  * for, such as one at an address that is not public, is left out.
  */
 export function expandPlaylist(
-  { endpoint, items: [first], playlist }: BatchRequest,
+  request: BatchRequest,
   entries: readonly string[],
   exceptions: readonly AddressException[],
 ): { readonly ok: true; readonly items: readonly CreditRequest[] } | Refused {
+  const { endpoint, maxCredits } = request;
+  const [first] = request.items;
   // The listing comes out of a sandbox that the page may have taken over: it bounds nothing.
-  const wanted = [...new Set(entries)].slice(0, playlist?.maxItems ?? maxItems);
+  const wanted = [...new Set(entries)].slice(0, request.maxItems);
   const items = wanted.flatMap((entry) => {
     const parsed = parseRequest(endpoint, { query: entry }, exceptions);
     if (first === undefined || !parsed.ok) return [];
     return [{ ...first, args: { ...first.args, query: String(parsed.args.query) } }];
   });
   if (items.length === 0) return wrong('the playlist has no entries that can be asked for');
-  const maxCredits = playlist?.maxCredits ?? items.length;
-  if (maxCredits < items.length) {
+  if (maxCredits !== null && maxCredits < items.length) {
     return wrong(`max_credits is ${maxCredits}, but the playlist has ${items.length} entries`);
   }
   return { ok: true, items };
@@ -144,10 +143,11 @@ export function countItems({ items }: GivenBatch): number {
 }
 
 /** One text for all spellings of a batch (D12). It holds authorizations in clear: store only a keyed hash of it. */
-export function batchText({ endpoint, items, playlist, webhook_url, webhook_authorization }: BatchRequest): string {
+export function batchText(request: BatchRequest): string {
+  const { endpoint, items, isPlaylist, webhook_url, webhook_authorization } = request;
   const texts = items.map((item) => requestText(item.args, item.webhook_authorization));
-  const expands = playlist === null ? [] : ['playlist', playlist.maxItems];
-  return JSON.stringify([endpoint, texts, webhook_url, webhook_authorization, ...expands]);
+  const limits = [isPlaylist, request.maxItems, request.maxCredits];
+  return JSON.stringify([endpoint, texts, webhook_url, webhook_authorization, ...limits]);
 }
 
 /** A job costs one credit, held while it is open and charged when it completed. */

@@ -53,18 +53,16 @@ describe('batches', () => {
     expect(await heldOf(caller)).to.equal(0);
   });
 
-  it('D12: the same Idempotency-Key gives the same batch, and 409 for other items', async () => {
+  it('D12: the same Idempotency-Key gives the same batch, and 409 for other items or limits', async () => {
     const caller = await api.addCaller({ credits: 20 });
     const key = { 'idempotency-key': 'batch-1' };
     const body = { endpoint: 'video', items: films(3) };
     const [first, again] = [await post(caller, body, key), await post(caller, body, key)];
     expect([again.status, again.json]).to.deep.equal([202, first.json]);
-    expectRefused(
-      await post(caller, { ...body, items: films(2) }, key),
-      409,
-      'idempotency_conflict',
-      /other parameters/,
-    );
+    for (const other of [{ items: films(2) }, { max_credits: 5 }, { max_items: 5 }]) {
+      const refused = await post(caller, { ...body, ...other }, key);
+      expectRefused(refused, 409, 'idempotency_conflict', /other parameters/);
+    }
     expect(await heldOf(caller)).to.equal(3);
   });
 

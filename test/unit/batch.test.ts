@@ -102,9 +102,10 @@ describe('the entries of a playlist', () => {
   });
 
   it('make another request than the item alone, and than another limit (D12)', () => {
-    const alone = parseBatch({ endpoint: 'video', items }, []);
-    const texts = [alone, wanted(), wanted({ max_items: 3 }), wanted({ max_items: 4 })];
-    expect(new Set(texts.map((one) => one.ok && batchText(one))).size).to.equal(4);
+    const others = [{}, { max_items: 3 }, { max_items: 4 }, { max_credits: 3 }, { max_credits: 4 }];
+    const withLimits = others.map((limits) => parseBatch({ endpoint: 'video', items, ...limits }, []));
+    const texts = [...withLimits, ...others.map((limits) => wanted(limits))];
+    expect(new Set(texts.map((one) => one.ok && batchText(one))).size).to.equal(10);
   });
 });
 
