@@ -1,4 +1,6 @@
 import { parseArgs } from 'node:util';
+import type { ParameterTable } from '../model/parameter-kinds.ts';
+import { creditParameters } from '../model/request-parameters.ts';
 import { ClientUsageError } from './client-terminal.ts';
 import { getOptions, maxKeyLength, maxParallel, maxPlaylist, usualParallel } from './get-options.ts';
 
@@ -39,8 +41,8 @@ export function readGetOrder(args: readonly string[]): GetOrder | 'help' {
     urls: positionals,
     endpoint,
     parameters: {
-      ...(quality !== undefined && { [`${endpoint}_quality`]: quality }),
-      ...(format !== undefined && { [`${endpoint}_format`]: format }),
+      ...readChoice(endpoint, 'quality', quality),
+      ...readChoice(endpoint, 'format', format),
       ...readTimes(values),
     },
     output,
@@ -63,6 +65,18 @@ function parse(args: readonly string[]) {
   } catch (error) {
     throw new ClientUsageError(error instanceof Error ? error.message : String(error));
   }
+}
+
+function readChoice(
+  endpoint: GetOrder['endpoint'],
+  option: 'quality' | 'format',
+  given: string | undefined,
+): Record<string, string> {
+  if (given === undefined) return {};
+  const parameters: ParameterTable = creditParameters[endpoint];
+  const judged = parameters[`${endpoint}_${option}`]!.read(given, []);
+  if (!judged.ok) throw new ClientUsageError(`--${option} ${judged.sentence}`);
+  return { [`${endpoint}_${option}`]: given };
 }
 
 function readTimes(values: Readonly<Record<string, unknown>>): Record<string, number> {

@@ -30,7 +30,7 @@ describe('the parameters of a download', () => {
           '--quality',
           'best',
           '--format',
-          'x',
+          kind === 'audio' ? 'mp3' : 'mp4',
           ...args,
         ]);
       const given = [order('--max-duration', '1'), order('--start', '1', '--end', '2')].flatMap((one) =>
