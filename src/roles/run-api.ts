@@ -1,7 +1,7 @@
 import type { Terminal } from '../admin/terminal.ts';
 import { openReadiness } from './readiness.ts';
 import { type RunningRole, runRole } from './run-role.ts';
-import { serveApi } from './serve-api.ts';
+import { needsOwnPorts, serveApi } from './serve-api.ts';
 import { openShared, sharedRules, sharedSettings } from './shared.ts';
 
 const help = `Usage: trawl api
@@ -15,7 +15,8 @@ All settings are environment variables: docs/config.md lists them.
 const drainSeconds = 30;
 
 export function runApi(args: readonly string[], terminal: Terminal): Promise<number> {
-  return runRole({ name: 'api', help, needs: { required: sharedSettings, rules: sharedRules }, start }, args, terminal);
+  const needs = { required: sharedSettings, rules: [...sharedRules, needsOwnPorts] };
+  return runRole({ name: 'api', help, needs, start }, args, terminal);
 }
 
 async function start(running: RunningRole<(typeof sharedSettings)[number]>): Promise<void> {

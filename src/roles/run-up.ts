@@ -32,7 +32,7 @@ import { isRecordReady, openReadiness } from './readiness.ts';
 import { needsDashboardPort } from './run-dashboard.ts';
 import { type RunningRole, runRole } from './run-role.ts';
 import { lineToAsk, lineToGet, makeSampleAccount } from './sample-account.ts';
-import { type ServedApi, serveApi } from './serve-api.ts';
+import { needsOwnPorts, type ServedApi, serveApi } from './serve-api.ts';
 import { sealOf } from './shared.ts';
 import { openStateFolder } from './state-folder.ts';
 import { showStatusLine } from './status-line.ts';
@@ -45,7 +45,7 @@ All settings are environment variables: docs/config.md lists them.
 `;
 
 export function runUp(args: readonly string[], terminal: Terminal): Promise<number> {
-  return runRole({ name: 'up', help, needs: { rules: [needsDashboardPort] }, start }, args, terminal);
+  return runRole({ name: 'up', help, needs: { rules: [needsDashboardPort, needsOwnPorts] }, start }, args, terminal);
 }
 
 async function start(running: RunningRole): Promise<void> {

@@ -1,6 +1,7 @@
 import { makeApp } from '../api/app.ts';
 import { type HttpTimeouts, listen, type PendingLimit } from '../api/http-server.ts';
 import { limitOpenRequests } from '../api/open-limit.ts';
+import type { ConfigRule } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Shutdown } from '../base/shutdown.ts';
@@ -12,6 +13,16 @@ export interface ApiParts extends CallParts {
   /** Calls in hand may end for so long when the API stops; `trawl up` is to be gone within 20 s. */
   readonly drainSeconds?: number;
 }
+
+/** A second use of a port would be blamed on another program. */
+export const needsOwnPorts: ConfigRule = {
+  broken({ port, dashboardPort, probePort }) {
+    // 0 is any free port.
+    const wanted = [port, dashboardPort, probePort].filter(Boolean);
+    return new Set(wanted).size < wanted.length;
+  },
+  sentence: 'TRAWL_PORT, TRAWL_DASHBOARD_PORT and TRAWL_PROBE_PORT must differ: one process opens all of them.',
+};
 
 const defaultDrainSeconds = 8;
 const warnEveryMs = 60_000;

@@ -2,6 +2,7 @@ import { isIPv6 } from 'node:net';
 import { expect } from 'chai';
 import { readConfig } from '../../src/base/config.ts';
 import { needsDashboardPort } from '../../src/roles/run-dashboard.ts';
+import { needsOwnPorts } from '../../src/roles/serve-api.ts';
 import { sharedRules, sharedSettings } from '../../src/roles/shared.ts';
 import { find, podsOf, render, scenarios } from '../support/chart.ts';
 import { environmentOf } from '../support/chart-environment.ts';
@@ -10,7 +11,7 @@ import { read } from '../support/tree.ts';
 
 /** What each role needs, as src/roles says. */
 const needs = {
-  api: { required: sharedSettings, rules: sharedRules },
+  api: { required: sharedSettings, rules: [...sharedRules, needsOwnPorts] },
   dashboard: { required: sharedSettings, rules: [...sharedRules, needsDashboardPort] },
   controller: { required: [...sharedSettings, 'TRAWL_EGRESS_ADDRESS', 'TRAWL_KUBE_NAMESPACE'], rules: sharedRules },
   inspector: { required: ['TRAWL_INSPECTOR_ADDRESS', 'TRAWL_EGRESS_ADDRESS'] },

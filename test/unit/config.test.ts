@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { type Config, ConfigError, configTable, readConfig, type SettingName } from '../../src/base/config.ts';
 import type { Setting } from '../../src/base/settings/kinds.ts';
 import { settings } from '../../src/base/settings/settings.ts';
+import { needsOwnPorts } from '../../src/roles/serve-api.ts';
 
 const key = Buffer.alloc(32, 7).toString('base64');
 /** Names that are no settings, made here because no file of the tree may spell one. */
@@ -187,6 +188,14 @@ describe('settings', () => {
       expect(problems.filter((problem) => problem.includes(name))).to.have.length(1);
     }
     expect(() => read(env)).to.throw(ConfigError, problems.join('\n'));
+  });
+
+  it('name the ports that one process cannot open twice; the start blamed another program for them', () => {
+    const rulesOf = (env: Record<string, string>) => () => readConfig(env, () => '', { rules: [needsOwnPorts] });
+    for (const name of ['TRAWL_DASHBOARD_PORT', 'TRAWL_PROBE_PORT']) {
+      expect(rulesOf({ TRAWL_PORT: '7000', [name]: '7000' })).to.throw(ConfigError, needsOwnPorts.sentence);
+    }
+    expect(rulesOf({ TRAWL_PORT: '0', TRAWL_DASHBOARD_PORT: '0', TRAWL_PROBE_PORT: '0' })).not.to.throw();
   });
 
   it('that are wrong are refused with a sentence that names the allowed values', () => {
