@@ -25,7 +25,7 @@ const labels = {
     '`queue` until the first worker runs, `work` until the last one has ended, `storage` while the object store is waited for',
   state: '`queued` or `running`',
   balance: '`subscription`, `packs`, `credits` or `overdraft`',
-  script: 'name of the atomic script',
+  script: 'name of the atomic script: that of its file in `src/store`, or of its function there',
   verdict: listed(egressVerdicts),
   site: 'name of one of 20 well-known sites, else `other`',
   class: listed(attemptClasses),

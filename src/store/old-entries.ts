@@ -2,8 +2,8 @@ import { ageArgNames, ageValues, beforeAge } from './lua/age.ts';
 import { type RecordStore, run, script, text } from './script.ts';
 
 /** Finds the oldest member of a sorted set, if it has reached its age. Answers {'old', member} or {'none'}. */
-const firstOldScript = script(
-  'first-old',
+const oldEntriesScript = script(
+  'old-entries',
   'light',
   ['index'] as const,
   ['shift', ...ageArgNames] as const,
@@ -23,7 +23,7 @@ export async function findOld(
   ageMs: number,
   shift: number = 0,
 ): Promise<string | null> {
-  const reply = await run(store, firstOldScript, { index, shift, ...ageValues(store, ageMs) });
+  const reply = await run(store, oldEntriesScript, { index, shift, ...ageValues(store, ageMs) });
   return text(reply[0]) === 'old' ? text(reply[1]) : null;
 }
 

@@ -26,8 +26,8 @@ const forgetMs = 24 * unseenMs;
  * Notes that a process of a release uses the record, and gives an empty record its layout; a release that does not read the record
  * leaves no note. Answers {'noted' or 'refused', layout, least release, releases seen}, or {'restoring'}.
  */
-const noteScript = script(
-  'note-release',
+const prepareSchemaScript = script(
+  'prepare-schema',
   'light',
   ['schema', 'leastRelease', 'releases', 'restoring'] as const,
   ['release', 'own', 'oldest', 'unseenMs', 'forgetMs'] as const,
@@ -57,7 +57,7 @@ return { refused and 'refused' or 'noted', present, redis.call('GET', leastRelea
 /**
  * Gives the record the next layout, unless an older release was seen within `quietMs`. Answers {'moved', layout} or {'seen'}.
  */
-const moveScript = script(
+const moveLayoutScript = script(
   'move-layout',
   'always',
   ['schema', 'leastRelease', 'releases', ...noteKeyNames] as const,
@@ -88,14 +88,20 @@ export async function prepareSchema(store: RecordStore, mine: ReleaseLayouts = l
   const { release, own, oldest } = mine;
   // The lease of the store is what this renews.
   const bare: RecordStore = { connection: store.connection, clock: store.clock };
-  const [word, layout, leastRelease, seen] = await run(bare, noteScript, { release, own, oldest, unseenMs, forgetMs });
+  const [word, layout, leastRelease, seen] = await run(bare, prepareSchemaScript, {
+    release,
+    own,
+    oldest,
+    unseenMs,
+    forgetMs,
+  });
   if (word === 'restoring') {
     throw new Error('The record is being restored: wait for its end, or repeat a restore that was broken off');
   }
   const state = stateOf(text(layout), text(leastRelease), pairs(seen));
   const refused = refuseRecord(state, mine);
   if (refused !== null) throw new Error(refused);
-  if (word !== 'noted') throw new Error(`note-release answered ${word}`);
+  if (word !== 'noted') throw new Error(`prepare-schema answered ${word}`);
   return state;
 }
 
@@ -111,7 +117,7 @@ export async function moveLayout(
   const quietMs = isAsked ? goneMs : unseenMs;
   const noted = noteOf(store, '', { action: 'record.seal', target: '', change: { layout: mine.own } });
   const values = { from: state.layout, own: mine.own, release: mine.release, quietMs, ...noted };
-  const [word] = await run(store, moveScript, values);
+  const [word] = await run(store, moveLayoutScript, values);
   return word === 'moved' ? { step: 'sealed' } : moveLayout(store, await prepareSchema(store, mine), isAsked, mine);
 }
 

@@ -6,6 +6,7 @@ import { texts } from '../support/tree.ts';
 const sharedTypes: readonly string[] = [];
 const sharedFiles: readonly string[] = [];
 
+const kebab = (letter: string) => `-${letter.toLowerCase()}`;
 const sources = [...texts].filter(([path]) => /^src\/.*\.ts$/.test(path));
 
 describe('names', () => {
@@ -19,6 +20,19 @@ describe('names', () => {
   it('a file name stands once in src', () => {
     const found = sources.map(([path]) => [posix.basename(path), path] as const);
     expect(listShared(found).filter((name) => !sharedFiles.includes(name))).to.deep.equal([]);
+  });
+
+  it('a script of the store bears the name of its file or of a function of it', () => {
+    const found = sources.flatMap(([path, text]) => {
+      const functions = [...text.matchAll(/\b(?:function|export const) (\w+)/g)].map(([, name]) =>
+        name!.replace(/[A-Z]/g, kebab),
+      );
+      const allowed = [posix.basename(path, '.ts'), ...functions];
+      return [...text.matchAll(/= script\(\s*'([^']+)'/g)].flatMap(([, name]) =>
+        allowed.includes(name!) ? [] : [`${path}: ${name}`],
+      );
+    });
+    expect(found).to.deep.equal([]);
   });
 
   it('a doc comment begins with its subject', () => {

@@ -12,21 +12,21 @@ const most = 60;
 /** Scripts with at most one write, or whose writes lose nothing when they are done in part. */
 const others = [
   ...[
-    'lead',
-    'note-release',
+    'leadership',
+    'prepare-schema',
     'move-layout',
-    'storing',
-    'tell',
-    'poll',
+    'note-storing',
+    'record-verdict',
+    'poll-job',
     'poll-joined',
-    'usage',
+    'read-usage',
     'due-webhooks',
-    'read-books',
-    'openings',
-    'first-old',
+    'read-balances',
+    'open-work',
+    'old-entries',
   ],
-  ...['watch', 'drop-file', 'interrupt-recording', 'move-session', 'end-session'],
-  ...['count-sign-in', 'take-sign-ins-back', 'key-usage', 'cancel-batch', 'name-passkey', 'reseal-webhook-secret'],
+  ...['mark-watched', 'drop-file', 'interrupt-recording', 'move-session', 'end-session'],
+  ...['count-sign-in', 'take-sign-ins-back', 'read-key-usage', 'cancel-batch', 'name-passkey', 'reseal-webhook-secret'],
   ...['take-test', 'end-test'],
 ];
 

@@ -73,41 +73,41 @@ function retrying(delayMs: number): Scenario {
 
 /** The steps of a job after its admission, and of its webhook. */
 export const jobScenarios: Readonly<Record<string, Scenario>> = {
-  'cancel a waiting job': async (store) => {
+  'cancel-job of a waiting job': async (store) => {
     const caller = await anAccount(store, busy);
     const job = await theJob(store, await admitted(store, caller));
     return { account: caller.accountId, step: (s) => cancelJob(s, job, 'Cancelled') };
   },
-  'cancel a running job': async (store) => {
+  'cancel-job of a running job': async (store) => {
     const { job, account } = await running(store, busy, withWebhook);
     return { account, step: (s) => cancelJob(s, job, 'Cancelled') };
   },
-  'retry later': retrying(60_000),
-  'retry at once': retrying(0),
-  take: async (store) => {
+  'retry-job later': retrying(60_000),
+  'retry-job at once': retrying(0),
+  'take-jobs': async (store) => {
     const caller = await anAccount(store, busy);
     await admitted(store, caller);
     await admitted(store, caller);
     await startNext(store);
     return { account: caller.accountId, step: (s) => takeJob(s, holder, 10) };
   },
-  start: async (store) => {
+  'start-attempt': async (store) => {
     const caller = await anAccount(store, busy);
     const job = await theJob(store, await admitted(store, caller));
     await takeJob(store, holder, 10);
     return { account: caller.accountId, step: (s) => startAttempt(s, holder, job, 1, 5) };
   },
-  requeue: async (store) => {
+  'requeue-delayed': async (store) => {
     const { job, account } = await running(store, busy);
     await retryJob(store, holder, job, { counts: 'failure', code: 'timeout', notBefore: store.clock.now() + 1000 });
     store.advance(2000);
     return { account, step: (s) => requeueDelayed(s) };
   },
-  'offer-turn': async (store) => {
+  'offer-turns': async (store) => {
     const { account } = await running(store, busy);
     return { account, step: (s) => offerTurns(s, [account]) };
   },
-  preempt: async (store) => {
+  'preempt-job': async (store) => {
     const { job, account } = await running(store, busy);
     const waiting = await anAccount(store, busy);
     await admitted(store, waiting);
@@ -118,14 +118,14 @@ export const jobScenarios: Readonly<Record<string, Scenario>> = {
       step: (s) => preemptJob(s, holder, active, { slots: 1, kept: 0, maxWaitMs: 10 }, waiting.accountId),
     };
   },
-  'note a recording': async (store) => {
+  'note-progress of a recording': async (store) => {
     const { job, account } = await running(store, busy);
     return {
       account,
       step: (s) => noteProgress(s, job, 1, { progress: 7, stage: recordingStage, speed_bytes: 1, eta_seconds: 2 }),
     };
   },
-  note: async (store) => {
+  'note-progress': async (store) => {
     const { job, account } = await running(store, busy);
     return {
       account,

@@ -42,14 +42,14 @@ async function moveFirst(store: TestStore, lines: EntryStream<StoredLogLine>): P
  * what the record then holds is compared.
  */
 export const logScenarios: Readonly<Record<string, Scenario>> = {
-  'move-days': logging(moveFirst),
-  'drop-days': logging(async (store, lines) => {
+  'note-archived': logging(moveFirst),
+  'forget-archived': logging(async (store, lines) => {
     await (await moveFirst(store, lines))(store);
     const part = await findExpiredPart(store, keys.days, 0);
     if (!part) throw new Error('no archived part is expired');
     return (s) => forgetArchived(s, part);
   }),
-  trim: logging(async () => async (s) => void (await sweepLines(s, laterMs / 2))),
+  'trim-lines': logging(async () => async (s) => void (await sweepLines(s, laterMs / 2))),
   'note-oldest': logging(async (store, lines) => {
     const [oldest] = await readOldestEntries(store, lines, 1);
     await store.connection.send(['XDEL', lines.stream, oldest?.entry ?? '']);

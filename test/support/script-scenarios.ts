@@ -90,16 +90,16 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   ...logScenarios,
   ...peopleScenarios,
   ...purchaseScenarios,
-  'admit a job': admitting({ ...withWebhook, repeat: { key: 'k', request: 'r' } }),
-  'admit a call': admitting({ work: { holdMs: 60_000 }, repeat: { key: 'k', request: 'r' } }),
-  'charge from a pack': calling((s, call) => chargeCall(s, call, 5)),
-  'charge without a stored answer': calling((s, call) => chargeCall(s, { ...call, answer: '' }, 5)),
-  release: calling((s, call) => releaseCall(s, call, 500)),
-  refuse: calling((s, { hash, ...call }) => refuseCall(s, { ...call, hash, holdMs: 60_000 })),
-  'settle from the quota': settling(busy, completed, withWebhook),
-  'settle from a pack that is then empty': settling({ packs: [1, 2] }),
-  'settle from credits': settling({ credits: 3 }),
-  'settle with an overdraft': settling(
+  'admit-call of a job': admitting({ ...withWebhook, repeat: { key: 'k', request: 'r' } }),
+  'admit-call of a synchronous call': admitting({ work: { holdMs: 60_000 }, repeat: { key: 'k', request: 'r' } }),
+  'charge-call from a pack': calling((s, call) => chargeCall(s, call, 5)),
+  'charge-call without a stored answer': calling((s, call) => chargeCall(s, { ...call, answer: '' }, 5)),
+  'release-call': calling((s, call) => releaseCall(s, call, 500)),
+  'refuse-call': calling((s, { hash, ...call }) => refuseCall(s, { ...call, hash, holdMs: 60_000 })),
+  'settle-job from the quota': settling(busy, completed, withWebhook),
+  'settle-job from a pack that is then empty': settling({ packs: [1, 2] }),
+  'settle-job from credits': settling({ credits: 3 }),
+  'settle-job with an overdraft': settling(
     { credits: 1 },
     completed,
     {},
@@ -109,7 +109,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
           .send(['HSET', `{trawl}:account:${accountId}`, 'credits_consumed', '1'])
           .then(() => s.connection.send(['DEL', `{trawl}:ledger:${accountId}`])),
   ),
-  'settle with a top-up': settling(
+  'settle-job with a top-up': settling(
     { quota: 1, paid: true },
     completed,
     {},
@@ -117,19 +117,19 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
       (s) =>
         setTopup(s, accountId, topup),
   ),
-  'settle a failed job': settling(busy, failed, withWebhook),
-  'settle while another job waits': settling(
+  'settle-job of a failed job': settling(busy, failed, withWebhook),
+  'settle-job while another job waits': settling(
     { ...busy, concurrency: 1 },
     completed,
     {},
     (caller) => (s) => admitted(s, caller),
   ),
-  grant: account({}, (caller) => (s) => grantCredits(s, caller.accountId, 5, { id: 'once' })),
+  'grant-credits': account({}, (caller) => (s) => grantCredits(s, caller.accountId, 5, { id: 'once' })),
   'add-pack': account({ quota: 2 }, (caller) => {
     const pack = { id: 'p1', title: 'P', total: 5, purchased_at: 1 };
     return (s) => addPack(s, caller.accountId, pack);
   }),
-  roll: account({ quota: 2 }, (caller) => (s) => rollPeriod(s, caller.accountId), 40 * 86_400_000),
+  'roll-period': account({ quota: 2 }, (caller) => (s) => rollPeriod(s, caller.accountId), 40 * 86_400_000),
   'set-topup': account({}, (caller) => (s) => setTopup(s, caller.accountId, topup, storedCard)),
   'note-card': async (store) => {
     const { accountId } = await anAccount(store);
@@ -180,8 +180,8 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     return { step: (s) => removeOffer(s, anOffer.name) };
   },
   'remove-plan': account({}, () => (s) => removePlan(s, 'other')),
-  enter: account(busy, (caller) => (s) => authorize(s, caller), 400),
-  'fail-auth': account(
+  authorize: account(busy, (caller) => (s) => authorize(s, caller), 400),
+  'count-auth-failure': account(
     {},
     () => (s) => countAuthFailure(s, '192.0.2.7', { maxFailures: 1, windowMs: 1000, blockMs: 1000 }),
   ),

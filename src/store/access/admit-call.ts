@@ -23,7 +23,7 @@ import { admissionKeyNames, countedWindows, creditFields, creditRules } from './
  * Answers {'admitted', id, '', rates, held}, {'repeated', id, stored answer, rates}, {'roll'} or a refusal.
  */
 const admitScript = script(
-  'admit',
+  'admit-call',
   'needs memory',
   [...admissionKeyNames, 'calls', 'job'] as const,
   [

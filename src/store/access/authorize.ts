@@ -120,8 +120,8 @@ if account_suspended == '1' then return answer('forbidden') end
 }
 
 /** Authorizes a free call that reads nothing else. Answers {'entered', '', '', rates, may read statistics} or a refusal. */
-const enterScript = script(
-  'enter',
+const authorizeScript = script(
+  'authorize',
   'light',
   authorizeKeyNames,
   authorizeArgNames,
@@ -132,7 +132,7 @@ return { 'entered', '', '', rates, account_stats }
 
 /** Authorizes a free call that reads nothing else of the record. */
 export async function authorize(store: RecordStore, caller: Caller) {
-  return readAuthorized(await run(store, enterScript, caller), ([stats]) => ({ mayReadStats: stats === '1' }));
+  return readAuthorized(await run(store, authorizeScript, caller), ([stats]) => ({ mayReadStats: stats === '1' }));
 }
 
 /** Reads the reply about a free call: the refusal, or what the script answered behind the rates. */

@@ -10,8 +10,8 @@ import { type Repeat, repeatKey } from './admit-call.ts';
  * Ends a synchronous call that answers 200: turns its hold into a charge, with ledger, request-log line and statistics.
  * A hold past its deadline is not charged. Answers {'charged', balance}, {'gone'} or {'roll'}.
  */
-const chargeScript = script(
-  'charge',
+const chargeCallScript = script(
+  'charge-call',
   'always',
   [...balanceKeyNames, 'calls', 'paidLines', 'lineStreams', 'stats', 'repeats'] as const,
   ['accountId', 'id', 'line', 'took', 'ip', 'answer'] as const,
@@ -82,7 +82,7 @@ async function chargeOnce(
   tookMs: number,
 ): Promise<Change<'gone', { readonly balance: string }>> {
   const reply = await withRolledPeriod(store, call.accountId, () =>
-    run(store, chargeScript, {
+    run(store, chargeCallScript, {
       accountId: call.accountId,
       keyId: call.keyId,
       endpoint: call.endpoint,

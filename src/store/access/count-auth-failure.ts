@@ -7,8 +7,8 @@ import { type RecordStore, run, script } from '../script.ts';
  * the count; each further block lasts twice as long, up to a day; after a day without a failure the first length holds again.
  * Answers {'counted', failures in the window} or {'blocked', failures in the window, until}.
  */
-const failAuthScript = script(
-  'fail-auth',
+const countAuthFailureScript = script(
+  'count-auth-failure',
   'needs memory',
   ['failures', 'failing', 'blocks'] as const,
   ['address', 'max', 'window', 'block', 'maxFailing', 'maxBlocked', 'blocksChannel'] as const,
@@ -81,7 +81,7 @@ export async function countAuthFailure(
   rule: BlockRule,
   { failingAddresses, blockedAddresses }: AddressLimits = recordLimits,
 ): Promise<{ failures: number; until: number | null }> {
-  const reply = await run(store, failAuthScript, {
+  const reply = await run(store, countAuthFailureScript, {
     address,
     max: rule.maxFailures,
     window: rule.windowMs,

@@ -39,8 +39,8 @@ end
  * Answers {'entered', '', '', rates, what `find_job` returned, how many jobs of the account run, its own limit of those or ''} or
  * a refusal.
  */
-const pollScript = script(
-  'poll',
+const pollJobScript = script(
+  'poll-job',
   'light',
   [...authorizeKeyNames, 'job', 'endedJob', 'queue'] as const,
   [...authorizeArgNames, 'jobId'] as const,
@@ -56,7 +56,7 @@ export type PolledJob = { readonly job: Job; readonly position: QueuePosition; r
 
 /** Authorizes the caller and reads one of the account's jobs, in one step. */
 export async function pollJob(store: RecordStore, caller: Caller, jobId: string): Promise<PolledJob> {
-  const reply = await run(store, pollScript, { ...caller, jobId }, [], true);
+  const reply = await run(store, pollJobScript, { ...caller, jobId }, [], true);
   return readAuthorized(reply, (values) => readFound(jobId, values));
 }
 

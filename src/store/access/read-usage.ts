@@ -10,8 +10,8 @@ import { authorizeArgNames, authorizeFreeLua, authorizeKeyNames, type Caller, re
  * Authorizes a free call and reads all numbers of the account at one moment. Answers {'entered', '', '', rates, fields of the
  * account, fields of the packs, fields of the key, JSON of the plan or ''}, {'roll'} or a refusal.
  */
-const usageScript = script(
-  'usage',
+const readUsageScript = script(
+  'read-usage',
   'light',
   [...authorizeKeyNames, 'packs'],
   authorizeArgNames,
@@ -23,7 +23,7 @@ return { 'entered', '', '', rates, redis.call('HGETALL', account), redis.call('H
 
 /** Authorizes the caller and reads the usage of its account, in one step. */
 export async function readUsage(store: RecordStore, caller: Caller) {
-  const reply = await withRolledPeriod(store, caller.accountId, () => run(store, usageScript, caller));
+  const reply = await withRolledPeriod(store, caller.accountId, () => run(store, readUsageScript, caller));
   return readAuthorized(reply, ([account, packs, key, planJson]): AccountSnapshot & { readonly key: Key } => {
     const plan = planJson ? planOf(text(planJson)) : null;
     return { ...snapshotOf(pairs(account), pairs(packs), plan), key: keyOf(pairs(key)) };

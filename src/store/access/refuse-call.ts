@@ -7,8 +7,8 @@ import type { HeldCall } from './charge-call.ts';
  * Takes back a synchronous call that was refused after its admission, once: its hold and what the quotas of its key count
  * (D35). It was admitted `holdMs` before the deadline of its hold. Answers {'refused'} or {'gone'}.
  */
-const refuseScript = script(
-  'refuse',
+const refuseCallScript = script(
+  'refuse-call',
   'always',
   ['account', 'calls', 'key', 'quota', 'repeats'] as const,
   ['accountId', 'id', 'holdMs'] as const,
@@ -50,7 +50,7 @@ interface RefusedHold extends HeldCall {
 /** Takes back a synchronous call that is refused after all, once. */
 export async function refuseCall(store: RecordStore, call: RefusedHold): Promise<Change<'gone'>> {
   const { accountId, hash, id, holdMs, repeat } = call;
-  const reply = await run(store, refuseScript, {
+  const reply = await run(store, refuseCallScript, {
     ...{ accountId, hash, id, holdMs },
     repeats: repeatKey(accountId, repeat),
   });

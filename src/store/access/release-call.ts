@@ -8,8 +8,8 @@ import type { HeldCall } from './charge-call.ts';
  * without one the call died and was not answered. The answer stored for its Idempotency-Key is forgotten. A call that is
  * only thought to be dead keeps its hold until its deadline. Answers {'released'}, {'early'} or {'gone'}.
  */
-const releaseScript = script(
-  'release',
+const releaseCallScript = script(
+  'release-call',
   'always',
   ['account', 'calls', 'stats', 'repeats'] as const,
   ['accountId', 'id', 'log', 'took', 'isExpired'] as const,
@@ -39,12 +39,12 @@ export async function releaseCall(
   tookMs = 0,
 ): Promise<Change<'gone'>> {
   const values = { ...valuesOf(call), log: log ?? '', took: Math.round(tookMs), isExpired: '0' };
-  return changeOf(await run(store, releaseScript, values), 'released');
+  return changeOf(await run(store, releaseCallScript, values), 'released');
 }
 
 /** Gives the hold of a synchronous call back whose API died; false before the deadline of the hold. */
 export async function releaseExpiredCall(store: RecordStore, call: HeldCall): Promise<boolean> {
-  const reply = await run(store, releaseScript, { ...valuesOf(call), log: '', took: 0, isExpired: '1' });
+  const reply = await run(store, releaseCallScript, { ...valuesOf(call), log: '', took: 0, isExpired: '1' });
   return reply[0] === 'released';
 }
 

@@ -5,8 +5,8 @@ import { pairs, type RecordStore, run, script } from '../script.ts';
 import { keyOf } from './read-keys.ts';
 
 /** Reads a key and counts the calls in each of its quotas. Answers {'used', fields, total, monthly, weekly, daily}. */
-const keyUsageScript = script(
-  'key-usage',
+const readKeyUsageScript = script(
+  'read-key-usage',
   'light',
   ['key', 'quota'] as const,
   [] as const,
@@ -34,7 +34,7 @@ export async function listUsedKeys(store: RecordStore, accountId: string): Promi
 }
 
 async function readUsedKey(store: RecordStore, hash: string): Promise<UsedKey> {
-  const [, flat, total, monthly, weekly, daily] = await run(store, keyUsageScript, { hash });
+  const [, flat, total, monthly, weekly, daily] = await run(store, readKeyUsageScript, { hash });
   const used = { total: Number(total), monthly: Number(monthly), weekly: Number(weekly), daily: Number(daily) };
   return { ...keyOf(pairs(flat)), used };
 }

@@ -7,8 +7,8 @@ import { packTexts } from './ended-job.ts';
  * Ends a job as cancelled at once, in whatever state: its hold is released; the controller finds it ended and stops its
  * worker. Answers {'cancelled'}, {'already_ended'}, {'not_found'} or {'roll'}.
  */
-const cancelScript = script(
-  'cancel',
+const cancelJobScript = script(
+  'cancel-job',
   'always',
   endJobKeyNames,
   endJobArgNames,
@@ -26,6 +26,6 @@ export async function cancelJob(
   sentence: string,
 ): Promise<Change<'already_ended' | 'not_found'>> {
   const texts = packTexts({ ...job, error: sentence, metadata: null, delivered: null });
-  const reply = await withRolledPeriod(store, job.account, () => run(store, cancelScript, endJobValues(job, texts)));
+  const reply = await withRolledPeriod(store, job.account, () => run(store, cancelJobScript, endJobValues(job, texts)));
   return changeOf(reply, 'cancelled');
 }

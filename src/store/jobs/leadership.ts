@@ -7,8 +7,8 @@ import { type RecordStore, run, script, text } from '../script.ts';
  * leader whose clock is off loses it to a controller whose clock is not, and any leader to one that seizes it. Answers {'leading', term}
  * or {'following'}.
  */
-const leadScript = script(
-  'lead',
+const leadershipScript = script(
+  'leadership',
   'light',
   ['lead', 'terms'] as const,
   ['holder', 'term', 'milliseconds', 'isOff', 'seizes'] as const,
@@ -54,7 +54,7 @@ export async function takeLead(
 ): Promise<string | null> {
   const { holder, term, isOff } = candidate;
   const call = { holder, term, milliseconds: leaseMs, isOff: isOff ? '1' : '0', seizes: '0' };
-  const reply = await run(store, leadScript, call);
+  const reply = await run(store, leadershipScript, call);
   return reply[0] === 'leading' ? text(reply[1]) : null;
 }
 
@@ -67,12 +67,12 @@ const seizedLeaseMs = 2 * controllerLeaseMs;
  */
 export async function seizeLead(store: RecordStore, holder: string, term = ''): Promise<string> {
   const call = { holder, term, milliseconds: seizedLeaseMs, isOff: '0', seizes: '1' };
-  const [, seized] = await run(store, leadScript, call);
+  const [, seized] = await run(store, leadershipScript, call);
   return text(seized);
 }
 
 export async function leaveLead(store: RecordStore, term: string): Promise<void> {
-  await run(store, leadScript, { holder: '', term, milliseconds: 0, isOff: '0', seizes: '0' });
+  await run(store, leadershipScript, { holder: '', term, milliseconds: 0, isOff: '0', seizes: '0' });
 }
 
 /** Returns true when the controller that leads has said that its clock is off. */

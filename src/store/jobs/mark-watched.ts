@@ -4,8 +4,8 @@ import { type RecordStore, run, script } from '../script.ts';
  * Notes that a job is watched: from now on its changes are published, until it ends. The answer waits for a replica, because
  * after a takeover without the note watchers would hear nothing more. Answers {'marked'} or {'not_open'}.
  */
-const watchScript = script(
-  'watch',
+const markWatchedScript = script(
+  'mark-watched',
   'always',
   ['job'],
   [],
@@ -18,5 +18,5 @@ return { 'marked' }
 
 /** Has the changes of an open job published. Called once a subscription to them is there, and before the job is read. */
 export async function markWatched(store: RecordStore, jobId: string): Promise<void> {
-  await run(store, watchScript, { jobId });
+  await run(store, markWatchedScript, { jobId });
 }

@@ -11,8 +11,8 @@ import { openJobKeyNames, readOpenFields } from './read-open-job.ts';
  * most 99 (D20), the stages of the attempt so far, and for good since when it records a live source, which the controller is told of.
  * Answers {'noted'}, {'stale'} for another attempt and for one that is counted, {'already_ended'} or {'not_found'}.
  */
-const noteScript = script(
-  'note',
+const noteProgressScript = script(
+  'note-progress',
   'light',
   [...openJobKeyNames, 'jobs', 'account'] as const,
   [
@@ -61,7 +61,7 @@ export async function noteProgress(
   attempt: number,
   { running, progress, stage, speed_bytes, eta_seconds, stages = [] }: NotedProgress,
 ): Promise<Change<'stale' | 'already_ended' | 'not_found'>> {
-  const reply = await run(store, noteScript, {
+  const reply = await run(store, noteProgressScript, {
     ...{ jobId: id, accountId: account, shortId: shortId(id) },
     attempt,
     running: running === false ? '' : '1',

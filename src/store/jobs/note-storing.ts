@@ -6,8 +6,8 @@ import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
  * Notes since when a worker has ended well and its object cannot be confirmed (D75). The first time stays.
  * Answers {'storing', since}, {'stale'}, {'already_ended'}, {'not_found'} or {'not_leading'}.
  */
-const storingScript = script(
-  'storing',
+const noteStoringScript = script(
+  'note-storing',
   'always',
   ['lead', ...openJobKeyNames] as const,
   ['term', 'attempt', 'metadata', 'delivered'] as const,
@@ -28,7 +28,7 @@ export async function noteStoring(
   job: Pick<Job, 'id' | 'attempt'>,
   { metadata, delivered }: { metadata: unknown; delivered: unknown },
 ): Promise<Change<'stale' | 'already_ended' | 'not_found' | 'not_leading', { readonly since: number }>> {
-  const reply = await run(store, storingScript, {
+  const reply = await run(store, noteStoringScript, {
     term,
     jobId: job.id,
     attempt: job.attempt,

@@ -5,8 +5,8 @@ import { type RecordStore, run, script } from '../script.ts';
  * Lets an account with waiting jobs stand for its turn again, where it gave that up because its jobs that cannot be interrupted
  * were as many as the workers. Changes nothing for one that stands there. Answers {'offered'} or {'not_found'}.
  */
-const offerTurnScript = script(
-  'offer-turn',
+const offerTurnsScript = script(
+  'offer-turns',
   'light',
   fairShareKeyNames,
   ['accountId'] as const,
@@ -20,5 +20,5 @@ return { 'offered' }
 
 /** Offers accounts a turn whose jobs wait for a worker: there may be more workers now, and no event of their own tells of that. */
 export async function offerTurns(store: RecordStore, accountIds: Iterable<string>): Promise<void> {
-  for (const accountId of accountIds) await run(store, offerTurnScript, { accountId });
+  for (const accountId of accountIds) await run(store, offerTurnsScript, { accountId });
 }

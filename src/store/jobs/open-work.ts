@@ -51,8 +51,8 @@ export function listOverdue(store: RecordStore, before: number): Promise<string[
  * Reads the open work of the whole record at one moment, at the same cost however many accounts there are. Answers {'open',
  * queued, active, delayed jobs, calls in hand, webhooks, blocked addresses, time of the oldest queued job or '', of the oldest webhook, since when it is drained or ''}.
  */
-const openingsScript = script(
-  'openings',
+const openWorkScript = script(
+  'open-work',
   'always',
   ['openWork', 'calls', 'webhooks', 'blocks', 'drain'] as const,
   [],
@@ -68,7 +68,7 @@ return { 'open', queued, active, redis.call('ZCARD', openWork) - queued - active
 
 /** Returns the open work of the whole record; times are milliseconds, `null` when there is none. */
 export async function readOpenings(store: RecordStore) {
-  const [, ...reply] = await run(store, openingsScript, {});
+  const [, ...reply] = await run(store, openWorkScript, {});
   const [queued = 0, active = 0, delayed = 0, calls = 0, webhooks = 0, blocked = 0] = reply.slice(0, 6).map(Number);
   // Each open job and each call in hand holds one credit.
   const held = queued + active + delayed + calls;

@@ -12,7 +12,7 @@ import { countActive } from './work-ranges.ts';
  * Answers {'preempted'}, {'unneeded'}, {'stale'}, {'already_ended'}, {'not_found'} or {'not_leading'}.
  */
 const preemptScript = script(
-  'preempt',
+  'preempt-job',
   'always',
   ['lead', ...openJobKeyNames, 'account', 'openWork', 'ready', 'waitingQueue'] as const,
   ['term', 'accountId', 'jobId', 'attempt', 'slots', 'maxWait', 'waiting'] as const,

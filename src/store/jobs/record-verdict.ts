@@ -7,8 +7,8 @@ import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
  * Keeps the verdict of the open attempt's worker, with its stages, for whichever controller leads; the last one counts. Refused once the
  * attempt is counted or the job has ended. Answers {'told'}, {'stale'}, {'already_ended'} or {'not_found'}.
  */
-const tellScript = script(
-  'tell',
+const recordVerdictScript = script(
+  'record-verdict',
   'always',
   openJobKeyNames,
   ['jobId', 'attempt', 'verdict', 'stages', 'stagesMs', 'workChannel'] as const,
@@ -33,7 +33,7 @@ export async function recordVerdict(
   verdict: Outcome,
   stages: readonly StageTime[] = [],
 ): Promise<Change<'stale' | 'already_ended' | 'not_found'>> {
-  const reply = await run(store, tellScript, {
+  const reply = await run(store, recordVerdictScript, {
     ...{ jobId, attempt, verdict: JSON.stringify(verdict) },
     ...{ stages: writeStages(stages), stagesMs: msOf(stages) },
   });

@@ -8,8 +8,8 @@ import { workShift } from './work-ranges.ts';
  * Puts a job whose wait before another attempt is over back at the head of its account's queue. After the clock went back,
  * a wait that would be longer than any wait is over. Answers {'queued'}, {'early'} or {'not_found'}.
  */
-const requeueScript = script(
-  'requeue',
+const requeueDelayedScript = script(
+  'requeue-delayed',
   'always',
   [...fairShareKeyNames, 'openWork', 'job'] as const,
   ['accountId', 'jobId'] as const,
@@ -44,7 +44,7 @@ export async function requeueDelayed(store: RecordStore): Promise<number> {
   ];
   for (const jobId of due) {
     const accountId = String(await store.connection.read(['HGET', keys.job(jobId), 'account']));
-    const [word] = await run(store, requeueScript, { accountId, jobId });
+    const [word] = await run(store, requeueDelayedScript, { accountId, jobId });
     if (word === 'queued') moved++;
   }
   return moved;

@@ -11,8 +11,8 @@ import { workShift } from './work-ranges.ts';
  * One that ends at its deadline does not before TIME of this moment has reached it.
  * Answers {'waiting'}, {'early', now}, {'stale'}, {'already_ended'}, {'not_found'} or {'not_leading'}.
  */
-const retryScript = script(
-  'retry',
+const retryJobScript = script(
+  'retry-job',
   'always',
   [...fairShareKeyNames, ...openJobKeyNames, 'openWork', 'lead'] as const,
   [
@@ -70,7 +70,7 @@ export async function retryJob(
   job: Pick<Job, 'id' | 'account' | 'attempt'>,
   why: { counts: 'failure' | 'interruption'; code: string; text?: string | null; notBefore: number; dueAt?: number },
 ): Promise<Change<'stale' | 'already_ended' | 'not_found' | 'not_leading'> | Early> {
-  const reply = await run(store, retryScript, {
+  const reply = await run(store, retryJobScript, {
     term,
     accountId: job.account,
     jobId: job.id,

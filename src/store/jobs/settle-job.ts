@@ -23,8 +23,8 @@ import { maxReasonChars } from './retry-job.ts';
  * Answers {'settled', balance that was charged or ''}, {'early', now}, {'already_ended'}, {'stale'}, {'not_found'}, {'roll'} or
  * {'not_leading'}.
  */
-const settleScript = script(
-  'settle',
+const settleJobScript = script(
+  'settle-job',
   'always',
   [...endJobKeyNames, 'lead'] as const,
   [...endJobArgNames, 'term', 'attempt', 'status', 'code', 'log', 'isDelivered', 'reason', 'dueAt'] as const,
@@ -69,6 +69,6 @@ export async function settleJob(
     reason: (end.reason ?? '').slice(0, maxReasonChars),
     dueAt: end.dueAt ?? '',
   };
-  const reply = await withRolledPeriod(store, job.account, () => run(store, settleScript, values));
+  const reply = await withRolledPeriod(store, job.account, () => run(store, settleJobScript, values));
   return earlyOf(reply) ?? changeOf(reply, 'settled', { balance: text(reply[1]) });
 }

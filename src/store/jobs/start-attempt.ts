@@ -6,8 +6,8 @@ import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
  * Records that an attempt begins, before anything is started. Only the next attempt of a job that was taken begins, once.
  * Answers {'started', its deadline, milliseconds until then}, {'already_started', the same}, {'stale'}, {'already_ended'}, {'not_found'} or {'not_leading'}.
  */
-const startScript = script(
-  'start',
+const startAttemptScript = script(
+  'start-attempt',
   'always',
   ['lead', ...openJobKeyNames, 'openWork'] as const,
   ['term', 'jobId', 'attempt', 'lasts', 'jobChannel'] as const,
@@ -43,7 +43,7 @@ export async function startAttempt(
   attempt: number,
   lastsMs: number,
 ): Promise<Change<'stale' | 'already_ended' | 'not_found' | 'not_leading', BegunAttempt>> {
-  const reply = await run(store, startScript, { term, jobId: job.id, attempt, lasts: lastsMs });
+  const reply = await run(store, startAttemptScript, { term, jobId: job.id, attempt, lasts: lastsMs });
   const [deadline, leftMs] = [Number(reply[1]), Number(reply[2])];
   return changeOf(reply, ['started', 'already_started'], { deadline, leftMs });
 }

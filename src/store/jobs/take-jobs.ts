@@ -14,8 +14,8 @@ const maxLookedAt = 100;
  * job that has not run otherwise. All of that holds while there is another account.
  * Answers {'taken', job, whose turn is next or ''}, {'full'}, {'again', whose turn it is or ''}, {'not_leading'}.
  */
-const takeScript = script(
-  'take',
+const takeJobsScript = script(
+  'take-jobs',
   'always',
   [...fairShareKeyNames, 'openWork', 'lead', 'slugs'] as const,
   ['term', 'accountId', 'slots', 'kept', 'maxWait'] as const,
@@ -100,7 +100,7 @@ export function makeTake(
   let accountId = '';
   return async function* () {
     for (let misses = 0; misses < maxMisses; ) {
-      const [word, ...rest] = await run(store, takeScript, { term, accountId, slots, kept, maxWait: maxWaitMs });
+      const [word, ...rest] = await run(store, takeJobsScript, { term, accountId, slots, kept, maxWait: maxWaitMs });
       if (word !== 'taken' && word !== 'again') return;
       const jobId = word === 'taken' ? text(rest.shift()) : null;
       const next = text(rest[0]);

@@ -7,8 +7,8 @@ import { type ArchivedPart, archivedPartKey } from './archived-parts.ts';
  * Forgets a part. `json` is its element of the list, '' when the list has none; it is looked for from the oldest on, where an
  * expired one stands unless a clock went back. Answers {'dropped'}.
  */
-const dropDaysScript = script(
-  'drop-days',
+const forgetArchivedScript = script(
+  'forget-archived',
   'always',
   ['list', 'expiring'] as const,
   ['member', 'json'] as const,
@@ -47,7 +47,7 @@ export async function forgetArchived(
   store: RecordStore,
   { member, list, expiring, object }: ExpiredPart,
 ): Promise<void> {
-  await run(store, dropDaysScript, { list, expiring, member, json: (await findPart(store, list, object)) ?? '' });
+  await run(store, forgetArchivedScript, { list, expiring, member, json: (await findPart(store, list, object)) ?? '' });
 }
 
 /** Returns the element of a list of parts that names an object; it is one of the oldest, so the first page has it. */

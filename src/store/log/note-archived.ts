@@ -9,8 +9,8 @@ import type { ArchivedPart, EntryStream, StreamEntry } from './archived-parts.ts
  * that was archived before: when another one has been archived since, nothing changes. Only days that ended before an age
  * are moved. Answers {'moved'}, {'early'} or {'stale'}.
  */
-const moveDaysScript = script(
-  'move-days',
+const noteArchivedScript = script(
+  'note-archived',
   'always',
   ['stream', 'index', 'list', 'expiring'] as const,
   ['from', 'after', 'json', 'member', 'at', ...ageArgNames] as const,
@@ -47,7 +47,7 @@ export async function noteArchived(
   ageMs: number,
 ): Promise<boolean> {
   const [milliseconds, number] = newest.entry.split('-');
-  const [word] = await run(store, moveDaysScript, {
+  const [word] = await run(store, noteArchivedScript, {
     stream: origin.stream,
     index: origin.index,
     list: origin.list,

@@ -9,8 +9,8 @@ const pageSize = 100;
  * Removes up to 100 request-log lines that have reached an age from the head of a stream. Answers {'trimmed', number of
  * removed lines}; after 100, more may be there.
  */
-const trimScript = script(
-  'trim',
+const trimLinesScript = script(
+  'trim-lines',
   'always',
   ['lines', 'lineStreams'] as const,
   ageArgNames,
@@ -43,7 +43,7 @@ export async function sweepLines(store: RecordStore, ageMs: number): Promise<num
 async function trimLines(store: RecordStore, lines: string, ageMs: number): Promise<number> {
   let done = 0;
   for (;;) {
-    const [, removed] = await run(store, trimScript, { lines, ...ageValues(store, ageMs) });
+    const [, removed] = await run(store, trimLinesScript, { lines, ...ageValues(store, ageMs) });
     done += Number(removed);
     if (Number(removed) < pageSize) return done;
   }

@@ -10,8 +10,8 @@ import { withRolledPeriod } from './roll-period.ts';
  * Grants credits to an account, once per id where one is given. Answers {'granted', given, consumed}, also to a repetition,
  * {'conflict'} when the id was given another amount, {'too_many'} ids, {'not_found'} or {'roll'}.
  */
-const grantScript = script(
-  'grant',
+const grantCreditsScript = script(
+  'grant-credits',
   'needs memory',
   [...balanceKeyNames, 'grants', ...noteKeyNames] as const,
   ['accountId', 'amount', 'reason', 'id', ...noteArgNames] as const,
@@ -44,7 +44,7 @@ export async function grantCredits(
 ): Promise<{ given: number; consumed: number }> {
   const noted = noteOf(store, accountId, { action: 'credits.add', target: '', change: { amount, reason, id } });
   const reply = await withRolledPeriod(store, accountId, () =>
-    run(store, grantScript, { accountId, amount, reason, id, ...noted }),
+    run(store, grantCreditsScript, { accountId, amount, reason, id, ...noted }),
   );
   requireNoted(reply);
   if (reply[0] === 'conflict') throw refuse('already_exists', `Another number of credits was added with the id ${id}`);

@@ -8,7 +8,7 @@ import { number, pairs, type RecordStore, run, script, text } from '../script.ts
  * open jobs and synchronous calls, JSON of the newest archived part of its ledger or ''}.
  */
 const readBalancesScript = script(
-  'read-books',
+  'read-balances',
   'light',
   ['account', 'packs', 'jobs', 'calls', 'ledgerDays'] as const,
   ['accountId'] as const,

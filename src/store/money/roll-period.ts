@@ -10,8 +10,8 @@ import { number, type RecordStore, run, type ScriptReply, script, text } from '.
  * quota again. Nothing happens before the present period has ended, so a repetition changes nothing.
  * Answers {'rolled', credits that lapsed}, {'early', now} before the one that begins, {'already_rolled'} or {'not_found'}.
  */
-const rollScript = script(
-  'roll',
+const rollPeriodScript = script(
+  'roll-period',
   'always',
   [...balanceKeyNames, 'periods'] as const,
   ['accountId', 'start', 'finish'] as const,
@@ -86,7 +86,7 @@ export async function rollPeriod(store: RecordStore, accountId: string): Promise
   const rollAt = (now: number) => {
     // Redis's clock decides that the period has ended; ours may be slower, and must not name a period before that end.
     const next = periodAt(Number(anchor), Math.max(now, Number(ended)));
-    return run(store, rollScript, { accountId, start: next.start, finish: next.end });
+    return run(store, rollPeriodScript, { accountId, start: next.start, finish: next.end });
   };
   let [word, said] = await rollAt(store.clock.now());
   // Ours was faster: the clock went back since it was read.
