@@ -29,7 +29,7 @@ async function finish(ask: ConformClient, path: string, query: Readonly<Record<s
     polls.push(job);
     if (!isOpen(pick(job, 'status'))) return polls;
     want(performance.now() < end, `an end within ${endSeconds} s`, job);
-    // Whoever does not know `wait` answers at once.
+    // A service that does not know `wait` answers at once.
     await pause(restMs);
   }
 }

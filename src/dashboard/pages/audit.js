@@ -9,7 +9,7 @@ const columns = [
   ['To', ({ change }) => listed(change)],
 ];
 
-/** Who changed what in the account; owners and operators see it. */
+/** Changes in the account and their authors; owners and operators see it. */
 export function Audit({ address }) {
   const before = new URLSearchParams(address.split('?')[1] ?? '').get('before');
   const { json, error, reload } = useAnswer(`/api/audit?${new URLSearchParams(before ? { before } : {})}`);

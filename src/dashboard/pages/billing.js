@@ -76,7 +76,7 @@ export function Billing({ address, may }) {
 const askAgainMs = 2_000;
 const maxAsked = 30;
 
-/** What became of the purchase that the owner comes from: the provider tells of it a moment after they are back. */
+/** State of the purchase that the owner comes back from: the provider tells of it a moment after they are back. */
 function Bought({ address, purchases, reload }) {
   const wanted = new URLSearchParams(address.split('?')[1] ?? '').get('bought');
   const [asked, setAsked] = useState(0);

@@ -3,7 +3,7 @@ import { count, html, Moment, Table, useAnswer, useEffect, useMemo, useRef, useS
 const height = 200;
 const dates = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
 const hours = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' });
-/** What one bar is of: its beginning, and its words. Days are those of UTC, as the record counts them; hours are shown in the reader's zone. */
+/** Beginning and words of one bar. Days are those of UTC, as the record counts them; hours are shown in the reader's zone. */
 const units = {
   days: {
     each: 'a day',
@@ -55,7 +55,7 @@ function loadLibrary() {
   return library;
 }
 
-/** What was used on each of the last 30 days. */
+/** Credits used on each of the last 30 days. */
 export function Charts({ subjects, left }) {
   return html`<${ShownCharts} subjects=${subjects} answer=${useAnswer('/api/history')} left=${left} />`;
 }

@@ -81,7 +81,7 @@ function Choice({ name, title, values }) {
   return html`<label>${title}<select name=${name}>${values.map((value) => html`<option value=${value}>${value}</option>`)}</select></label>`;
 }
 
-/** What a source says of itself. Its picture is asked for only when the person wants it: its host then learns their address. */
+/** Facts that a source tells of itself. Its picture is asked for only when the person wants it: its host then learns their address. */
 function Preview({ found }) {
   const [isShown, setShown] = useState(false);
   const picture = /^https:/.test(found.thumbnail ?? '') ? new URL(found.thumbnail) : null;

@@ -53,7 +53,7 @@ export function useAnswer(path) {
   return { json: isCurrent ? state.json : null, error: isCurrent ? state.error : null, reload };
 }
 
-/** What stands in place of a view that has nothing to show yet. */
+/** Stands in place of a view that has nothing to show yet. */
 export function Waiting({ error, reload }) {
   if (!error) return html`<p class="quiet" role="status">Loading …</p>`;
   return html`<div class="notice bad" role="alert">

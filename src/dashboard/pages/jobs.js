@@ -29,7 +29,7 @@ export function Status({ job: { status, error_code } }) {
   return html`<${Badge} kind=${kinds[status] ?? 'bad'}>${names[status] ?? status}<//>`;
 }
 
-/** How far a job is; its file as a link, or as a `button` where a person waits for it. */
+/** Progress of a job; its file as a link, or as a `button` where a person waits for it. */
 export function Progress({ job, kind = '' }) {
   if (job.status === 'QueuedJob') return html`<span class="quiet">${job.queue?.reason}</span>`;
   if (job.status === 'Running') {

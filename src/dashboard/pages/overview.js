@@ -5,7 +5,7 @@ import { Status } from '/jobs.js';
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
-/** What the account has, how its jobs went, and on which day it runs out at the present rate. */
+/** Credits of the account, the results of its jobs, and the day on which the credits end at the present rate. */
 export function Overview({ session }) {
   const billing = useAnswer('/api/billing');
   const jobs = useAnswer('/api/jobs?limit=100');

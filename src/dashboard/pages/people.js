@@ -3,7 +3,7 @@ import { ask } from '/server.js';
 
 const roles = ['owner', 'member', 'viewer'];
 
-/** Who may see the account, and what they may change. */
+/** People who may see the account, and what they may change. */
 export function People({ may, session }) {
   const { json, error, reload } = useAnswer('/api/people');
   const [invited, setInvited] = useState(null);

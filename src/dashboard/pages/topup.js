@@ -109,7 +109,7 @@ function sentenceOf({ enabled, threshold_percent, pack, monthly_cap_cents, next_
   }.`;
 }
 
-/** What was paid since the beginning of the month, beside the cap of the automatic top-up. */
+/** Money paid since the beginning of the month, beside the cap of the automatic top-up. */
 function Spent({ spent, topup: { monthly_cap_cents: cap, pack } }) {
   const own = spent.find(({ currency }) => currency === pack.currency)?.topup_cents ?? 0;
   const all = spent.map(({ cents, currency }) => price(cents, currency)).join(' and ');

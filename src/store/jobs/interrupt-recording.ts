@@ -27,7 +27,7 @@ return { 'preempted' }
 `,
 );
 
-/** Marks a recording to be interrupted that leaves no worker to other accounts; whoever advances the job next carries it out. */
+/** Marks a recording to be interrupted that leaves no worker to other accounts; the controller that advances the job next carries it out. */
 export async function interruptRecording(
   store: RecordStore,
   term: string,

@@ -62,7 +62,7 @@ export async function takeLead(
 const seizedLeaseMs = 2 * controllerLeaseMs;
 
 /**
- * Ends the term of whoever leads, and keeps controllers from leading for 30 s. Returns the term, with which the next call prolongs it;
+ * Ends the term of the controller that leads, and keeps controllers from leading for 30 s. Returns the term, with which the next call prolongs it;
  * the first one has none.
  */
 export async function seizeLead(store: RecordStore, holder: string, term = ''): Promise<string> {

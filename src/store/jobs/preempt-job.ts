@@ -38,7 +38,7 @@ return { 'preempted' }
 `,
 );
 
-/** Marks an attempt to be interrupted for the account that waits; whoever advances the job next carries it out. */
+/** Marks an attempt to be interrupted for the account that waits; the controller that advances the job next carries it out. */
 export async function preemptJob(
   store: RecordStore,
   term: string,

@@ -49,7 +49,7 @@ export interface JobEnding extends Pick<JobEnd, 'status' | 'code' | 'text' | 'lo
   readonly dueAt?: number | undefined;
 }
 
-/** Gives the balance that was charged, or ''. Long metadata is shortened for all who read it from now on. */
+/** Returns the balance that was charged, or ''. Long metadata is shortened for all who read it from now on. */
 export async function settleJob(
   store: RecordStore,
   term: string,

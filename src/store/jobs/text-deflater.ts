@@ -1,4 +1,4 @@
-// Gain: 0.72 to 0.87 of BullMQ's settles a second of CPU; a text takes 8 µs, not 11 (`make bench BENCH=record` has its row).
+// Gain: 0.72 to 0.87 of BullMQ's settles a second of CPU; a text takes about half of the time of `deflateRawSync` (`make bench BENCH=record` has its row).
 
 import { constants, DeflateRaw, type ZlibOptions } from 'node:zlib';
 

@@ -37,7 +37,7 @@ return { 'ended' }
  * Ends every other session and sign-in link of the person, then sets the password; repeatable. One that is set in a bound
  * session opens its account alone, replaces none that opens more, and ends only what is bound to that account, too.
  * The first one in a session of a link, by which somebody comes back who has lost their password, also removes the passkeys that were not made
- * in that session: whoever knew the lost password may have added one. Answers {'set', removed passkeys} or {'refused'}.
+ * in that session: a person who knew the lost password may have added one. Answers {'set', removed passkeys} or {'refused'}.
  */
 const setPasswordScript = script(
   'set-password',
