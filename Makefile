@@ -18,7 +18,7 @@ tools: ## Build what only tests of a cluster, of the chart and of S3 need (minut
 images: ## Build the container images, with docker, podman or buildah; IMAGE_PREFIX= before their names, FRESH=1 anew, TRY=1 with those for trying out
 	@docker/build
 
-check: node_modules/.bin/mocha ## Types, lint, format, unit tests and the tree's own rules, in under 20 s
+check: node_modules/.bin/mocha ## Types, lint, format, unit tests and the tree's own rules: the quick answer to a change
 	@$(locked) node test/run.ts --groups types,lint,unit,repo
 
 test: setup ## Install what is missing, then run the whole suite
