@@ -238,8 +238,10 @@ export function describeObjectStore(open: () => Promise<StoreUnderTest>): void {
   });
 
   it('removes nothing where nothing is', async () => {
-    await store.remove(`${job}/`);
+    await put(key);
+    await store.remove(`${randomUUID()}/`);
     await store.remove(`${job}/1/2/3/`);
+    expect(await store.see(key)).to.deep.equal(seen);
   });
 
   it('lets an object be uploaded again after it was removed', async () => {
