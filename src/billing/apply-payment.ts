@@ -8,7 +8,7 @@ import { setTopup } from '../store/money/set-topup.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { PaymentNews, PaymentProvider } from './payment-provider.ts';
 
-export interface PaymentBooks {
+export interface PaymentParts {
   readonly store: RecordStore;
   /** `null` where nothing can be bought; events of earlier purchases may still come. */
   readonly provider: Pick<PaymentProvider, 'purchase'> | null;
@@ -21,10 +21,10 @@ export interface PaymentBooks {
  * Writes an answer or event of the provider into the record; repetitions and any order of them change nothing more. An event is noted by
  * its id, '' for an answer, in the script that carries it out, the last one where there are two.
  */
-export async function applyPayment(books: PaymentBooks, news: PaymentNews, id = ''): Promise<void> {
-  const { store, seller, metrics, log } = books;
+export async function applyPayment(parts: PaymentParts, news: PaymentNews, id = ''): Promise<void> {
+  const { store, seller, metrics, log } = parts;
   if (news.kind === 'stored') return setTopup(store, news.account, methodOf(news), { id, at: news.at, is: 'stored' });
-  if (news.kind === 'refunded' || news.kind === 'disputed') return reverse(books, news, id);
+  if (news.kind === 'refunded' || news.kind === 'disputed') return reverse(parts, news, id);
   const { purchase, payment } = news;
   const outcome =
     news.kind === 'paid'
@@ -51,7 +51,7 @@ function methodOf({ customer, payment_method }: Pick<Purchase, 'customer' | 'pay
 }
 
 async function reverse(
-  { store, provider, metrics, log }: PaymentBooks,
+  { store, provider, metrics, log }: PaymentParts,
   news: Extract<PaymentNews, { kind: 'refunded' | 'disputed' }>,
   eventId: string,
 ): Promise<void> {

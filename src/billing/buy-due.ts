@@ -1,10 +1,10 @@
 import { type RepeatedLook, repeatLook } from '../base/repeat-look.ts';
 import { dueTopupLooks, lookAtTopup } from '../store/money/look-at-topup.ts';
 import { duePurchases, takePurchase } from '../store/money/take-purchase.ts';
-import { applyPayment, type PaymentBooks } from './apply-payment.ts';
+import { applyPayment, type PaymentParts } from './apply-payment.ts';
 import type { PaymentProvider } from './payment-provider.ts';
 
-interface PurchaseOptions extends PaymentBooks {
+interface PurchaseOptions extends PaymentParts {
   readonly provider: PaymentProvider;
   /** Time between two looks at what is due. */
   readonly lookMs?: number;

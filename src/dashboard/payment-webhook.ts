@@ -1,6 +1,6 @@
 import express, { type Express, type Request } from 'express';
 import { errorReply, sendReply } from '../api/reply.ts';
-import { applyPayment, type PaymentBooks } from '../billing/apply-payment.ts';
+import { applyPayment, type PaymentParts } from '../billing/apply-payment.ts';
 import type { PaymentEvents } from '../billing/payment-provider.ts';
 
 const maxBody = '1mb';
@@ -11,7 +11,7 @@ const maxBody = '1mb';
 const maxBodies = 64;
 
 /** Takes the events of the payment provider. Their signature covers the bytes of the body, so these are not parsed before. */
-export function servePaymentWebhook(app: Express, events: PaymentEvents, books: PaymentBooks): void {
+export function servePaymentWebhook(app: Express, events: PaymentEvents, parts: PaymentParts): void {
   const reading = new Set<Request>();
   app.post('/stripe/webhook', (req, _res, next) => {
     const [oldest] = reading;
@@ -29,12 +29,12 @@ export function servePaymentWebhook(app: Express, events: PaymentEvents, books: 
     try {
       const body = Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0);
       const event = events.read(body, req.get('stripe-signature') ?? '');
-      if (event !== null) await applyPayment(books, event.news, event.id);
+      if (event !== null) await applyPayment(parts, event.news, event.id);
       sendReply(res, { status: 200, body: { received: true } });
     } catch (error) {
       const refused = errorReply(error);
       // The provider sends it again.
-      if (refused.status >= 500) books.log.error('an event of the payment provider was not carried out', { error });
+      if (refused.status >= 500) parts.log.error('an event of the payment provider was not carried out', { error });
       sendReply(res, refused);
     }
   });

@@ -97,31 +97,31 @@ export function replay(entries: Iterable<LedgerEntry>, opening: Opening = nothin
 /** Returns one sentence for each difference between an account's ledger, and its balances, open holds and completed jobs and calls. */
 export function differences(
   replayed: Balances,
-  books: AccountBalances,
+  balances: AccountBalances,
   seen: { readonly holds: number; readonly completed: number },
 ): string[] {
-  const kept = new Map(books.packs.map((pack) => [pack.id, pack]));
-  const rows: [what: string, byLedger: number | undefined, byBooks: number | undefined][] = [
-    ['What is left of the subscription', replayed.subscription, subscriptionLeft(books)],
-    ['The sum of credits given', replayed.credits_given, books.credits_given],
-    ['The sum of credits consumed', replayed.credits_consumed, books.credits_consumed],
+  const kept = new Map(balances.packs.map((pack) => [pack.id, pack]));
+  const rows: [what: string, byLedger: number | undefined, byBalances: number | undefined][] = [
+    ['What is left of the subscription', replayed.subscription, subscriptionLeft(balances)],
+    ['The sum of credits given', replayed.credits_given, balances.credits_given],
+    ['The sum of credits consumed', replayed.credits_consumed, balances.credits_consumed],
   ];
   for (const id of new Set([...replayed.packs.keys(), ...kept.keys()])) {
     rows.push([`The total of pack ${id}`, replayed.packs.get(id)?.total, kept.get(id)?.total]);
     rows.push([`What is used of pack ${id}`, replayed.packs.get(id)?.used, kept.get(id)?.used]);
   }
   const unequal = rows
-    .filter(([, byLedger, byBooks]) => byLedger !== byBooks)
+    .filter(([, byLedger, byBalances]) => byLedger !== byBalances)
     .map(
-      ([what, byLedger, byBooks]) =>
-        `${what} is ${byLedger ?? 'not'} in the ledger and ${byBooks ?? 'not'} in the books`,
+      ([what, byLedger, byBalances]) =>
+        `${what} is ${byLedger ?? 'not'} in the ledger and ${byBalances ?? 'not'} in the balances`,
     );
-  const held = `What is held is ${books.held} in the books and ${seen.holds} by the open holds`;
+  const held = `What is held is ${balances.held} in the balances and ${seen.holds} by the open holds`;
   const paid = `The number of completed jobs and calls is ${seen.completed}, and ${replayed.paid} are charged in the ledger`;
   return [
     ...replayed.problems,
     ...unequal,
-    ...(books.held === seen.holds ? [] : [held]),
+    ...(balances.held === seen.holds ? [] : [held]),
     ...(replayed.paid === seen.completed ? [] : [paid]),
   ];
 }

@@ -28,8 +28,8 @@ export interface AccountBalances {
 }
 
 /** Returns the rest of the plan's quota; 0 also when more was used than a lowered quota grants. */
-export function subscriptionLeft(books: Pick<AccountBalances, 'quota' | 'used'>): number {
-  return leftOf(books.quota, books.used);
+export function subscriptionLeft(balances: Pick<AccountBalances, 'quota' | 'used'>): number {
+  return leftOf(balances.quota, balances.used);
 }
 
 /** The packs in the order in which they are drawn: by purchase, then by id. */
@@ -38,8 +38,12 @@ function packOrder(packs: readonly Pack[]): Pack[] {
 }
 
 /** Returns the rest of all balances; credits on hold count as left (D41). */
-export function remaining(books: AccountBalances): number {
-  return subscriptionLeft(books) + sum(books.packs.map(packLeft)) + leftOf(books.credits_given, books.credits_consumed);
+export function remaining(balances: AccountBalances): number {
+  return (
+    subscriptionLeft(balances) +
+    sum(balances.packs.map(packLeft)) +
+    leftOf(balances.credits_given, balances.credits_consumed)
+  );
 }
 
 export function packItem(pack: Pack) {
@@ -53,24 +57,24 @@ export type Usage = ReturnType<typeof usage>;
 
 /** The Usage snapshot of the contract, with `held` added. The period must have been rolled; `key` is null when no key asks. */
 export function usage(
-  books: AccountBalances,
+  balances: AccountBalances,
   account: Pick<Account, 'name' | 'slug'>,
   plan: Pick<Plan, 'per_minute' | 'per_second'> | null,
   key: Pick<Key, 'alias' | 'active' | 'category' | 'expires' | 'quotas'> | null,
   now: number,
 ) {
-  const { quota, used, period_start, period_end, credits_given, credits_consumed } = books;
-  const packs = packsUsage(books.packs);
+  const { quota, used, period_start, period_end, credits_given, credits_consumed } = balances;
+  const packs = packsUsage(balances.packs);
   const { used: packsUsed, total: packsTotal, remaining: packsLeft } = packs ?? share(0, 0, 0);
   const renewed = plan !== null && period_start !== null && period_end !== null;
   const period = renewed ? { start: period_start, end: period_end } : monthOf(now);
   return {
-    remaining: remaining(books),
+    remaining: remaining(balances),
     total_used: used + packsUsed + credits_consumed,
-    held: books.held,
+    held: balances.held,
     renewal_date: renewed ? writeTime(period_end) : null,
     period: { start: writeTime(period.start), end: writeTime(period.end) },
-    subscription: share(quota + packsTotal, used + packsUsed, subscriptionLeft(books) + packsLeft),
+    subscription: share(quota + packsTotal, used + packsUsed, subscriptionLeft(balances) + packsLeft),
     packs,
     credits: {
       given: credits_given,
@@ -85,8 +89,8 @@ export function usage(
 }
 
 /** The reduced usage answer: the plan's name, or `none`, and what remains as text (D48, D80). */
-export function reducedUsage(books: AccountBalances, plan: Pick<Plan, 'name'> | null) {
-  return { plan: plan?.name ?? 'none', remaining: String(remaining(books)) };
+export function reducedUsage(balances: AccountBalances, plan: Pick<Plan, 'name'> | null) {
+  return { plan: plan?.name ?? 'none', remaining: String(remaining(balances)) };
 }
 
 function packsUsage(packs: readonly Pack[]) {

@@ -108,9 +108,9 @@ async function paymentWebhookOf(
 ): Promise<DashboardPart | null> {
   if (config.stripeWebhookSecret === null) return null;
   const { readStripeEvents } = await import('../billing/stripe-provider.ts');
-  const books = { store, provider, seller: sellerOf(config), metrics, log };
+  const parts = { store, provider, seller: sellerOf(config), metrics, log };
   const secrets = { key: () => config.stripeKey, secret: () => config.stripeWebhookSecret ?? '' };
-  return (app) => servePaymentWebhook(app, readStripeEvents(secrets), books);
+  return (app) => servePaymentWebhook(app, readStripeEvents(secrets), parts);
 }
 
 /** Returns the routes of OpenID Connect where the operator has configured a provider; its library is loaded only then. */

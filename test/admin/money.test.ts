@@ -107,7 +107,7 @@ describe('commands for money, logs and blocks', () => {
       seen: {
         ...all,
         ok: false,
-        problems: [`${slug}: The sum of credits given is 3 in the ledger and 5 in the books`],
+        problems: [`${slug}: The sum of credits given is 3 in the ledger and 5 in the balances`],
       },
     });
     const shown = await operator.run(['ledger', 'verify', slug]);

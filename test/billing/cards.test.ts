@@ -51,8 +51,8 @@ describe('stored cards', () => {
     await invited(store, accountId, 'owner', 'ada@example.com');
     let at = 0;
     const storeCard = (payment_method: string) => {
-      const books = { store, provider: provider(), seller, metrics: sender.metrics, log: aLog().log };
-      return applyPayment(books, { kind: 'stored', account: accountId, customer: 'cus_1', payment_method, at: ++at });
+      const parts = { store, provider: provider(), seller, metrics: sender.metrics, log: aLog().log };
+      return applyPayment(parts, { kind: 'stored', account: accountId, customer: 'cus_1', payment_method, at: ++at });
     };
     return { accountId, slug, storeCard };
   };

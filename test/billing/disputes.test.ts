@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
-import { applyPayment, type PaymentBooks } from '../../src/billing/apply-payment.ts';
+import { applyPayment, type PaymentParts } from '../../src/billing/apply-payment.ts';
 import { openStripe } from '../../src/billing/stripe-provider.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { keys } from '../../src/store/keys.ts';
@@ -19,13 +19,13 @@ describe('disputes', () => {
   let store: TestStore;
   let sender: MailSender;
   let stripe: StripeStandIn;
-  let books: PaymentBooks;
+  let parts: PaymentParts;
   eachWithMailedRecord((made, given) => {
     [store, sender] = [made, given];
   });
   beforeEach(async () => {
     stripe = await startStripe();
-    books = { store, provider: provider(), seller, metrics: makeMetrics(), log: aLog().log };
+    parts = { store, provider: provider(), seller, metrics: makeMetrics(), log: aLog().log };
     await invited(store, '', 'operator', 'op@example.com');
   });
   afterEach(() => stripe.stop());
@@ -51,8 +51,8 @@ describe('disputes', () => {
 
   it('that are reported before their payment keep its pack away, disable the top-up and mail the operators', async () => {
     const { account, purchase, payment } = await aPaidPurchase();
-    await applyPayment(books, { kind: 'disputed', payment }, 'evt_dispute');
-    await applyPayment(books, { kind: 'paid', purchase, payment, at: 1_000 }, 'evt_paid');
+    await applyPayment(parts, { kind: 'disputed', payment }, 'evt_dispute');
+    await applyPayment(parts, { kind: 'paid', purchase, payment, at: 1_000 }, 'evt_paid');
     expect(await readPurchase(store, account, purchase.id)).to.deep.include({
       ...purchase,
       payment,
@@ -65,11 +65,11 @@ describe('disputes', () => {
 
   it('of a payment whose refund was reported before it disable the top-up and mail the operators', async () => {
     const { account, purchase, payment } = await aPaidPurchase();
-    await applyPayment(books, { kind: 'refunded', purchase, payment }, 'evt_refund');
-    await applyPayment(books, { kind: 'paid', purchase, payment, at: 1_000 }, 'evt_paid');
+    await applyPayment(parts, { kind: 'refunded', purchase, payment }, 'evt_refund');
+    await applyPayment(parts, { kind: 'paid', purchase, payment, at: 1_000 }, 'evt_paid');
     await mails();
     await stripe.stop();
-    await applyPayment(books, { kind: 'disputed', payment }, 'evt_dispute');
+    await applyPayment(parts, { kind: 'disputed', payment }, 'evt_dispute');
     expect(await readPurchase(store, account, purchase.id)).to.include({ state: 'disputed' });
     expect([await packsOf(account), (await readTopup(store, account)).enabled]).to.deep.equal([0, '0']);
     expect((await mails()).join()).to.match(/was disputed: EUR 9.90$/);
@@ -77,17 +77,17 @@ describe('disputes', () => {
 
   it('of payments that are not for a purchase of ours change nothing', async () => {
     const before = await store.connection.send(['KEYS', '*']);
-    for (const payment of ['pi_unknown', '']) await applyPayment(books, { kind: 'disputed', payment }, 'evt_1');
+    for (const payment of ['pi_unknown', '']) await applyPayment(parts, { kind: 'disputed', payment }, 'evt_1');
     const body = 'amount=1&currency=eur&payment_method=pm_card_visa&metadata[order]=7';
     const headers = { 'content-type': 'application/x-www-form-urlencoded' };
     await fetch(`${stripe.url}/v1/payment_intents`, { method: 'POST', body, headers });
-    await applyPayment(books, { kind: 'disputed', payment: stripe.charges[0]!.id }, 'evt_2');
+    await applyPayment(parts, { kind: 'disputed', payment: stripe.charges[0]!.id }, 'evt_2');
     expect(await store.connection.send(['KEYS', '*'])).to.deep.equal(before);
   });
 
   it('are refused, so that the provider reports them again, while it cannot tell what was paid for', async () => {
     const { account, purchase, payment } = await aPaidPurchase();
-    const event = () => applyPayment(books, { kind: 'disputed', payment }, 'evt_1').catch((error: Error) => error);
+    const event = () => applyPayment(parts, { kind: 'disputed', payment }, 'evt_1').catch((error: Error) => error);
     await stripe.stop();
     expect(await event()).to.be.instanceOf(Error);
     expect(await readPurchase(store, account, purchase.id)).to.equal(null);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import Stripe from 'stripe';
 import { makeMetrics } from '../../src/base/metrics.ts';
-import { applyPayment, type PaymentBooks } from '../../src/billing/apply-payment.ts';
+import { applyPayment, type PaymentParts } from '../../src/billing/apply-payment.ts';
 import { openStripe, readStripeEvents } from '../../src/billing/stripe-provider.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { keys } from '../../src/store/keys.ts';
@@ -20,21 +20,21 @@ const signing = new Stripe('sk_test_1');
 describe('payments', () => {
   let store: TestStore;
   let stripe: StripeStandIn;
-  let books: PaymentBooks;
+  let parts: PaymentParts;
   eachWithEmptyRecord((made) => {
     store = made;
   });
   beforeEach(async () => {
     await lead(store, holder);
     stripe = await startStripe();
-    books = { store, provider: provider(), seller, metrics: makeMetrics(), log: aLog().log };
+    parts = { store, provider: provider(), seller, metrics: makeMetrics(), log: aLog().log };
   });
   afterEach(() => stripe.stop());
 
   const provider = () => openStripe({ key: () => 'sk_test_1', url: stripe.url, now: store.clock.now });
   const packsOf = async (account: string) => (await readSnapshot(store, account)).balances.packs.length;
   const invoices = async () => Number(await store.connection.send(['LLEN', keys.invoices]));
-  const buyAll = () => buyDue(books, stripe.url);
+  const buyAll = () => buyDue(parts, stripe.url);
   let created = 1_800_000_000;
   let events = 0;
   const signed = (
@@ -53,7 +53,7 @@ describe('payments', () => {
   };
   const hear = async (type: string, object: object, at?: number) => {
     const event = signed(type, object, at === undefined ? {} : { at });
-    if (event !== null) await applyPayment(books, event.news, event.id);
+    if (event !== null) await applyPayment(parts, event.news, event.id);
     return event?.news.kind ?? null;
   };
 
@@ -66,7 +66,7 @@ describe('payments', () => {
     const id = stripe.asked[0]!;
     expect(await readPurchase(store, buyer.accountId, id)).to.include({ state: 'paid', invoice: 1, buyer: buyer.slug });
     expect(await packsOf(buyer.accountId)).to.equal(1);
-    const { values } = await books.metrics.purchases_total.get();
+    const { values } = await parts.metrics.purchases_total.get();
     expect(values.map(({ labels, value }) => [labels.outcome, value])).to.deep.equal([['paid', 1]]);
   });
 
@@ -145,7 +145,7 @@ describe('payments', () => {
     await succeeded();
     const { packs } = (await readSnapshot(store, buyer.accountId)).balances;
     expect(packs.map(({ total }) => total)).to.deep.equal([0]);
-    const { values } = await books.metrics.lapses_total.get();
+    const { values } = await parts.metrics.lapses_total.get();
     expect(values.map(({ labels, value }) => [labels.balance, value])).to.deep.equal([['packs', 10]]);
     expect((await verifyLedger(store, buyer.accountId)).problems).to.deep.equal([]);
   });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
-import { applyPayment, type PaymentBooks } from '../../src/billing/apply-payment.ts';
+import { applyPayment, type PaymentParts } from '../../src/billing/apply-payment.ts';
 import type { PaymentNews } from '../../src/billing/payment-provider.ts';
 import { openStripe } from '../../src/billing/stripe-provider.ts';
 import type { Purchase } from '../../src/model/purchase.ts';
@@ -29,11 +29,11 @@ describe('events of the payment provider, by their ids,', () => {
 
   // The record knows every payment that is disputed here, so the provider is never asked.
   const provider = openStripe({ key: () => 'sk_test_1', url: 'http://127.0.0.1:1', now: () => store.clock.now() });
-  const booksOf = (of: TestStore): PaymentBooks => ({
+  const partsOf = (of: TestStore): PaymentParts => ({
     ...{ store: of, provider, seller, metrics: makeMetrics(), log: aLog().log },
   });
   const apply = ({ eventId = '', ...news }: PaymentNews & { eventId?: string }, of = store) =>
-    applyPayment(booksOf(of), news as PaymentNews, eventId);
+    applyPayment(partsOf(of), news as PaymentNews, eventId);
   const pack = (id: string, kind: Purchase['kind'] = 'offer'): Purchase => ({
     ...{ id, account: accountId, kind, pack_title: 'Small', pack_total: 50, price_cents: 500, currency: 'eur' },
     ...{ customer: 'cus_1', payment_method: 'pm_1' },
@@ -68,7 +68,7 @@ describe('events of the payment provider, by their ids,', () => {
     expect(await card()).to.equal('pm_2');
   });
 
-  it('come in the wrong order and twice, and leave the same books', async () => {
+  it('come in the wrong order and twice, and leave the same balances', async () => {
     const refund = { kind: 'refunded', eventId: 'evt_2', purchase: pack('p'), payment: 'pi_p' } as const;
     const dispute = { kind: 'disputed', eventId: 'evt_3', payment: 'pi_q' } as const;
     const events = [refund, paid('evt_1', pack('p')), paid('evt_4', pack('q')), dispute];

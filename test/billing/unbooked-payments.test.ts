@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
-import { applyPayment, type PaymentBooks } from '../../src/billing/apply-payment.ts';
+import { applyPayment, type PaymentParts } from '../../src/billing/apply-payment.ts';
 import { openStripe } from '../../src/billing/stripe-provider.ts';
 import type { Purchase } from '../../src/model/purchase.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
@@ -17,7 +17,7 @@ import { seller } from '../support/topups.ts';
 describe('payments for an account that is not there', () => {
   let store: TestStore;
   let sender: MailSender;
-  let books: PaymentBooks;
+  let parts: PaymentParts;
   let said: ReturnType<typeof aLog>['lines'];
   eachWithMailedRecord((made, given) => {
     [store, sender] = [made, given];
@@ -26,7 +26,7 @@ describe('payments for an account that is not there', () => {
     const { log, lines } = aLog();
     said = lines;
     const provider = openStripe({ key: () => 'sk_test_1', url: 'http://127.0.0.1:1', now: store.clock.now });
-    books = { store, provider, seller, metrics: makeMetrics(), log };
+    parts = { store, provider, seller, metrics: makeMetrics(), log };
     for (const email of ['op@example.com', 'ops@example.com']) await invited(store, '', 'operator', email);
   });
 
@@ -35,14 +35,14 @@ describe('payments for an account that is not there', () => {
     ...{ customer: 'cus_1', payment_method: 'pm_1' },
   });
   const pay = (account: string, event: string) =>
-    applyPayment(books, { kind: 'paid', purchase: visitOf(account), payment: 'pi_1', at: 1_000 }, event);
+    applyPayment(parts, { kind: 'paid', purchase: visitOf(account), payment: 'pi_1', at: 1_000 }, event);
   const mails = async () => {
     await sender.send();
     return sender.box.mails.splice(0);
   };
   const errors = () => said.filter((line) => /"error".*must be refunded by hand/.test(line));
   const outcomes = async () =>
-    (await books.metrics.purchases_total.get()).values.map(({ labels, value }) => [labels.outcome, value]);
+    (await parts.metrics.purchases_total.get()).values.map(({ labels, value }) => [labels.outcome, value]);
 
   it('that was removed while its checkout was open add nothing, and one mail tells each operator to refund them', async () => {
     const { accountId, slug } = await anAccount(store);
@@ -69,7 +69,7 @@ describe('payments for an account that is not there', () => {
     expect(told!.mail.text).to.include('is not in the record').and.include('Refund the payment').and.include('pi_1');
     await pay('lost-account', 'evt_2');
     expect([(await mails()).length, errors().length, await outcomes()]).to.deep.equal([0, 1, [['unbooked', 1]]]);
-    await applyPayment(books, { kind: 'refunded', purchase: visitOf('lost-account'), payment: 'pi_1' }, 'evt_3');
+    await applyPayment(parts, { kind: 'refunded', purchase: visitOf('lost-account'), payment: 'pi_1' }, 'evt_3');
     expect(said.at(-1)).to.include('a payment of an account that is unknown was taken back');
   });
 

@@ -39,7 +39,7 @@ describe('90 days of an account', function () {
     ['in bursts', (n: number) => (n * n * 7) % 13],
     ['with pauses', (n: number) => (Math.floor(n / 9) % 2 === 0 ? 6 : 0)],
   ] as const) {
-    it(`D42 D49 D50: leave the books that the model has, day by day, when calls come ${title}`, async () => {
+    it(`D42 D49 D50: leave the balances that the model has, day by day, when calls come ${title}`, async () => {
       advanceTo(began);
       const { credits, quota, daily, pack, cents, capCents } = terms;
       const change = { pack_total: `${pack}`, price_cents: `${cents}`, monthly_cap_cents: `${capCents}` };

@@ -1,4 +1,4 @@
-import type { PaymentBooks } from '../../src/billing/apply-payment.ts';
+import type { PaymentParts } from '../../src/billing/apply-payment.ts';
 import { startPurchases } from '../../src/billing/buy-due.ts';
 import { openStripe } from '../../src/billing/stripe-provider.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
@@ -43,9 +43,9 @@ export async function takenPurchase(store: TestStore, buyer: Buyer, leaseMs = 60
 }
 
 /** Looks at the purchases that are due until none is. */
-export async function buyDue(books: Omit<PaymentBooks, 'provider'>, stripeUrl: string): Promise<void> {
-  const provider = openStripe({ key: () => 'sk_test_1', url: stripeUrl, now: books.store.clock.now });
-  const buying = startPurchases({ ...books, provider, lookMs: 60_000 });
-  while ((await duePurchases(books.store)).length > 0) await buying.wake();
+export async function buyDue(parts: Omit<PaymentParts, 'provider'>, stripeUrl: string): Promise<void> {
+  const provider = openStripe({ key: () => 'sk_test_1', url: stripeUrl, now: parts.store.clock.now });
+  const buying = startPurchases({ ...parts, provider, lookMs: 60_000 });
+  while ((await duePurchases(parts.store)).length > 0) await buying.wake();
   await buying.close();
 }

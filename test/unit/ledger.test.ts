@@ -124,44 +124,44 @@ describe('differences', () => {
   });
 
   const rows: [what: string, change: Partial<AccountBalances>, sentences: string[]][] = [
-    ['a quota', { quota: 4 }, ['What is left of the subscription is 3 in the ledger and 4 in the books']],
-    ['use of the quota', { used: 1 }, ['What is left of the subscription is 3 in the ledger and 2 in the books']],
-    ['credits given', { credits_given: 5 }, ['The sum of credits given is 4 in the ledger and 5 in the books']],
+    ['a quota', { quota: 4 }, ['What is left of the subscription is 3 in the ledger and 4 in the balances']],
+    ['use of the quota', { used: 1 }, ['What is left of the subscription is 3 in the ledger and 2 in the balances']],
+    ['credits given', { credits_given: 5 }, ['The sum of credits given is 4 in the ledger and 5 in the balances']],
     [
       'credits consumed',
       { credits_consumed: 2 },
-      ['The sum of credits consumed is 1 in the ledger and 2 in the books'],
+      ['The sum of credits consumed is 1 in the ledger and 2 in the balances'],
     ],
     [
       'the total of a pack',
       { packs: [aPack('p', { total: 6 })] },
-      ['The total of pack p is 5 in the ledger and 6 in the books'],
+      ['The total of pack p is 5 in the ledger and 6 in the balances'],
     ],
     [
       'use of a pack',
       { packs: [aPack('p', { used: 1 })] },
-      ['What is used of pack p is 0 in the ledger and 1 in the books'],
+      ['What is used of pack p is 0 in the ledger and 1 in the balances'],
     ],
-    ['the sum of holds', { held: 1 }, ['What is held is 1 in the books and 2 by the open holds']],
+    ['the sum of holds', { held: 1 }, ['What is held is 1 in the balances and 2 by the open holds']],
     [
       'a sum of credits that is no number',
       { credits_given: Number.NaN },
-      ['The sum of credits given is 4 in the ledger and NaN in the books'],
+      ['The sum of credits given is 4 in the ledger and NaN in the balances'],
     ],
     [
       'a pack that the balances lack and',
       { packs: [] },
       [
-        'The total of pack p is 5 in the ledger and not in the books',
-        'What is used of pack p is 0 in the ledger and not in the books',
+        'The total of pack p is 5 in the ledger and not in the balances',
+        'What is used of pack p is 0 in the ledger and not in the balances',
       ],
     ],
     [
       'a pack that the ledger lacks and',
       { packs: [aPack('p'), aPack('q')] },
       [
-        'The total of pack q is not in the ledger and 5 in the books',
-        'What is used of pack q is not in the ledger and 0 in the books',
+        'The total of pack q is not in the ledger and 5 in the balances',
+        'What is used of pack q is not in the ledger and 0 in the balances',
       ],
     ],
   ];
@@ -175,7 +175,7 @@ describe('differences', () => {
     const found = differences(replay([...entries, charge]), books, { holds: 2, completed: 1 });
     expect(found).to.eql([
       'Entry 1-0 charges job j1 a second time',
-      'The sum of credits consumed is 2 in the ledger and 1 in the books',
+      'The sum of credits consumed is 2 in the ledger and 1 in the balances',
       'The number of completed jobs and calls is 1, and 2 are charged in the ledger',
     ]);
   });

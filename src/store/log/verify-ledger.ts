@@ -70,11 +70,11 @@ async function verifyRaw(
     if (page.length < pageEntries) break;
     behind = page.at(-1)?.entry ?? last;
   }
-  const books = parseBalances(seen.fields, seen.packs);
+  const balances = parseBalances(seen.fields, seen.packs);
   problems.push(
-    ...differences(replaying.balances(), books, { holds: seen.open, completed: Number(seen.fields.completed) }),
+    ...differences(replaying.balances(), balances, { holds: seen.open, completed: Number(seen.fields.completed) }),
   );
-  const left = books.packs.reduce((sum, pack) => sum + pack.total - pack.used, 0);
+  const left = balances.packs.reduce((sum, pack) => sum + pack.total - pack.used, 0);
   const counted = Number(seen.fields.packs_left);
   if (counted !== left)
     problems.push(`What is left of all packs is ${left}, but ${counted} is what admission counts on`);
