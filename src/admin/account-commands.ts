@@ -10,7 +10,7 @@ import { findAccount, listAccounts, readAccount } from '../store/accounts/read-a
 import { readSnapshot } from '../store/accounts/read-snapshot.ts';
 import { removeAccount } from '../store/accounts/remove-account.ts';
 import { type AccountChange, setAccount } from '../store/accounts/set-account.ts';
-import { cancelOpen } from '../store/jobs/cancel-open.ts';
+import { cancelOpenJobs } from '../store/jobs/cancel-open-jobs.ts';
 import { command, fieldsGiven, type OptionsFor } from './command.ts';
 import { oneOf, orNull, slug, wholeNumber, wholeNumberOrNone, yesOrNo } from './command-values.ts';
 import { runInBatches } from './run-in-batches.ts';
@@ -106,7 +106,7 @@ export const accountCommands = [
       const now = store.clock.now();
       const account = await (given.suspended ? revoke(objects, now, suspension, work) : work());
       if (given.suspended === false) await noteAccountResumed(objects, now, id);
-      const cancelled = given.suspended ? await cancelOpen(store, id) : 0;
+      const cancelled = given.suspended ? await cancelOpenJobs(store, id) : 0;
       const shown: Record<string, string> = secret ? { webhook_secret: secret } : {};
       const notes = [
         cancelled > 0 ? `Open jobs that were cancelled: ${cancelled}.\n` : '',

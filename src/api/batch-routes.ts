@@ -131,7 +131,7 @@ export function deleteBatch({ store, cancelled }: Pick<JobRoutes, 'store' | 'can
       // The last ones first, so that fewer of them start meanwhile.
       const ids = batch.jobIds.toReversed();
       for (let from = 0; from < ids.length; from += maxCancelling) {
-        await Promise.all(ids.slice(from, from + maxCancelling).map((id) => cancelOpen(store, id, cancelled)));
+        await Promise.all(ids.slice(from, from + maxCancelling).map((id) => cancelIfOpen(store, id, cancelled)));
       }
       await endBatch(store, batch.id);
     }
@@ -140,7 +140,7 @@ export function deleteBatch({ store, cancelled }: Pick<JobRoutes, 'store' | 'can
   };
 }
 
-async function cancelOpen(store: RecordStore, jobId: string, cancelled: JobRoutes['cancelled']): Promise<void> {
+async function cancelIfOpen(store: RecordStore, jobId: string, cancelled: JobRoutes['cancelled']): Promise<void> {
   const job = await readJob(store, jobId);
   if (job === null || job.ended_at !== null) return;
   const { done } = await cancelJob(store, job, failures.cancelled.sentence);

@@ -103,7 +103,7 @@ export async function listen(
   // An unknown Expect header is ignored (Node would answer 417).
   server.on('checkExpectation', serve);
   const refuseNow = (socket: Duplex, ...reason: FaultReply) => {
-    if (socket.writable && !isAnswering(answers.get(socket as Socket))) refuse(socket, ...reason);
+    if (socket.writable && !isAnswering(answers.get(socket as Socket))) sendRawRefusal(socket, ...reason);
     else socket.destroy();
   };
   server.on('connect', (_req, socket) => refuseNow(socket, '400 Bad Request', 'Bad Request: this server is no proxy'));
@@ -123,7 +123,7 @@ function isAnswering(last: ServerResponse | null | undefined): boolean {
   return last ? !last.writableFinished && (last.req.complete || last.headersSent) : false;
 }
 
-function refuse(socket: Duplex, status: string, sentence: string): void {
+function sendRawRefusal(socket: Duplex, status: string, sentence: string): void {
   const body = JSON.stringify({ error: sentence });
   const head = `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\nx-error-code: bad_request\r\n`;
   socket.end(

@@ -20,7 +20,7 @@ import { findExpiredPart, forgetArchived } from '../store/log/forget-archived.ts
 import { noteArchived } from '../store/log/note-archived.ts';
 import { openingBalances } from '../store/log/verify-ledger.ts';
 import { readPeriodStart } from '../store/money/roll-period.ts';
-import { readTime, removeOld } from '../store/old-entries.ts';
+import { readRedisTime, removeOld } from '../store/old-entries.ts';
 import type { RecordStore } from '../store/script.ts';
 import { readJsonLines, writeJsonLines } from './json-lines.ts';
 
@@ -54,7 +54,7 @@ export function dayOf(time: number): number {
  */
 export async function archiveDays(options: ArchiveOptions): Promise<number> {
   const { store, objects, lifetimes, goOn, metrics, log } = options;
-  const now = await readTime(store);
+  const now = await readRedisTime(store);
   let moved = 0;
   const move = async <T extends StreamEntry>(origin: EntryStream<T>, until: MovedUntil, closingAfter?: After<T>) => {
     while (goOn()) {

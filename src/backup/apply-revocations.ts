@@ -4,7 +4,7 @@ import { readAccount } from '../store/accounts/read-accounts.ts';
 import { listKeys } from '../store/accounts/read-keys.ts';
 import { setAccount } from '../store/accounts/set-account.ts';
 import { setKey } from '../store/accounts/set-key.ts';
-import { cancelOpen } from '../store/jobs/cancel-open.ts';
+import { cancelOpenJobs } from '../store/jobs/cancel-open-jobs.ts';
 import { removePerson } from '../store/people/remove-person.ts';
 import type { RecordStore } from '../store/script.ts';
 
@@ -50,7 +50,7 @@ async function apply(store: RecordStore, revocation: KeptRevocation): Promise<st
     case 'account': {
       if ((await readAccount(store, revocation.account)).suspended) return null;
       await setAccount(store, revocation.account, { suspended: true });
-      await cancelOpen(store, revocation.account);
+      await cancelOpenJobs(store, revocation.account);
       return '';
     }
   }

@@ -23,7 +23,7 @@ import { readJob } from '../store/jobs/read-job.ts';
 import { retryJob } from '../store/jobs/retry-job.ts';
 import { settleJob } from '../store/jobs/settle-job.ts';
 import { startAttempt } from '../store/jobs/start-attempt.ts';
-import { readTime } from '../store/old-entries.ts';
+import { readRedisTime } from '../store/old-entries.ts';
 import type { RecordStore } from '../store/script.ts';
 import { AttemptStarter } from './attempt-starter.ts';
 import { isGone, seeWorker, stopOtherAttempts } from './attempt-workers.ts';
@@ -117,7 +117,7 @@ export class JobAdvancer {
   async #deadlineOf(job: Job): Promise<number> {
     const { store, limits } = this.#options;
     if (!store.connection.clock.isSteady()) return store.clock.now() + attemptMsOf(job, limits);
-    return store.clock.now() + (job.deadline ?? 0) - (await readTime(store));
+    return store.clock.now() + (job.deadline ?? 0) - (await readRedisTime(store));
   }
 
   /** Decides again by TIME of the script that found an end too early: the clock went back since it was last read. */

@@ -34,7 +34,7 @@ export async function removeDueFiles(options: FileCleanerOptions, lifetimeMs: nu
     () => findOldFile(store, lifetimeMs),
     goOn,
     async (file) => {
-      if (await removeObjects(options, file.job)) await dropFile(store, file);
+      if (await removeObjects(options, file.jobId)) await dropFile(store, file);
       else await postponeFile(store, file, store.clock.now() - lifetimeMs + retryMs);
     },
   );

@@ -2,7 +2,7 @@ import { Refusal } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { hideGauges, type Metrics } from '../base/metrics.ts';
 import { repeatLook } from '../base/repeat-look.ts';
-import { type AccountPlace, firstAccount, listLedgerPage } from '../store/accounts/read-accounts.ts';
+import { type AccountCursor, firstAccount, listLedgerPage } from '../store/accounts/read-accounts.ts';
 import { type LedgerWalk, readLedgerWalk, saveLedgerWalk } from '../store/log/ledger-walk.ts';
 import { verifyLedger } from '../store/log/verify-ledger.ts';
 import type { RecordStore } from '../store/script.ts';
@@ -52,7 +52,7 @@ class LedgerWalker {
   readonly #options: LedgerCheckOptions;
   #walk: LedgerWalk | null = null;
   /** Accounts of the page at the place of the walk that are not checked yet, and the place behind it. */
-  #page: { readonly accounts: [slug: string, id: string][]; readonly next: AccountPlace | null } | null = null;
+  #page: { readonly accounts: [slug: string, id: string][]; readonly next: AccountCursor | null } | null = null;
 
   constructor(options: LedgerCheckOptions) {
     this.#options = options;
@@ -108,7 +108,7 @@ class LedgerWalker {
     }
   }
 
-  #walkAfter(walk: LedgerWalk, next: AccountPlace | null): LedgerWalk {
+  #walkAfter(walk: LedgerWalk, next: AccountCursor | null): LedgerWalk {
     if (next !== null) return { ...walk, place: next };
     return { ...walk, place: null, lastProblems: walk.problems, since: this.#options.store.clock.now() };
   }

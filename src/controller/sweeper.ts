@@ -4,7 +4,7 @@ import type { Metrics } from '../base/metrics.ts';
 import { repeatLook } from '../base/repeat-look.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { removeRevocations, revocationLifeMs } from '../objects/revocations.ts';
-import { readTime } from '../store/old-entries.ts';
+import { readRedisTime } from '../store/old-entries.ts';
 import { maxClockDifferenceMs } from '../store/redis/redis-time.ts';
 import type { RecordStore } from '../store/script.ts';
 import { type Lifetimes, sweepRecord } from '../store/sweep-record.ts';
@@ -77,7 +77,7 @@ function makeObjectSweep(options: SweeperOptions): (mayGoOn: () => boolean) => P
     const today = dayOf(store.clock.now());
     if (goOn() && searchedOn !== today) {
       await findStrayObjects(cleaner);
-      await removeRevocations(objects, async () => (await readTime(store)) - revocationLifeMs, goOn);
+      await removeRevocations(objects, async () => (await readRedisTime(store)) - revocationLifeMs, goOn);
       if (goOn()) searchedOn = today;
     }
     // Last: a full object store must not prevent the removal of files.
@@ -93,6 +93,6 @@ async function sweepUploads({ store, objects }: SweeperOptions, goOn: () => bool
   const { clock } = store.connection;
   if (!goOn() || Math.abs(clock.machineAheadMs()) > maxClockDifferenceMs) return 0;
   // Without the offset of a rehearsal.
-  const now = await readTime({ ...store, clock: { now: () => clock.now(), offset: () => 0 } });
+  const now = await readRedisTime({ ...store, clock: { now: () => clock.now(), offset: () => 0 } });
   return goOn() ? objects.sweepTemporary(now - maxUploadAgeMs) : 0;
 }

@@ -19,7 +19,7 @@ import type { ObjectStore } from '../objects/object-store.ts';
 import type { AttemptId } from '../runners/runner.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { recordVerdict } from '../store/jobs/record-verdict.ts';
-import { readTime } from '../store/old-entries.ts';
+import { readRedisTime } from '../store/old-entries.ts';
 import type { RecordStore } from '../store/script.ts';
 import { ProgressNotes } from './progress-notes.ts';
 
@@ -163,7 +163,7 @@ async function leftMs(job: Job, { store, maxAttemptMs }: WorkerGatewayOptions): 
   if (!store.connection.clock.isSteady()) return wholeMs;
   const leftAt = (now: number) => Math.min((job.deadline ?? now) - now, wholeMs);
   const left = leftAt(store.clock.now());
-  return left > wholeMs - soonMs ? left : leftAt(await readTime(store));
+  return left > wholeMs - soonMs ? left : leftAt(await readRedisTime(store));
 }
 
 /** A file that is sent whole has its upload request in the headers. */

@@ -2,7 +2,7 @@ import type { ApiReply } from '../api/reply.ts';
 import { refuse } from '../base/errors.ts';
 import { writeTime } from '../model/timestamp.ts';
 import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
-import { type LinePlace, listKeyNames, type NamedLine, pageLines } from '../store/log/page-lines.ts';
+import { type LineCursor, listKeyNames, type NamedLine, pageLines } from '../store/log/page-lines.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
 import { oneAtATime } from './one-at-a-time.ts';
@@ -44,7 +44,7 @@ async function writeCsv(store: RecordStore, open: ReadArchivedPart, call: Dashbo
     'content-disposition': 'attachment; filename="requests.csv"',
   });
   res.write(`${columns.join(',')}\r\n`);
-  let after: LinePlace | null = null;
+  let after: LineCursor | null = null;
   for (let round = 0; round < maxRounds && !res.destroyed; round++) {
     const { lines, next }: Awaited<ReturnType<typeof pageLines>> = await findLines(
       store,
@@ -69,7 +69,7 @@ async function findLines(
   open: ReadArchivedPart,
   { req, accountId }: DashboardCall,
   limit: number,
-  after: LinePlace | null,
+  after: LineCursor | null,
 ) {
   const { key, status, day, text } = req.query;
   const names = await listKeyNames(store, accountId);
@@ -98,11 +98,11 @@ function csvCell(value: string | number): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-function writeCursor({ entry, stream }: LinePlace): string {
+function writeCursor({ entry, stream }: LineCursor): string {
   return Buffer.from(`${entry} ${stream}`).toString('base64url');
 }
 
-function readCursor(cursor: string): LinePlace {
+function readCursor(cursor: string): LineCursor {
   const [, entry, stream] = /^(\d{1,15}-\d{1,15}) (\S{1,200})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
   if (entry === undefined || stream === undefined) {
     throw refuse('bad_request', 'Bad Request: cursor must be the next_cursor of an earlier answer');

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { readTime } from './timestamp.ts';
+import { parseTime } from './timestamp.ts';
 
 const letters = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const accountForm = /^[a-z0-9]{12}$/;
@@ -44,7 +44,7 @@ export function makeAccountId(bytes: Uint8Array): string {
 
 /** The last millisecond at which a key works: of that UTC day for a date, else the time itself; `null` when invalid. */
 export function readExpiry(text: unknown): number | null {
-  return readTime(text, 'last');
+  return parseTime(text, 'last');
 }
 
 function checksumOf(text: string): string {

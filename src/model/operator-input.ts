@@ -1,4 +1,4 @@
-import { readTime } from './timestamp.ts';
+import { parseTime } from './timestamp.ts';
 
 export type ReadInput<T> =
   | { readonly value: T; readonly problem?: undefined }
@@ -63,7 +63,7 @@ export function readSwitch(value: unknown, what = 'The switch'): ReadInput<boole
 
 /** When a pack was purchased, in milliseconds: a date means the beginning of that UTC day. */
 export function readPurchasedAt(text: unknown): ReadInput<number> {
-  const time = readTime(text, 'first');
+  const time = parseTime(text, 'first');
   if (time !== null) return { value: time };
   return { problem: 'The time of a purchase is a date (2026-03-04) or a time with its zone (2026-03-04T12:00:00Z)' };
 }

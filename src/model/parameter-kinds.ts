@@ -3,7 +3,7 @@ import type { AddressException } from '../base/settings/kinds.ts';
 import { uuidForm } from './job.ts';
 import { judgeUrl, maxUrlLength, notUrl } from './public-address.ts';
 import { fieldsAllowed, fieldsPattern, maxFieldsLength, type Path, parseFields } from './select-fields.ts';
-import { readTime } from './timestamp.ts';
+import { parseTime } from './timestamp.ts';
 
 /** A JSON Schema, as it stands in the OpenAPI document too. */
 type ParameterSchema = Readonly<Record<string, unknown>>;
@@ -109,7 +109,7 @@ export function day(description: string): Parameter<number, undefined> {
     examples: ['2026-03-04'],
   };
   return optional(schema, undefined, (given) => {
-    const time = typeof given === 'string' && given.length === 10 ? readTime(given, 'first') : null;
+    const time = typeof given === 'string' && given.length === 10 ? parseTime(given, 'first') : null;
     return time === null ? refuse('must be a day since 1970, such as 2026-03-04') : { ok: true, value: time };
   });
 }

@@ -4,7 +4,7 @@ const timesOfDay = { first: '00:00:00Z', last: '23:59:59.999Z' };
 const latest = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /** Reads ISO 8601 with a zone, or `YYYY-MM-DD` as the first or last ms of that UTC day; `null` for anything else. */
-export function readTime(text: unknown, momentOfDay: 'first' | 'last'): number | null {
+export function parseTime(text: unknown, momentOfDay: 'first' | 'last'): number | null {
   if (typeof text !== 'string') return null;
   const [, day, hour] = form.exec(text) ?? [];
   if (day === undefined || !isDay(day)) return null;

@@ -28,7 +28,7 @@ export async function findOld(
 }
 
 /** Returns TIME of this moment with the rehearsal's offset, or the time that was followed until now, if that is earlier. */
-export async function readTime({ connection, clock }: RecordStore): Promise<number> {
+export async function readRedisTime({ connection, clock }: RecordStore): Promise<number> {
   const [seconds, microseconds] = await connection.read(['TIME']);
   const now = Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000) + clock.offset();
   return Math.min(now, clock.now());

@@ -92,9 +92,9 @@ async function work(
   signal: AbortSignal,
 ): Promise<{ metadata: Metadata; delivered: Delivered | null }> {
   const { media, gateway, egress, patienceSeconds } = options;
-  const place = await openWorkspace(workspaceOptions(spec, options, onBreach, signal));
+  const workspace = await openWorkspace(workspaceOptions(spec, options, onBreach, signal));
   try {
-    const tools = toolsOf(spec, options, place);
+    const tools = toolsOf(spec, options, workspace);
     if (spec.endpoint === 'metadata') {
       return { metadata: await media.inspectUrl(spec, tools, signal), delivered: null };
     }
@@ -102,10 +102,10 @@ async function work(
       note({ ...words, progress: Math.floor((words.progress * madePercent) / 100) });
     const produced = await media.produce(spec, tools, told, signal);
     note({ progress: madePercent, stage: 'upload', speed_bytes: null, eta_seconds: null });
-    const store = { gateway, egress, folder: place.folder, partBytes: spec.part_bytes, patienceSeconds, signal };
+    const store = { gateway, egress, folder: workspace.folder, partBytes: spec.part_bytes, patienceSeconds, signal };
     return { metadata: produced.metadata, delivered: await uploadFile(produced, store) };
   } finally {
-    await place.close();
+    await workspace.close();
   }
 }
 

@@ -7,7 +7,7 @@ import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { openFolder } from '../../src/objects/folder-store.ts';
 import type { ReadArchivedPart } from '../../src/store/log/archived-parts.ts';
-import { type LinePlace, listKeyNames, pageLines } from '../../src/store/log/page-lines.ts';
+import { type LineCursor, listKeyNames, pageLines } from '../../src/store/log/page-lines.ts';
 import { freeLineStream } from '../../src/store/log/read-lines.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { anAccount, holder, lead, storeOf, type TestStore } from '../support/record.ts';
@@ -40,8 +40,8 @@ async function comparePages(redis: TestRedis): Promise<Measurement[]> {
     const names = await listKeyNames(store, accountId);
     const { stream } = freeLineStream(keyId);
     const oldest = await redis.connection.read(['XRANGE', stream, '-', '+', 'COUNT', '51']);
-    const last: LinePlace = { entry: oldest.at(-1)![0], stream };
-    const page = (after: LinePlace | null, open: ReadArchivedPart = neverOpened) => ({
+    const last: LineCursor = { entry: oldest.at(-1)![0], stream };
+    const page = (after: LineCursor | null, open: ReadArchivedPart = neverOpened) => ({
       redis,
       calls: 200,
       work: async () => {

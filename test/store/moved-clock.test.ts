@@ -17,7 +17,7 @@ import { startAttempt } from '../../src/store/jobs/start-attempt.ts';
 import { listUnknownJobs } from '../../src/store/jobs/stray-objects.ts';
 import { keys, shortId } from '../../src/store/keys.ts';
 import { rollPeriod } from '../../src/store/money/roll-period.ts';
-import { readTime } from '../../src/store/old-entries.ts';
+import { readRedisTime } from '../../src/store/old-entries.ts';
 import type { RecordStore } from '../../src/store/script.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
 import { anAdmittedBatch, cancelJobs } from '../support/batch-scenarios.ts';
@@ -73,7 +73,7 @@ const rows: Readonly<Record<string, Row>> = {
   },
   'an ended job': async (store) => {
     const { id } = await anEndedJob(store);
-    await dropFile(store, { job: id });
+    await dropFile(store, { jobId: id });
     store.advance(lifetimes.job - halfDay);
     return async () => (await readJob(store, id)) !== null;
   },
@@ -166,7 +166,7 @@ describe('after the clock of Redis has moved by a day since the controller read 
     await removeStrayObjects(cleaner, lifetimes.file);
     await removeArchivedDays(moved, objects, lifetimes.line, goOn);
     await archiveDays({ store: moved, objects, lifetimes, goOn, metrics, log });
-    await removeRevocations(objects, async () => (await readTime(moved)) - revocationLifeMs, goOn);
+    await removeRevocations(objects, async () => (await readRedisTime(moved)) - revocationLifeMs, goOn);
   };
 
   for (const [what, prepare] of Object.entries(rows)) {

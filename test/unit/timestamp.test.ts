@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { readTime, writeTime } from '../../src/model/timestamp.ts';
+import { parseTime, writeTime } from '../../src/model/timestamp.ts';
 
 const read: [text: unknown, first: string | null, last: string | null][] = [
   ['2026-03-04', '2026-03-04T00:00:00.000Z', '2026-03-04T23:59:59.999Z'],
@@ -43,26 +43,25 @@ const refused: unknown[] = [
   ...[null, undefined, 20260101, new Date(0), ['2026-01-01'], { toString: () => '2026-01-01' }],
 ];
 
-describe('readTime', () => {
+describe('parseTime', () => {
   for (const [text, first, last] of read) {
     it(`takes ${text} for ${first} or ${last}`, () => {
-      expect([readTime(text, 'first'), readTime(text, 'last')].map((time) => time !== null && writeTime(time))).to.eql([
-        first,
-        last,
-      ]);
+      expect(
+        [parseTime(text, 'first'), parseTime(text, 'last')].map((time) => time !== null && writeTime(time)),
+      ).to.eql([first, last]);
     });
   }
 
   for (const text of refused) {
     it(`takes ${JSON.stringify(text)} (${typeof text}) for no time`, () => {
-      expect([readTime(text, 'first'), readTime(text, 'last')]).to.eql([null, null]);
+      expect([parseTime(text, 'first'), parseTime(text, 'last')]).to.eql([null, null]);
     });
   }
 
   it('reads every time that writeTime writes', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: Date.UTC(9999, 11, 31) }), (time) => {
-        expect(readTime(writeTime(time), 'last')).to.equal(time);
+        expect(parseTime(writeTime(time), 'last')).to.equal(time);
       }),
     );
   });

@@ -1,6 +1,6 @@
 import { fairShareKeyNames } from '../lua/fair-share.ts';
 import { countOpenJobs } from '../lua/job-index.ts';
-import { quotaWindows } from '../lua/sliding-window.ts';
+import { quotaPlaces } from '../lua/sliding-window.ts';
 import { authorizeKeyNames } from './authorize.ts';
 
 /** Fields that the admission of credits reads besides those that authorize a call. */
@@ -17,9 +17,9 @@ export const admissionKeyNames = [
 ] as const;
 
 /** The rolling quotas of the key, as arguments of `read_window`. */
-const month = `quota, ${quotaWindows.month}, a, b, c`;
-const week = `quota, ${quotaWindows.week}, d, e, f`;
-const day = `quota, ${quotaWindows.day}, g, h, i`;
+const month = `quota, ${quotaPlaces.month}, a, b, c`;
+const week = `quota, ${quotaPlaces.week}, d, e, f`;
+const day = `quota, ${quotaPlaces.day}, g, h, i`;
 
 /** Lua of the new text of the key's field `windows`, with the wanted credits. */
 export const countedWindows = [month, week, day].map((window) => `counted_in(${window}, wanted)`).join(" .. ' ' .. ");

@@ -45,14 +45,14 @@ export async function readNames(
   });
 }
 
-/** Place in the walk over all accounts that have a ledger. */
-export interface AccountPlace {
+/** Position in the walk over all accounts that have a ledger. */
+export interface AccountCursor {
   readonly list: 'present' | 'removed';
   readonly cursor: string;
 }
 
-/** Place before all accounts. */
-export const firstAccount: AccountPlace = { list: 'present', cursor: '0' };
+/** Position before all accounts. */
+export const firstAccount: AccountCursor = { list: 'present', cursor: '0' };
 
 /**
  * Returns some 100 accounts that have a ledger and the place of those that follow, `null` at the end. An account that
@@ -60,8 +60,8 @@ export const firstAccount: AccountPlace = { list: 'present', cursor: '0' };
  */
 export async function listLedgerPage(
   store: RecordStore,
-  { list, cursor }: AccountPlace,
-): Promise<{ accounts: [slug: string, id: string][]; next: AccountPlace | null }> {
+  { list, cursor }: AccountCursor,
+): Promise<{ accounts: [slug: string, id: string][]; next: AccountCursor | null }> {
   const key = list === 'present' ? keys.slugs : keys.removed;
   const [behind, flat] = await store.connection.read(['HSCAN', key, cursor, 'COUNT', '100']);
   const accounts = Object.entries(pairs(flat)).flatMap(([slug, ids]) =>

@@ -1,6 +1,6 @@
 import type { Key, QuotaWindow } from '../../model/account.ts';
 import { keys } from '../keys.ts';
-import { quotaWindows, slidingWindow } from '../lua/sliding-window.ts';
+import { quotaPlaces, slidingWindow } from '../lua/sliding-window.ts';
 import { pairs, type RecordStore, run, script } from '../script.ts';
 import { keyOf } from './read-keys.ts';
 
@@ -16,9 +16,9 @@ for n = 1, #flat, 2 do seen[flat[n]] = flat[n + 1] end
 local a, b, c, d, e, f, g, h, i =
   string.match(seen.windows or '', '(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)')
 return { 'used', flat, tonumber(seen.total or 0),
-  read_window(quota, ${quotaWindows.month}, a, b, c).sum,
-  read_window(quota, ${quotaWindows.week}, d, e, f).sum,
-  read_window(quota, ${quotaWindows.day}, g, h, i).sum }
+  read_window(quota, ${quotaPlaces.month}, a, b, c).sum,
+  read_window(quota, ${quotaPlaces.week}, d, e, f).sum,
+  read_window(quota, ${quotaPlaces.day}, g, h, i).sum }
 `,
 );
 

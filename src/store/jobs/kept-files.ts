@@ -30,23 +30,23 @@ return { 'dropped' }
 );
 
 interface KeptFile {
-  readonly job: string;
+  readonly jobId: string;
 }
 
 /** Returns a file to remove, or `null`: of a job whose end has reached an age, removed by its caller, or left by a job without a result. */
 export async function findOldFile(store: RecordStore, ageMs: number): Promise<KeptFile | null> {
   const found = await findOld(store, keys.ended, ageMs, keptFileShift);
-  return found === null ? null : { job: longId(found) };
+  return found === null ? null : { jobId: longId(found) };
 }
 
 /** Forgets a file that is no longer in the object store. */
-export async function dropFile(store: RecordStore, { job }: KeptFile): Promise<void> {
-  await run(store, dropFileScript, { jobId: job, shortId: shortId(job) });
+export async function dropFile(store: RecordStore, { jobId }: KeptFile): Promise<void> {
+  await run(store, dropFileScript, { jobId, shortId: shortId(jobId) });
 }
 
 /** Removes a file that could not be removed only when other files of that time are due. */
-export async function postponeFile(store: RecordStore, { job }: KeptFile, ended: number): Promise<void> {
-  await store.connection.send(['ZADD', keys.ended, 'XX', String(ended - keptFileShift), shortId(job)]);
+export async function postponeFile(store: RecordStore, { jobId }: KeptFile, ended: number): Promise<void> {
+  await store.connection.send(['ZADD', keys.ended, 'XX', String(ended - keptFileShift), shortId(jobId)]);
 }
 
 /** Returns of each of these jobs since when its files count, 0 for those that are to go at once; `null` for one without files. */

@@ -11,7 +11,7 @@ export interface Cursor {
   readonly id: string;
 }
 
-interface Place extends Cursor {
+interface IndexedJob extends Cursor {
   readonly status: JobStatus | undefined;
 }
 
@@ -29,11 +29,11 @@ interface JobPage {
 }
 
 const maxLooked = 2_000;
-/** Places read beyond a page: its last millisecond, whose jobs are not in the order of their ids, is then whole as a rule. */
+/** Entries read beyond a page: its last millisecond, whose jobs are not in the order of their ids, is then whole as a rule. */
 const spare = 8;
 
 /**
- * Lists an account's jobs, newest first, after a place, in two calls of Redis. Looks through about 2,000 of them: with a rare status a
+ * Lists an account's jobs, newest first, after a cursor, in two calls of Redis. Looks through about 2,000 of them: with a rare status a
  * page may be short although `next` says that more may follow. Jobs of another status are not read.
  */
 export async function listJobs(
@@ -49,48 +49,48 @@ export async function listJobs(
   const positions = new Map<string, QueuePosition>();
   let after = first;
   for (let looked = 0; looked < maxLooked; ) {
-    const { places, isLast } = await readPage(store, keys.jobs(account), starts, after, size);
+    const { indexed, isLast } = await readPage(store, keys.jobs(account), starts, after, size);
     let found = new Map<string, Job | null>();
-    for (const [n, place] of places.entries()) {
-      if (isWanted(place)) {
+    for (const [n, one] of indexed.entries()) {
+      if (isWanted(one)) {
         if (jobs.length === limit) return { jobs, positions, next: after };
-        if (!found.has(place.id)) {
-          const wanted = places
+        if (!found.has(one.id)) {
+          const wanted = indexed
             .slice(n)
             .filter(isWanted)
             .slice(0, limit - jobs.length);
-          found = await readPlaces(store, account, wanted, positions);
+          found = await readIndexed(store, account, wanted, positions);
         }
         // Its status may have changed since the page was read.
-        const job = found.get(place.id);
+        const job = found.get(one.id);
         if (job && isWanted(job)) jobs.push(job);
       }
-      after = place;
+      after = one;
     }
     if (isLast) return { jobs, positions, next: null };
-    looked += places.length;
+    looked += indexed.length;
   }
   return { jobs, positions, next: after };
 }
 
 /** Reads jobs where their status says that they are, and in the same call the positions of those that wait. */
-async function readPlaces(
+async function readIndexed(
   store: RecordStore,
   account: string,
-  places: readonly Place[],
+  indexed: readonly IndexedJob[],
   positions: Map<string, QueuePosition>,
 ): Promise<Map<string, Job | null>> {
-  const waiting = places.filter(({ status }) => status === 'QueuedJob').map(({ id }) => id);
-  const isOpen = ({ status }: Place) => status !== undefined && !isEnded(status);
-  const open = new Set(places.filter(isOpen).map(({ id }) => id));
-  const ids = places.map(({ id }) => id);
+  const waiting = indexed.filter(({ status }) => status === 'QueuedJob').map(({ id }) => id);
+  const isOpen = ({ status }: IndexedJob) => status !== undefined && !isEnded(status);
+  const open = new Set(indexed.filter(isOpen).map(({ id }) => id));
+  const ids = indexed.map(({ id }) => id);
   const [jobs, found] = await Promise.all([readJobs(store, ids, open), readPositions(store, account, waiting)]);
   for (const [n, position] of found.entries()) positions.set(waiting[n]!, position);
   return new Map(ids.map((id, n) => [id, jobs[n] ?? null]));
 }
 
 interface PlacePage {
-  readonly places: Place[];
+  readonly indexed: IndexedJob[];
   readonly isLast: boolean;
 }
 
@@ -99,7 +99,7 @@ interface RangePage extends PlacePage {
   readonly isSeenTwice: boolean;
 }
 
-/** Places after a place, newest first, of the ranges of the index that begin at these scores. */
+/** Places after a cursor, newest first, of the ranges of the index that begin at these scores. */
 async function readPage(
   store: RecordStore,
   key: string,
@@ -113,10 +113,12 @@ async function readPage(
   for (const [n, start] of starts.entries())
     if (twice !== -1 && n > twice) pages.push(await readRange(store, key, start, after, size));
   // A page that is not the last one of its range knows nothing of what was created before its end.
-  const from = Math.max(...pages.map(({ places, isLast }) => (isLast ? -Infinity : (places.at(-1)?.created_at ?? 0))));
-  const found = new Map(pages.flatMap(({ places }) => places.map((place) => [place.id, place])));
-  const places = [...found.values()].filter(({ created_at }) => created_at >= from).sort(newestFirst);
-  return { places, isLast: pages.every(({ isLast }) => isLast) };
+  const from = Math.max(
+    ...pages.map(({ indexed, isLast }) => (isLast ? -Infinity : (indexed.at(-1)?.created_at ?? 0))),
+  );
+  const found = new Map(pages.flatMap(({ indexed }) => indexed.map((one) => [one.id, one])));
+  const indexed = [...found.values()].filter(({ created_at }) => created_at >= from).sort(newestFirst);
+  return { indexed, isLast: pages.every(({ isLast }) => isLast) };
 }
 
 /** A page of one range; jobs of the same millisecond stand in the order of their ids, last first. */
@@ -133,29 +135,34 @@ async function readRange(
     after === null ? [] : readMillisecond(store, key, start, after.created_at),
     store.connection.read(['ZREVRANGEBYSCORE', key, below, String(start), ...limit]),
   ]);
-  let places = placesOf(flat);
-  const isLast = places.length < size + spare;
-  const last = places.at(-1)?.created_at;
+  let indexed = indexedOf(flat);
+  const isLast = indexed.length < size + spare;
+  const last = indexed.at(-1)?.created_at;
   let isSeenTwice = false;
   if (!isLast && last !== undefined) {
-    const whole = places.filter((place) => place.created_at > last);
+    const whole = indexed.filter((one) => one.created_at > last);
     isSeenTwice = whole.length < size;
-    places = isSeenTwice ? places.concat(await readMillisecond(store, key, start, last)) : whole;
+    indexed = isSeenTwice ? indexed.concat(await readMillisecond(store, key, start, last)) : whole;
   }
   const rest = sameAsCursor.filter(({ id }) => after !== null && id < after.id);
-  return { places: [...rest, ...places].sort(newestFirst), isLast, isSeenTwice };
+  return { indexed: [...rest, ...indexed].sort(newestFirst), isLast, isSeenTwice };
 }
 
-async function readMillisecond({ connection }: RecordStore, key: string, start: number, at: number): Promise<Place[]> {
+async function readMillisecond(
+  { connection }: RecordStore,
+  key: string,
+  start: number,
+  at: number,
+): Promise<IndexedJob[]> {
   const [least, behind] = scoresAt(start, at);
-  return placesOf(await connection.read(['ZREVRANGEBYSCORE', key, `(${behind}`, String(least), 'WITHSCORES']));
+  return indexedOf(await connection.read(['ZREVRANGEBYSCORE', key, `(${behind}`, String(least), 'WITHSCORES']));
 }
 
-function placesOf(flat: readonly string[]): Place[] {
+function indexedOf(flat: readonly string[]): IndexedJob[] {
   const scores = flat.filter((_, n) => n % 2 === 1).map(Number);
   return scores.map((score, n) => ({ id: longId(flat[2 * n] ?? ''), ...readScore(score) }));
 }
 
-function newestFirst(one: Place, other: Place): number {
+function newestFirst(one: IndexedJob, other: IndexedJob): number {
   return other.created_at - one.created_at || (one.id < other.id ? 1 : -1);
 }

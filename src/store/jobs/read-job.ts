@@ -118,15 +118,18 @@ export function openJobOf(fields: Readonly<Record<string, string>>): StoredJob {
     metadata: fields.metadata ? (JSON.parse(fields.metadata) as Job['metadata']) : null,
     delivered: fields.delivered ? (JSON.parse(fields.delivered) as Job['delivered']) : null,
   });
-  return { job, webhook: webhookOf(job, fields.receiver), attempts: openMarksOf(job, fields) };
+  return { job, webhook: jobWebhookOf(job, fields.receiver), attempts: openMarksOf(job, fields) };
 }
 
 export function storedEndOf(jobId: string, { words, texts, attempts }: StoredEnd): StoredJob {
   const job = jobOf(jobId, words, texts);
-  return { job, webhook: webhookOf(job, words.receiver), attempts: marksOf(job, attempts) };
+  return { job, webhook: jobWebhookOf(job, words.receiver), attempts: marksOf(job, attempts) };
 }
 
-function webhookOf({ webhook_url: url, webhook_authorization }: Job, receiver: string | undefined): JobWebhook | null {
+function jobWebhookOf(
+  { webhook_url: url, webhook_authorization }: Job,
+  receiver: string | undefined,
+): JobWebhook | null {
   return url && receiver ? { url, receiver, authorization: webhook_authorization ?? '' } : null;
 }
 

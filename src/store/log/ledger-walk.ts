@@ -1,11 +1,11 @@
-import { type AccountPlace, firstAccount } from '../accounts/read-accounts.ts';
+import { type AccountCursor, firstAccount } from '../accounts/read-accounts.ts';
 import { keys } from '../keys.ts';
 import type { RecordStore } from '../script.ts';
 
 /** Progress of the check of all ledgers, kept in the record so that another controller goes on with it; times are milliseconds. */
 export interface LedgerWalk {
   /** Accounts from here on are to be checked; `null` while no check is under way. */
-  readonly place: AccountPlace | null;
+  readonly place: AccountCursor | null;
   /** Problems that this check has found so far. */
   readonly problems: number;
   /** Problems that the last complete check found, `null` before the first one. */

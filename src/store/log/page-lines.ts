@@ -12,8 +12,8 @@ import {
 import { freeLineStream, paidLineStream, type StoredLogLine } from './read-lines.ts';
 import type { LogLine } from './write-lines.ts';
 
-/** Place in the merged request logs of several keys: the lines after it are older. */
-export interface LinePlace {
+/** Position in the merged request logs of several keys: the lines after it are older. */
+export interface LineCursor {
   readonly entry: string;
   readonly stream: string;
 }
@@ -27,7 +27,7 @@ export type NamedLine = LogLine & { readonly key: string };
 
 interface WantedLines {
   readonly limit: number;
-  readonly after: LinePlace | null;
+  readonly after: LineCursor | null;
   /** Chooses lines; absent where every line is wanted. */
   readonly isWanted?: ((line: NamedLine) => boolean) | undefined;
   /** Reads archived days. */
@@ -43,12 +43,12 @@ export async function listKeyNames(store: RecordStore, accountId: string): Promi
   return Object.entries(ring).map(([alias, hash]) => ({ id: keyIdOf(hash), alias }));
 }
 
-/** Returns request-log lines of keys after a place, newest first, and the place behind them; `null` at the end. */
+/** Returns request-log lines of keys after a cursor, newest first, and the cursor behind them; `null` at the end. */
 export async function pageLines(
   store: RecordStore,
   ofKeys: readonly NamedKey[],
   { limit, after: first, isWanted, open }: WantedLines,
-): Promise<{ lines: NamedLine[]; next: LinePlace | null }> {
+): Promise<{ lines: NamedLine[]; next: LineCursor | null }> {
   const streams = ofKeys.flatMap(({ id, alias }) =>
     [freeLineStream(id), paidLineStream(id)].map((origin) => ({ origin, alias })),
   );
@@ -56,14 +56,14 @@ export async function pageLines(
   const { found, isEnd } = await readMerged(store, streams, first, Math.max(ofEach, limit + 1), open);
   const lines: NamedLine[] = [];
   let after = first;
-  for (const { line, alias, place } of found) {
+  for (const { line, alias, cursor } of found) {
     const { entry: _, ...shown } = line;
     const named = { ...shown, key: alias };
     if (isWanted?.(named) ?? true) {
       if (lines.length === limit) return { lines, next: after };
       lines.push(named);
     }
-    after = place;
+    after = cursor;
   }
   return { lines, next: isEnd ? null : after };
 }
@@ -71,17 +71,17 @@ export async function pageLines(
 interface MergedLine {
   readonly line: StoredLogLine;
   readonly alias: string;
-  readonly place: LinePlace;
+  readonly cursor: LineCursor;
 }
 
 /**
- * Returns the lines after a place of all streams, newest first, as far as `count` of each tell: those after the oldest one of a stream that
+ * Returns the lines after a cursor of all streams, newest first, as far as `count` of each tell: those after the oldest one of a stream that
  * goes on are not known to be next. At least `count` lines, or all that there are.
  */
 async function readMerged(
   store: RecordStore,
   streams: readonly { readonly origin: EntryStream<StoredLogLine>; readonly alias: string }[],
-  after: LinePlace | null,
+  after: LineCursor | null,
   count: number,
   open: ReadArchivedPart,
 ): Promise<{ readonly found: readonly MergedLine[]; readonly isEnd: boolean }> {
@@ -100,19 +100,19 @@ async function readMerged(
     const bound = kept.length > 0 ? `(${kept.at(-1)!.entry}` : bounds[n]!;
     const archived = await readArchivedEntriesBefore(origin, parts, bound, count - kept.length, open);
     found.push(
-      [...kept, ...archived].map((line) => ({ line, alias, place: { entry: line.entry, stream: origin.stream } })),
+      [...kept, ...archived].map((line) => ({ line, alias, cursor: { entry: line.entry, stream: origin.stream } })),
     );
   }
   const lastOfThose = new Set(found.flatMap((lines) => (lines.length < count ? [] : lines.slice(-1))));
   const merged = found
     .flat()
-    .sort((a, b) => compareEntries(b.line.entry, a.line.entry) || (a.place.stream < b.place.stream ? -1 : 1));
+    .sort((a, b) => compareEntries(b.line.entry, a.line.entry) || (a.cursor.stream < b.cursor.stream ? -1 : 1));
   if (lastOfThose.size === 0) return { found: merged, isEnd: true };
   return { found: merged.slice(0, merged.findIndex((line) => lastOfThose.has(line)) + 1), isEnd: false };
 }
 
 /** Two streams may have entries with one id: those of streams with a later name follow. */
-function boundOf(stream: string, after: LinePlace | null): string {
+function boundOf(stream: string, after: LineCursor | null): string {
   if (after === null) return '+';
   return stream > after.stream ? after.entry : `(${after.entry}`;
 }
