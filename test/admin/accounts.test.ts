@@ -49,7 +49,7 @@ describe('plans, accounts and keys', () => {
       expect((await operator.json<Shape[]>('plan', 'list')).map(({ name }) => name)).to.deep.equal(['gold']);
     });
 
-    it('that is created without a quota is refused as wrong usage', async () => {
+    it('a plan that is created without a quota is refused as wrong usage', async () => {
       const { code, out, err } = await operator.run(['plan', 'set', 'new', '--paid', 'yes', '--json']);
       expect({ code, said: JSON.parse(out) }).to.deep.equal({
         code: 2,

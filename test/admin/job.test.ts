@@ -39,7 +39,7 @@ describe('jobs', () => {
   });
   const env = { TRAWL_SECRET: secret.toString('base64'), TRAWL_PUBLIC_URL: 'https://trawl.example.com' };
 
-  it('that completed are shown as to their caller, with their account and a link that opens the file', async () => {
+  it('a completed job is shown as to its caller, with its account and a link that opens the file', async () => {
     const args = { ...aDownload.args, webhook_authorization: 'never shown' };
     const job = await aRunningJob(operator.store, caller, { work: { ...aDownload, args } });
     await settleJob(operator.store, holder, job, completed);
@@ -72,7 +72,7 @@ describe('jobs', () => {
     expect(await originBy({ TRAWL_PUBLIC_URL: 'https://trawl.example.com' })).to.equal('https://trawl.example.com');
   });
 
-  it('that wait are shown with their position in the queue, and running ones without a result', async () => {
+  it('a waiting job is shown with its position in the queue, and a running one without a result', async () => {
     const first = await aRunningJob(operator.store, caller);
     const [second, third] = [await admitted(operator.store, caller), await admitted(operator.store, caller)];
     const waiting = await operator.json<{ queue: object }>('job', 'show', third);
@@ -81,7 +81,7 @@ describe('jobs', () => {
     expect(await operator.json('job', 'show', first.id)).to.include({ success: null, result: null });
   });
 
-  it('that failed are explained by their attempts, money and webhook in order of time', async () => {
+  it('a failed job is explained by its attempts, money and webhook in order of time', async () => {
     const job = await aRunningJob(operator.store, caller, { work: { ...aDownload, webhook } });
     await retryJob(operator.store, holder, job, {
       counts: 'interruption',
@@ -114,7 +114,7 @@ describe('jobs', () => {
     expect(shown.out).to.match(/^at \(UTC\) +source +text\n[\d: -]{19} {2}job +It is accepted/);
   });
 
-  it('that wait are explained by the reason', async () => {
+  it('a waiting job is explained by the reason', async () => {
     const id = await admitted(operator.store, caller);
     const explain = async () => (await operator.json<Shape[]>('job', 'explain', id)).at(-1)?.text;
     expect(await explain()).to.equal('It waits for a free worker');
@@ -127,7 +127,7 @@ describe('jobs', () => {
     expect(await explain()).to.equal(stage);
   });
 
-  it('that completed are explained by their charge and the removal of their file', async () => {
+  it('a completed job is explained by its charge and the removal of its file', async () => {
     const job = await aRunningJob(operator.store, caller);
     await settleJob(operator.store, holder, job, completed);
     for (let n = 0; n < 3; n++)
@@ -166,7 +166,7 @@ describe('jobs', () => {
     expect((await operator.json('account', 'show', caller.slug)).usage).to.include({ remaining: 10, held: 0 });
   });
 
-  it('that do not exist are refused as not_found', async () => {
+  it('a job that does not exist is refused as not_found', async () => {
     for (const verb of ['show', 'explain', 'cancel']) {
       expect(await operator.refused('job', verb, randomUUID())).to.include({ code: 'not_found' });
     }

@@ -68,7 +68,7 @@ describe('webhooks of an account', () => {
     expect(await operator.refused('webhook', 'list', 'nobody')).to.include({ code: 'not_found' });
   });
 
-  it('that have ended are due again after a replay, with all attempts', async () => {
+  it('webhooks that have ended are due again after a replay, with all attempts', async () => {
     const job = await aDue();
     await attempt(job, 'refused', 403);
     const before = operator.store.clock.now();

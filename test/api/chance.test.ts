@@ -55,7 +55,7 @@ describe('random input', function () {
     if (status !== null) expect(status, text.slice(0, 500)).to.be.below(500);
   };
 
-  it('that changes bytes of good requests is never answered with a 5xx, nor makes a connection hang', async () => {
+  it('random input that changes bytes of good requests is never answered with a 5xx, nor makes a connection hang', async () => {
     const length = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
     const good = [
       request(`GET ${video}?query=${film}`),
@@ -76,7 +76,7 @@ describe('random input', function () {
     );
   });
 
-  it('in the parameters of any route is answered below 500, errors with a sentence', async () => {
+  it('random input in the parameters of any route is answered below 500, errors with a sentence', async () => {
     const encode = (text: string) => encodeURIComponent(text.toWellFormed());
     await fc.assert(
       fc.asyncProperty(

@@ -39,7 +39,7 @@ describe('a crowd of callers', function () {
     ['polls', '?wait=30', countPolls],
   ];
   for (const [how, rest, countThem] of waiting) {
-    it(`that only ${how} a job does not count towards the limit of requests`, async () => {
+    it(`a crowd that only ${how} a job does not count towards the limit of requests`, async () => {
       for (let n = 1; n <= accounts; n++) {
         const { key } = await api.addCaller();
         const { job_id } = (await api.get('/v1/video/download', key, { query: film })).json;

@@ -267,7 +267,7 @@ describe('ended days', () => {
     expect(await verifyLedger(store, caller.accountId)).to.deep.include({ problems });
   });
 
-  it('that are missing in the object store are reported by the verification, which reads on', async () => {
+  it('archived days that are missing in the object store are reported by the verification, which reads on', async () => {
     const caller = await anOldAccount(store);
     await move();
     const [first] = await listArchivedParts(store, ledgerStream(caller.accountId));

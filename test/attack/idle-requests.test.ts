@@ -84,7 +84,7 @@ describe('1,001 requests that never end', function () {
   ];
   for (const [title, bytes] of endings) {
     for (const [n, address] of [attacker, '127.0.0.1'].entries()) {
-      it(`and ${title} leave a good key answered 20 of 20 times ${n === 0 ? 'at another address' : 'at their own address'}, and /readyz true`, async () => {
+      it(`1,001 requests that ${title} leave a good key answered 20 of 20 times ${n === 0 ? 'at another address' : 'at their own address'}, and /readyz true`, async () => {
         const { url } = service.up();
         const crowd = await openCrowd(url, address, many, bytes);
         try {

@@ -49,7 +49,7 @@ describe('disputes', () => {
       .map(({ mail }) => mail.subject);
   };
 
-  it('that are reported before their payment keep its pack away, disable the top-up and mail the operators', async () => {
+  it('a dispute that is reported before its payment keeps the pack away, disables the top-up and mails the operators', async () => {
     const { account, purchase, payment } = await aPaidPurchase();
     await applyPayment(parts, { kind: 'disputed', payment }, 'evt_dispute');
     await applyPayment(parts, { kind: 'paid', purchase, payment, at: 1_000 }, 'evt_paid');

@@ -44,7 +44,7 @@ describe('payments for an account that is not there', () => {
   const outcomes = async () =>
     (await parts.metrics.purchases_total.get()).values.map(({ labels, value }) => [labels.outcome, value]);
 
-  it('that was removed while its checkout was open add nothing, and one mail tells each operator to refund them', async () => {
+  it('payments for an account that was removed while its checkout was open add nothing, and one mail tells each operator to refund them', async () => {
     const { accountId, slug } = await anAccount(store);
     await removeAccount(store, accountId, slug);
     await pay(accountId, 'evt_1');
@@ -62,7 +62,7 @@ describe('payments for an account that is not there', () => {
     expect(await store.connection.send(['LLEN', keys.invoices])).to.equal(0);
   });
 
-  it('that a restored record does not have are told of in the same way, before and after the refund', async () => {
+  it('payments for an account that a restored record does not have are told of in the same way, before and after the refund', async () => {
     await pay('lost-account', 'evt_1');
     const [told] = await mails();
     expect(told!.mail.subject).to.equal('A payment must be refunded by hand: EUR 9.90 by lost-account');

@@ -101,7 +101,7 @@ describe('the clients of callers', function () {
         for (const name of clientNames) verdicts.set(name, sceneOf(name).then(behave));
         await Promise.allSettled(verdicts.values());
       });
-      for (const name of clientNames) it(`in ${name}`, () => verdicts.get(name));
+      for (const name of clientNames) it(`${title}, in ${name}`, () => verdicts.get(name));
     });
   };
 

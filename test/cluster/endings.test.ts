@@ -214,7 +214,7 @@ describe('an attempt in a cluster is settled once, and nothing is left of it 30 
   }
 
   for (const [title, { mark }] of Object.entries({ ...rows, ...deadRows })) {
-    it(`when ${title}`, async () => {
+    it(`settles an attempt once and leaves nothing when ${title}`, async () => {
       const { id = '' } = (await results.get(title)) ?? {};
       const marks = (await readAttempts(testbed.store, id)).map(({ attempt, code, counts }) => ({
         attempt,
@@ -247,7 +247,7 @@ describe('an attempt in a cluster is settled once, and nothing is left of it 30 
     expect(await testbed.listOrphanFiles(ids)).to.deep.equal([]);
   });
 
-  it('when a pod of higher priority preempts its pod', async () => {
+  it('settles an attempt once and leaves nothing when a pod of higher priority preempts its pod', async () => {
     const { admin } = testbed.cluster;
     const id = await testbed.submit((attempt) => (attempt === 1 ? {} : undefined));
     const { spec } = await testbed.runningPod(id);
@@ -269,7 +269,7 @@ describe('an attempt in a cluster is settled once, and nothing is left of it 30 
   });
 
   for (const isReleased of [false, true]) {
-    it(`when its Job reaches its TTL${isReleased ? ' and its pod is removed' : ''} while no controller leads`, async () => {
+    it(`settles an attempt once and leaves nothing when its Job reaches its TTL${isReleased ? ' and its pod is removed' : ''} while no controller leads`, async () => {
       let deliver: (() => Promise<Ending>) | undefined;
       const id = await testbed.submit((attempt, delivers) => {
         deliver ??= delivers;

@@ -168,7 +168,7 @@ describe('a worker that cannot start in a cluster', function () {
       expect(await ends(controller, id)).to.include({ status: 'CompletedJob', attempt: 2 });
     }));
 
-  it('that no node has room for is tried again after 15 min, then ends as queue_timeout, and is logged as an error', () =>
+  it('a worker that no node has room for is tried again after 15 min, then ends as queue_timeout, and is logged as an error', () =>
     controlled(null, async (controller) => {
       await cordon(true);
       const id = await testbed.submit();
@@ -185,7 +185,7 @@ describe('a worker that cannot start in a cluster', function () {
       expect(lines.join('\n')).to.match(/"level":"error".*Unschedulable: 0\/2 nodes are available/);
     }));
 
-  it('that a queue of the cluster has admitted waits for a node for more than 15 min', () =>
+  it('a worker that a queue of the cluster has admitted waits for a node for more than 15 min', () =>
     controlled('media', async (controller, runner) => {
       await cordon(true);
       const id = await testbed.submit();

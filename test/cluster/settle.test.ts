@@ -66,7 +66,7 @@ describe('jobs on a cluster', function () {
     await testbed.waitUntilEmpty(30);
   });
 
-  it('that have ended are cleaned up later while other Jobs wait for their pods', async () => {
+  it('jobs that have ended are cleaned up later while other Jobs wait for their pods', async () => {
     await begin();
     const ids = await submit(80);
     const isOld = ({ metadata, status }: Pod) => {
@@ -101,7 +101,7 @@ describe('jobs on a cluster', function () {
     await allEnd(ids, 30);
   });
 
-  it('that the next leader has ended stay as they are when the stopped leader comes back', async () => {
+  it('jobs that the next leader has ended stay as they are when the stopped leader comes back', async () => {
     const [first, second] = [await begin(), await begin()];
     await until(() => first.isLeading(), 10, 'the first one leads');
     const ids = await submit(10, (_, ending) => ({ runMs: 1_000, ending }));

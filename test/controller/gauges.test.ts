@@ -64,7 +64,7 @@ describe('gauges of the record', () => {
     await Promise.all([gauges, otherGauges, nextGauges, withoutGauges].map((one) => one.close()));
   });
 
-  it('that cannot be read are a warning and a count, never silence', async () => {
+  it('gauges that cannot be read are a warning and a count, never silence', async () => {
     const { lines, log } = aLog();
     const broken: TestStore = {
       ...store,

@@ -87,7 +87,7 @@ describe('the calls of the object store', () => {
     expect(calls).to.equal(1);
   });
 
-  it('that wait for a place when the object store goes away are asked for again, optional ones are dropped', async () => {
+  it('calls that wait for a place when the object store goes away are asked for again, optional ones are dropped', async () => {
     isAway = true;
     const { promise, reject } = Promise.withResolvers<void>();
     for (let n = 0; n < 16; n++) lane.add(`job ${n}`, () => promise);

@@ -63,7 +63,7 @@ describe('events of the payment provider', () => {
     }
   });
 
-  it('that the provider did not sign change nothing', async () => {
+  it('events that the provider did not sign change nothing', async () => {
     const { account } = await api.addCaller();
     expect((await send(paidEvent(account, 'forged'), 'whsec_other')).status).to.equal(400);
     const unsigned = await fetch(`${api.dashboardUrl}/stripe/webhook`, { method: 'POST', body: '{}' });
@@ -71,7 +71,7 @@ describe('events of the payment provider', () => {
     expect(await packs(account)).to.equal(0);
   });
 
-  it('that are compressed are refused, however well signed, because they could unpack to a thousand times as much', async () => {
+  it('events that are compressed are refused, however well signed, because they could unpack to a thousand times as much', async () => {
     const { account } = await api.addCaller();
     const payload = JSON.stringify(paidEvent(account, 'packed'));
     const signature = Stripe.webhooks.generateTestHeaderString({ payload, secret });

@@ -114,7 +114,7 @@ describe('the first start', function () {
     execFileSync('ffmpeg', ['-v', 'error', '-xerror', '-i', 'clip.mp4', '-f', 'null', '-'], { cwd: tree });
   });
 
-  it('that is killed before any of its Redis commands is finished by the next start', async () => {
+  it('a first start that is killed before any of its Redis commands is finished by the next start', async () => {
     const redis = await startTestRedis({ fsync: 'always' });
     const store = storeOf(redis.connection);
     const start = (commands: number) => {
@@ -147,7 +147,7 @@ describe('the first start', function () {
     }
   });
 
-  it('that is killed whole at any stage is followed by another first start', async () => {
+  it('a first start that is killed whole at any stage is followed by another first start', async () => {
     const data = join(folder, 'data');
     let said = '';
     for (const stage of ['lock', 'secret', 'redis/redis.sock', 'gateway.sock']) {

@@ -70,7 +70,7 @@ function findObstacle(): string | null {
 describe('an upload that is killed', () => {
   useFolder();
 
-  it('in its middle leaves no object, and the next one succeeds', async () => {
+  it('an upload that is killed in its middle leaves no object, and the next one succeeds', async () => {
     await killAfter('stopped', 0, 'stop=1000000');
     expect(await store.see('job/1/1000000')).to.equal(null);
     expect(await readdir(folder)).to.deep.equal(['.uploads']);

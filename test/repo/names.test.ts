@@ -41,6 +41,13 @@ describe('names', () => {
     const found = scripts.flatMap(([path, text]) => [...text.matchAll(opening)].map(([words]) => `${path}: ${words}`));
     expect(found).to.deep.equal([]);
   });
+
+  it('the title of a test begins with its subject or its result', () => {
+    const opening = /\bit\(\s*['"`](?:that|when|in|and|it) [^\n]{0,60}/g;
+    const tests = [...texts].filter(([path]) => /^test\/.*\.(?:test|suite|contract)\.ts$/.test(path));
+    const found = tests.flatMap(([path, text]) => [...text.matchAll(opening)].map(([words]) => `${path}: ${words}`));
+    expect(found).to.deep.equal([]);
+  });
 });
 
 /** Names that stand in more than one file. */

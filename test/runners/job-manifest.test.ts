@@ -132,7 +132,7 @@ const whole = {
 };
 
 describe('the Job of an attempt', () => {
-  it('is exactly this', () => {
+  it('the Job of an attempt has exactly these fields', () => {
     expect(makeJob(attempt, shape, 0)).to.deep.equal(whole);
   });
 

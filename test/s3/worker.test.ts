@@ -113,7 +113,7 @@ describe('A worker that uploads to S3', function () {
       expect(await store.see(key)).to.deep.equal(scripted);
     });
 
-  it('that is killed leaves an upload that the next attempt or the sweep removes', async () => {
+  it('a worker that is killed leaves an upload that the next attempt or the sweep removes', async () => {
     for (const rid of [() => store.remove('a-job/1/'), () => store.sweepTemporary(Date.now() + 60_000)]) {
       front.fail('hang', 'hang', 'hang');
       const uploads = front.uploads();

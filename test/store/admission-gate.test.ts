@@ -35,7 +35,7 @@ describe('the memory of redis', () => {
     expect(memoryRatio(seen)).to.be.within(0, 0.1);
   });
 
-  it('that is hidden has no limit, and is used by 0', async () => {
+  it('memory of Redis that is hidden has no limit, and is used by 0', async () => {
     await redis.connection.send(['ACL', 'SETUSER', 'default', '-info']);
     const memory = await readMemory(redis.connection, null);
     await redis.connection.send(['ACL', 'SETUSER', 'default', '+info']);
@@ -74,14 +74,14 @@ describe('a record that a role opens', () => {
     return { maxmemory: Number(maxmemory), unlimited, reported };
   };
 
-  it('in a redis-server of its own has a quarter of the memory of the machine, unless TRAWL_REDIS_MEMORY names another limit', async () => {
+  it('a record in a redis-server of its own has a quarter of the memory of the machine, unless TRAWL_REDIS_MEMORY names another limit', async () => {
     const quarter = Math.floor(machineMemoryBytes() / 4);
     expect(await open({})).to.deep.equal({ maxmemory: quarter, unlimited: 0, reported: [] });
     const named = await open({ TRAWL_REDIS_MEMORY: String(300 * mebibyte) });
     expect(named).to.deep.equal({ maxmemory: 300 * mebibyte, unlimited: 0, reported: [] });
   });
 
-  it('in a Redis without a memory limit is reported at the start, with the limit that is assumed', async () => {
+  it('a record in a Redis without a memory limit is reported at the start, with the limit that is assumed', async () => {
     const server = await startTestServer();
     const env = { TRAWL_REDIS_URL: server.url, TRAWL_REDIS_MEMORY: String(2 ** 31) };
     const { maxmemory, unlimited, reported } = await open(env);

@@ -153,7 +153,7 @@ describe('a record with a replica', function () {
 });
 
 describe('a record without a replica', () => {
-  it('waits for none', async () => {
+  it('a record without a replica waits for none', async () => {
     const redis = await startTestRedis();
     const store = storeOf(redis.connection);
     await admitted(store, await anAccount(store, plenty));

@@ -190,7 +190,7 @@ describe('settings', () => {
     expect(() => read(env)).to.throw(ConfigError, problems.join('\n'));
   });
 
-  it('name the ports that one process cannot open twice; the start blamed another program for them', () => {
+  it('settings name the ports that one process cannot open twice; the start blamed another program for them', () => {
     const rulesOf = (env: Record<string, string>) => () => readConfig(env, () => '', { rules: [needsOwnPorts] });
     for (const name of ['TRAWL_DASHBOARD_PORT', 'TRAWL_PROBE_PORT']) {
       expect(rulesOf({ TRAWL_PORT: '7000', [name]: '7000' })).to.throw(ConfigError, needsOwnPorts.sentence);
@@ -198,7 +198,7 @@ describe('settings', () => {
     expect(rulesOf({ TRAWL_PORT: '0', TRAWL_DASHBOARD_PORT: '0', TRAWL_PROBE_PORT: '0' })).not.to.throw();
   });
 
-  it('that are wrong are refused with a sentence that names the allowed values', () => {
+  it('settings that are wrong are refused with a sentence that names the allowed values', () => {
     const env = { TRAWL_TRUSTED_PROXIES: '10.0.0.0/99', TRAWL_LOG_LEVEL: 'loud' };
     expect(problemsOf(env)).to.deep.equal([
       'TRAWL_LOG_LEVEL must be error, warn, info or debug.',
@@ -226,7 +226,7 @@ describe('settings', () => {
     );
   });
 
-  it('that are empty count as not set', () => {
+  it('settings that are empty count as not set', () => {
     expect(read({ TRAWL_PORT: '', TRAWL_SECRET: '', TRAWL_SECRET_FILE: '' })).to.deep.include(defaults);
   });
 

@@ -77,7 +77,7 @@ describe('a result link', () => {
     expect(judge(early, expiresAt)).to.deep.equal({ is: 'expired' });
   });
 
-  it('that was signed with another secret is refused', () => {
+  it('a result link that was signed with another secret is refused', () => {
     const stranger = makeSeal({ secret: Buffer.alloc(32, 2) });
     expect(checkLink(target, 0, stranger.verify)).to.deep.equal({ is: 'altered' });
   });

@@ -36,7 +36,7 @@ describe('an answer of the inspector', () => {
     ['a failure that is nothing', { failure: null }, null],
   ];
   for (const [what, json, read] of rows) {
-    it(`that is ${what} is read as ${JSON.stringify(read)?.slice(0, 60)}`, () =>
+    it(`an answer of the inspector that is ${what} is read as ${JSON.stringify(read)?.slice(0, 60)}`, () =>
       expect(readInspection(json)).to.deep.equal(read));
   }
 });

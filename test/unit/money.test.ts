@@ -89,7 +89,7 @@ describe('draw', () => {
     ['nothing from empty balances', {}, { balance: 'overdraft' }, {}],
   ];
   for (const [what, change, from, after] of rows) {
-    it(`takes ${what}`, () => {
+    it(`a charge takes ${what}`, () => {
       const balances = someBalances({ held: 2, ...change });
       expect(balanceToDraw(balances)).to.eql(from);
       expect(draw(balances)).to.eql({ ...balances, ...after });

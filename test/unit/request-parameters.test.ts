@@ -54,7 +54,7 @@ describe('parseRequest fills in defaults', () => {
     it(what, () => expect(accept(endpoint, given).args).to.deep.equal(args));
   }
 
-  it('and shows the arguments in the order of the contract', () => {
+  it('shows the arguments in the order of the contract', () => {
     const given = { webhook_authorization: 'x', webhook_url: query, max_duration: '1', is_async: '0' };
     expect(Object.keys(accept('video', given).args)).to.deep.equal([
       'query',

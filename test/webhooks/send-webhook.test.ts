@@ -142,7 +142,7 @@ describe('a post through the proxy', () => {
       asked.length = 0;
     });
 
-    it('it names the host inside, where a receiver cannot speak for the proxy', async () => {
+    it('a post to an https URL names the host inside, where a receiver cannot speak for the proxy', async () => {
       expect(await post('https://secure.test/a?b')).to.deep.equal({ is: 'answered', status: 403 });
       const { url, headers, socket } = asked[0]!;
       const { servername } = socket as TLSSocket & { servername: string };
@@ -160,7 +160,7 @@ describe('a post through the proxy', () => {
       });
     }
 
-    it('it gives up one that never greets', async () => {
+    it('a post to an https URL gives up a receiver that never greets', async () => {
       const mute = createMute((socket) => socket.on('error', () => {}).resume());
       await once(mute.listen(0, '127.0.0.1'), 'listening');
       forwarder.lead('mute.test', (mute.address() as AddressInfo).port);

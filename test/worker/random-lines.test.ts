@@ -8,7 +8,7 @@ const ms = 2000;
 describe('random lines of a child', function () {
   this.timeout(limitOf(ms));
 
-  it('that runs the driver end as a page or as the failure of its job', async () => {
+  it('random lines of the child that runs the driver end as a page or as the failure of its job', async () => {
     await fuzzDriver(ms);
   });
 
@@ -16,7 +16,7 @@ describe('random lines of a child', function () {
     await fuzzPython(ms, false);
   });
 
-  it('that the inspector parent forwards are told whole, wherever they are cut', async () => {
+  it('random lines of a child that the inspector parent forwards are told whole, wherever they are cut', async () => {
     await fuzzFrames(ms / 4);
   });
 });
