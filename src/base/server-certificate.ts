@@ -36,9 +36,12 @@ export function makeHttpServer(
   if (certificate === null) return createServer(options, listener);
   const { files, log } = certificate;
   let current = readPair(files);
-  // As servers without TLS do: a tunnel may be closed in one direction alone.
-  const limits = { minVersion: 'TLSv1.2', handshakeTimeout: handshakeMs, allowHalfOpen: true } as const;
+  const limits = { minVersion: 'TLSv1.2', handshakeTimeout: handshakeMs } as const;
   const server = createSecureServer({ ...options, ...current, ...limits }, listener);
+  // As on servers without TLS, a tunnel may be closed in one direction alone; a client that leaves within the handshake has gone.
+  server.prependListener('secureConnection', (socket) => {
+    socket.allowHalfOpen = true;
+  });
   let warned = '';
   const reread = () => {
     try {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { expect } from 'chai';
 import { sendRequest } from '../../src/base/http-client.ts';
@@ -138,6 +138,15 @@ describe('TLS between the parts', () => {
       5,
       'a request gets through again',
     );
+  });
+
+  it('forgets a client that leaves within the handshake, whose connection stayed until the handshake timed out', async () => {
+    const server = makeHttpServer({ files, log: aLog().log }, {});
+    await once(server.listen(0, host), 'listening');
+    connect((server.address() as AddressInfo).port, host).end();
+    const [error] = await once(server, 'tlsClientError');
+    expect(error.code).to.equal('ECONNRESET');
+    await new Promise((resolve) => server.close(resolve));
   });
 
   it('carries the questions to the inspector, which is away for clients that do not trust it', async () => {
