@@ -33,7 +33,7 @@ export function headersOf(status: string, isOpen: boolean, isSoft: boolean): obj
   if (!isOpen) names.push(...limits);
   if (isError || isSoft) names.push('x-error-code');
   if (isSoft) names.push('x-original-status', 'retry-after');
-  if (['401', '403', '429', '503'].includes(status)) names.push('retry-after');
+  if (['401', '403', '409', '429', '503'].includes(status)) names.push('retry-after');
   if (status === '202') names.push('location', 'x-credits-held');
   if (status === '307') names.push('location');
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));

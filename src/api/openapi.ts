@@ -163,7 +163,7 @@ function responsesOf(row: OperationRow, isOpen: boolean): object {
   });
   const others = Object.entries(row.besides ?? {}).map(([status, description]) => [
     status,
-    { description, headers: headersOf(status, isOpen, false) },
+    { description, headers: headersOf(status, isOpen, false), ...(Number(status) >= 400 ? { content: error } : {}) },
   ]);
   return { ...(isOpen ? {} : { 200: soft }), ...Object.fromEntries([...good, ...others]) };
 }

@@ -18,6 +18,9 @@ export const goneStatus = 499;
 /** `Retry-After` of a 503: a restarted or replaced Redis usually answers again after 2 s; a drain lasts for minutes at least. */
 const waitSeconds: Partial<Record<RefusalCode, number>> = { unavailable: 2, draining: 30 };
 
+/** `Retry-After` of the repeat of a call that still runs: metadata is usually read within seconds. */
+const runningSeconds = 2;
+
 /** Returns the answer to an error that was thrown; anything but a refusal is an internal error. */
 export function errorReply(error: unknown, keyQuotaStatus: number = refusals.key_quota_exceeded.status): ApiReply {
   const { code, message, retryAfter } = error instanceof Refusal ? error : refuse('internal_error');
@@ -65,7 +68,10 @@ export function requireAllowed<T extends { readonly rates: Rates }>(
   setRateHeaders(res, answer.rates);
   if (!('refused' in answer)) return answer;
   const { refused: code, detail, retryAfterSeconds } = answer;
-  throw refuse(code, code === 'bad_request' ? badRequest : sentenceOf(code, detail), retryAfterSeconds ?? undefined);
+  // A conflict that passes by itself says so by a time to wait.
+  const isRunning = code === 'idempotency_conflict' && detail === 'running';
+  const wait = retryAfterSeconds ?? (isRunning ? runningSeconds : undefined);
+  throw refuse(code, code === 'bad_request' ? badRequest : sentenceOf(code, detail), wait);
 }
 
 /** Sets the standard RateLimit fields, for the windows that the plan has. */

@@ -1,5 +1,5 @@
 import type { Schema } from '../model/answer-schemas.ts';
-import { type Parameter, type ParameterTable, readParameters } from '../model/parameter-kinds.ts';
+import { choice, number, type Parameter, type ParameterTable, readParameters } from '../model/parameter-kinds.ts';
 import { creditParameters, idempotencyParameters } from '../model/request-parameters.ts';
 
 /** One call of the API on behalf of a tool. */
@@ -53,14 +53,15 @@ interface McpContext {
 const usualWaitSeconds = 45;
 const maxWaitSeconds = 3600;
 const unfit = ['webhook_url', 'webhook_authorization', 'download_type'];
-const waitSeconds = {
-  type: 'number',
-  description: 'Longest wait for the end of the job; then the tool `job` goes on.',
-  minimum: 0,
-  maximum: maxWaitSeconds,
-  default: usualWaitSeconds,
-};
-const kind = { type: 'string', enum: ['video', 'audio'], default: 'video', description: 'What the file is to be.' };
+const waitParameters = {
+  wait_seconds: number(
+    'Longest wait for the end of the job; then the tool `job` goes on.',
+    { minimum: 0, maximum: maxWaitSeconds },
+    `must be a number from 0 to ${maxWaitSeconds}`,
+    usualWaitSeconds,
+  ),
+} as const;
+const ownParameters = { kind: choice('What the file is to be.', ['video', 'audio'], 'video'), ...waitParameters };
 const downloadParameters: ParameterTable = {
   ...creditParameters.audio,
   ...creditParameters.video,
@@ -81,13 +82,14 @@ export const mcpTools: readonly McpTool[] = [
     description:
       'Downloads the media of a URL and answers with a signed link to the file, its size and SHA-256. Costs one credit when it ' +
       'succeeds. Give an idempotency_key, and give it again to repeat a call whose answer was lost: the repeat starts no second job.',
-    inputSchema: inputOf(downloadParameters, { kind, wait_seconds: waitSeconds }),
+    inputSchema: inputOf({ ...downloadParameters, ...ownParameters }),
     annotations: { readOnlyHint: false, openWorldHint: true },
-    run: async (service, { kind: wanted, wait_seconds, ...parameters }, context) => {
-      const operation = wanted === 'audio' ? 'audio' : 'video';
+    run: async (service, { kind, wait_seconds, ...parameters }, context) => {
+      const own = readParameters(ownParameters, { kind, wait_seconds });
+      if (!own.ok) return { error: own.sentence, error_code: 'bad_request' };
       const fitting = Object.entries(parameters).filter(([name]) => !unfit.includes(name));
-      const answer = await callOnce(service, operation, Object.fromEntries(fitting));
-      return 'error' in answer ? answer : waitFor(service, String(answer.body.job_id), wait_seconds, context);
+      const answer = await callOnce(service, own.value.kind, Object.fromEntries(fitting));
+      return 'error' in answer ? answer : waitFor(service, String(answer.body.job_id), own.value.wait_seconds, context);
     },
   },
   {
@@ -95,14 +97,16 @@ export const mcpTools: readonly McpTool[] = [
     description: 'Tells how far a download is, and the signed link to its file at the end. Free.',
     inputSchema: {
       type: 'object',
-      properties: { job_id: { type: 'string', format: 'uuid' }, wait_seconds: waitSeconds },
+      properties: { job_id: { type: 'string', format: 'uuid' }, wait_seconds: waitParameters.wait_seconds.schema },
       required: ['job_id'],
     },
     annotations: { readOnlyHint: true, openWorldHint: false },
     run: async (service, { job_id, wait_seconds }, context) => {
+      const own = readParameters(waitParameters, { wait_seconds });
+      if (!own.ok) return { error: own.sentence, error_code: 'bad_request' };
       const answer = await service.call({ operation: 'job', jobId: String(job_id), parameters: {} });
       if ('error' in answer) return answer;
-      return isOpen(answer.body) ? waitFor(service, String(job_id), wait_seconds, context) : describe(answer);
+      return isOpen(answer.body) ? waitFor(service, String(job_id), own.value.wait_seconds, context) : describe(answer);
     },
   },
   {
@@ -114,9 +118,9 @@ export const mcpTools: readonly McpTool[] = [
   },
 ];
 
-function inputOf(table: ParameterTable, more: Readonly<Record<string, Schema>> = {}): McpTool['inputSchema'] {
+function inputOf(table: ParameterTable): McpTool['inputSchema'] {
   const entries = Object.entries<Parameter>(table).filter(([name]) => !unfit.includes(name));
-  const properties = { ...Object.fromEntries(entries.map(([name, { schema }]) => [name, schema])), ...more };
+  const properties = Object.fromEntries(entries.map(([name, { schema }]) => [name, schema]));
   return { type: 'object', properties, required: entries.filter(([, one]) => one.required).map(([name]) => name) };
 }
 
@@ -135,10 +139,9 @@ async function callOnce(
 async function waitFor(
   service: McpService,
   jobId: string,
-  given: unknown,
+  seconds: number,
   { report, signal }: McpContext,
 ): Promise<McpAnswer> {
-  const seconds = typeof given === 'number' ? Math.min(maxWaitSeconds, Math.max(0, given)) : usualWaitSeconds;
   let told = -1;
   const seen = ({ progress, stage, status }: McpJob) => {
     // The protocol wants each progress above the one before.

@@ -121,6 +121,25 @@ describe('POST /mcp', () => {
     expect(calls).to.deep.equal(['POST /mcp 0', 'POST /mcp 0', 'POST /mcp 0', 'POST /v1/media/metadata 1']);
   });
 
+  it('starts nothing for a kind or a wait that its schema does not allow', async () => {
+    const client = await connect();
+    const kinds = 'Bad Request: kind must be one of video, audio';
+    const waits = 'Bad Request: wait_seconds must be a number from 0 to 3600';
+    for (const [given, error] of [
+      [{ kind: 'picture' }, kinds],
+      [{ kind: null }, kinds],
+      [{ wait_seconds: 'long' }, waits],
+      [{ wait_seconds: -5 }, waits],
+      [{ wait_seconds: 3601 }, waits],
+    ] as const) {
+      const { isError, told } = await use(client, 'download', { query: film, ...given });
+      expect([isError, told]).to.deep.equal([true, { error, error_code: 'bad_request' }]);
+    }
+    const { told } = await use(client, 'job', { job_id: crypto.randomUUID(), wait_seconds: 'long' });
+    expect(told).to.deep.equal({ error: waits, error_code: 'bad_request' });
+    expect(await openJobs()).to.deep.equal([]);
+  });
+
   it('starts no second job and charges nothing more for a tool that is repeated with its key', async () => {
     const client = await connect();
     const download = (given: object) =>

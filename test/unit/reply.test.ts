@@ -57,6 +57,21 @@ describe('replies of the API', () => {
     ]);
   });
 
+  it('a repeat of a call that still runs is told to wait, and one of another call is not', () => {
+    const res = { set: () => res } as unknown as Response;
+    const none = {
+      refused: 'idempotency_conflict',
+      retryAfterSeconds: null,
+      rates: { perSecond: null, perMinute: null },
+    } as const;
+    expect(() => requireAllowed(res, { ...none, detail: 'running' }))
+      .to.throw(Refusal)
+      .that.includes({ retryAfter: 2 });
+    expect(() => requireAllowed(res, { ...none, detail: 'request' }))
+      .to.throw(Refusal)
+      .with.property('retryAfter', undefined);
+  });
+
   for (const [refused, detail, sentence] of [
     ['key_quota_exceeded', 'quota daily', `${refusals.key_quota_exceeded.sentence} quota daily`],
     ['rate_limited', 'per-minute', 'You have exceeded the per-minute rate limit on your subscription'],
