@@ -1,109 +1,17 @@
 import { createHmac } from 'node:crypto';
 import { expect } from 'chai';
-import { listJobs } from '../../src/store/jobs/list-jobs.ts';
-import {
-  type ClientCommand,
-  type ClientDriver,
-  type ClientName,
-  clientNames,
-  startClientDriver,
-  type WebhookPost,
-} from '../support/client-driver.ts';
-import { type FaultyLink, startFaultyLink } from '../support/faulty-link.ts';
-import { freePort } from '../support/free-port.ts';
+import { clientNames, type WebhookPost } from '../support/client-driver.ts';
+import { type ClientScene, makeClientScenes } from '../support/client-scenes.ts';
 import type { AccountOptions } from '../support/record.ts';
-import { type Customer, makeService, type Service } from '../support/service.ts';
-import { type Source, startSource } from '../support/source-server.ts';
 import { until } from '../support/until.ts';
-
-interface Downloaded {
-  readonly job_id: string;
-  readonly sha256: string;
-  readonly bytes: string;
-  readonly stages: readonly string[];
-}
 
 const submits = /^\/v1\/video\/download/;
 const events = /^\/v1\/jobs\/[^/]+\/events/;
 
-/** One client of a service, which it reaches by a link of its own, with a source and a new account. */
-interface Scene {
-  readonly films: Source;
-  readonly link: FaultyLink;
-  readonly customer: Customer;
-  readonly film: string;
-  readonly run: (
-    command: Partial<ClientCommand>,
-    wanted?: Partial<ClientCommand['service']>,
-  ) => ReturnType<ClientDriver['run']>;
-}
-
 describe('the clients of callers', function () {
   this.timeout(240_000);
-  const service: Service = makeService({ TRAWL_WORKERS: '3' });
-  const parts = new Map<ClientName, Pick<Scene, 'films' | 'link'> & { readonly driver: ClientDriver }>();
-  let publicUrl: string;
-  let own: string;
-  const start = async () => {
-    const port = await freePort();
-    own = `http://127.0.0.1:${port}`;
-    // Links to files lead through a faulty link too.
-    await service.start({ TRAWL_PUBLIC_URL: publicUrl, TRAWL_PORT: String(port) });
-    for (const { link } of parts.values()) link.lead(own);
-  };
-  before(async () => {
-    const linkOfJob = new Map();
-    for (const name of clientNames) {
-      const [films, link] = await Promise.all([startSource(), startFaultyLink(linkOfJob)]);
-      parts.set(name, { films, link, driver: startClientDriver(name) });
-      publicUrl = link.url;
-    }
-    await start();
-  });
-  after(async () => {
-    await Promise.all([...parts.values()].map(({ driver }) => driver.stop()));
-    await service.close();
-    for (const { films, link } of parts.values()) await Promise.all([films.stop(), link.stop()]);
-  });
-
-  const sceneOf = async (name: ClientName): Promise<Scene> => {
-    const { films, link, driver } = parts.get(name)!;
-    link.mend();
-    const customer = await service.aCustomer();
-    const film = `${films.url}/films/clip.mp4`;
-    const run: Scene['run'] = (command, wanted = {}) => {
-      const access = { url: link.url, key: customer.key, patienceSeconds: 60, ...wanted };
-      return driver.run({ verb: 'download', url: film, ...command, service: access });
-    };
-    return { films, link, customer, film, run };
-  };
-  const jobsOf = ({ account }: Customer) =>
-    service.withStore(
-      async (store) => (await listJobs(store, account, { status: undefined, limit: 100, after: null })).jobs,
-    );
+  const { service, start, sceneOf, jobsOf, expectOne, inEach, address } = makeClientScenes();
   const otherKey = async (wanted: AccountOptions) => (await service.aCustomer(wanted)).key;
-  /** One job, one charge, and the file that the record knows. */
-  const expectOne = async ({ value, error }: Awaited<ReturnType<Scene['run']>>, customer: Customer) => {
-    expect(error).to.equal(undefined);
-    const file = value as Downloaded;
-    const jobs = await jobsOf(customer);
-    expect(jobs.map(({ id, status }) => [id, status])).to.deep.equal([[file.job_id, 'CompletedJob']]);
-    expect([file.bytes, file.sha256]).to.deep.equal([jobs[0]!.delivered!.sha256, file.bytes]);
-    expect(file.stages.at(-1)).to.equal('CompletedJob');
-    await service.checkLedger(customer.account, jobs);
-    return file;
-  };
-  /** Has every client behave, all at once, because most of the time is waiting; each has a verdict of its own. */
-  const inEach = (title: string, behave: (scene: Scene) => Promise<void>) => {
-    describe(title, () => {
-      const verdicts = new Map<ClientName, Promise<void>>();
-      before(async () => {
-        for (const name of clientNames) verdicts.set(name, sceneOf(name).then(behave));
-        await Promise.allSettled(verdicts.values());
-      });
-      for (const name of clientNames) it(`${title}, in ${name}`, () => verdicts.get(name));
-    });
-  };
 
   inEach(
     'makes one job, one charge and one file when answers are lost and the service is busy',
@@ -203,7 +111,7 @@ describe('the clients of callers', function () {
     expect(wrong.error!.sentence).to.contain('video_quality must be one of');
     link.lead(null);
     const away = await run({}, { patienceSeconds: 0.5 });
-    link.lead(own);
+    link.lead(address());
     expect(away.error).to.include({ code: 'unreachable', blame: 'us', retryable: true, status: null });
   });
 
@@ -233,6 +141,20 @@ describe('the clients of callers', function () {
     }
   });
 
+  inEach('takes no webhook by a secret that is none, whatever key a forger guesses from it', async ({ run }) => {
+    for (const secret of ['', 'whsec_', '!!!!', 'undefined', 'not base64!', 'whsec_abc$', 'whsec_AAAA', 'пароль']) {
+      for (const key of [Buffer.alloc(0), Buffer.alloc(1), Buffer.from(secret.replace('whsec_', ''), 'base64')]) {
+        const { error } = await run({ verb: 'verify', post: { ...aPost(key), secret } });
+        expect([error?.code, error?.sentence], secret).to.deep.equal([
+          'bad_signature',
+          'The webhook secret must be whsec_ and the base64 of at least 24 bytes, as the service shows it',
+        ]);
+      }
+    }
+    const { error } = await run({ verb: 'verify', post: { ...aPost(), secret: [] } });
+    expect(error?.sentence).to.equal('No webhook secret was given');
+  });
+
   it('all wait for a service that is restarted: one job, one charge and one file each', async () => {
     const scenes = await Promise.all(clientNames.map(sceneOf));
     const releases = scenes.map(({ films }) => films.hold());
@@ -240,12 +162,12 @@ describe('the clients of callers', function () {
     const runs = scenes.map(({ films, run }, n) =>
       run({ url: `${films.url}/held/clip.mp4`, ...(clientNames[n] === 'python async' && polls) }),
     );
-    const begun = async ({ customer }: Scene) => (await jobsOf(customer))[0]?.status === 'Running';
+    const begun = async ({ customer }: ClientScene) => (await jobsOf(customer))[0]?.status === 'Running';
     await until(async () => (await Promise.all(scenes.map(begun))).every(Boolean), 30, 'three jobs run');
     for (const { link } of scenes) link.lead(null);
     await service.stop();
     const calls = scenes.map(({ link }) => link.calls.length);
-    const isAsking = ({ link }: Scene, n: number) => link.calls.length > calls[n]!;
+    const isAsking = ({ link }: ClientScene, n: number) => link.calls.length > calls[n]!;
     await until(() => scenes.every(isAsking), 30, 'they ask again while nothing answers');
     await start();
     for (const release of releases) release();
@@ -254,10 +176,9 @@ describe('the clients of callers', function () {
 });
 
 /** A post as the service signs it, written from Standard Webhooks. */
-function aPost(): WebhookPost {
+function aPost(key = Buffer.alloc(24, 1)): WebhookPost {
   const now = 1_800_000_000;
   const body = '{"id":"1","status":"Error","error":"no film"}';
-  const key = Buffer.alloc(24, 1);
   const signature = createHmac('sha256', key).update(`1.${now}.${body}`).digest('base64');
   const headers = { 'webhook-id': '1', 'webhook-timestamp': String(now), 'webhook-signature': `v1,${signature}` };
   return { body, headers, secret: `whsec_${key.toString('base64')}`, now };

@@ -6,7 +6,9 @@ The one argument names the client: sync or async.
 import asyncio
 import hashlib
 import json
+import signal
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 from trawl_client import AsyncTrawl, Trawl, TrawlError, verify_webhook
 
@@ -27,6 +29,20 @@ def carry_out(command):
                 client.download(url, on_progress=interrupt, **parameters)
             except KeyboardInterrupt:
                 return {}
+        if verb == "fail":
+
+            def fail(_job):
+                raise RuntimeError("of the caller")
+
+            try:
+                client.download(url, on_progress=fail, **parameters)
+            except RuntimeError as error:
+                return {"thrown": str(error)}
+        if verb == "start":
+            return {"job_id": client.start(url, idempotency_key=command.get("idempotencyKey"), **parameters)}
+        if verb == "wait":
+            with ThreadPoolExecutor(len(command["jobIds"])) as threads:
+                return [file.job_id for file in threads.map(client.wait, command["jobIds"])]
         if verb == "metadata":
             return {"title": client.metadata(url)["title"], "used": client.usage()["total_used"]}
         if verb == "batch":
@@ -48,11 +64,25 @@ async def carry_out_async(command):
         if verb == "abort":
             task = asyncio.current_task()
             download = asyncio.create_task(client.download(url, on_progress=lambda _job: download.cancel(), **parameters))
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, download.cancel)
             try:
                 await download
             except asyncio.CancelledError:
                 assert not task.cancelling()
                 return {}
+        if verb == "fail":
+
+            def fail(_job):
+                raise RuntimeError("of the caller")
+
+            try:
+                await client.download(url, on_progress=fail, **parameters)
+            except RuntimeError as error:
+                return {"thrown": str(error)}
+        if verb == "start":
+            return {"job_id": await client.start(url, idempotency_key=command.get("idempotencyKey"), **parameters)}
+        if verb == "wait":
+            return [file.job_id for file in await asyncio.gather(*(client.wait(one) for one in command["jobIds"]))]
         if verb == "metadata":
             metadata = await client.metadata(url)
             return {"title": metadata["title"], "used": (await client.usage())["total_used"]}

@@ -4,7 +4,8 @@ import type { ClientCommand, ClientOutcome } from '../support/client-driver.ts';
 
 // Carries out the commands of its standard input with the TypeScript client, a JSON value a line, and writes their outcomes.
 
-async function carryOut({ verb, service, url, parameters = {}, post, batch }: ClientCommand): Promise<unknown> {
+async function carryOut(command: ClientCommand): Promise<unknown> {
+  const { verb, service, url, parameters = {}, idempotencyKey, jobIds, post, batch } = command;
   const client = new Trawl(service);
   switch (verb) {
     case 'download': {
@@ -15,11 +16,25 @@ async function carryOut({ verb, service, url, parameters = {}, post, batch }: Cl
     case 'abort': {
       const stop = new AbortController();
       const onProgress = () => stop.abort();
+      process.once('SIGINT', onProgress);
       await client.download(url, { ...parameters, onProgress, signal: stop.signal }).catch((error: unknown) => {
         if (!stop.signal.aborted) throw error;
       });
       return {};
     }
+    case 'fail': {
+      const onProgress = () => {
+        throw new RangeError('of the caller');
+      };
+      return await client.download(url, { ...parameters, onProgress }).catch((error: unknown) => {
+        if (error instanceof RangeError) return { thrown: error.message };
+        throw error;
+      });
+    }
+    case 'start':
+      return { job_id: await client.start(url, { ...parameters, idempotencyKey }) };
+    case 'wait':
+      return await Promise.all(jobIds!.map(async (jobId) => (await client.wait(jobId)).jobId));
     case 'metadata':
       return { title: (await client.metadata(url)).title, used: (await client.usage()).total_used };
     case 'jobs': {

@@ -8,10 +8,13 @@ import { root } from './tree.ts';
 
 /** One thing that a client of callers is to do. */
 export interface ClientCommand {
-  readonly verb: 'download' | 'abort' | 'metadata' | 'jobs' | 'batch' | 'verify';
+  readonly verb: 'download' | 'abort' | 'fail' | 'start' | 'wait' | 'metadata' | 'jobs' | 'batch' | 'verify';
   readonly service: { readonly url: string; readonly key: string; readonly patienceSeconds: number };
   readonly url: string;
-  readonly parameters?: Readonly<Record<string, string>>;
+  readonly parameters?: Readonly<Record<string, string | boolean>>;
+  readonly idempotencyKey?: string;
+  /** Jobs to wait for, all at once. */
+  readonly jobIds?: readonly string[];
   readonly post?: WebhookPost;
   readonly batch?: BatchRequest;
 }
@@ -19,7 +22,7 @@ export interface ClientCommand {
 export interface WebhookPost {
   readonly body: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly secret: string;
+  readonly secret: string | readonly string[];
   readonly now: number;
 }
 
@@ -38,6 +41,8 @@ export interface ClientOutcome {
 /** A process that carries out commands with one client, one after another. */
 export interface ClientDriver {
   readonly run: (command: ClientCommand) => Promise<ClientOutcome>;
+  /** Interrupts the command that runs, as Ctrl-C does. */
+  readonly interrupt: () => void;
   readonly stop: () => Promise<void>;
 }
 
@@ -75,6 +80,7 @@ export function startClientDriver(name: ClientName): ClientDriver {
       if (done) throw new Error(`the ${name} client ended: ${said}`);
       return JSON.parse(value) as ClientOutcome;
     },
+    interrupt: () => void child.kill('SIGINT'),
     stop: async () => {
       child.stdin.end();
       child.kill();

@@ -17,6 +17,10 @@ export interface FaultyLink {
   lead(to: string | null): void;
   /** Passes on this many calls whose path fits, and closes their connections instead of answering. */
   loseAnswers(path: RegExp, times: number): void;
+  /** Passes on this many calls whose path fits, and keeps their answers back. */
+  holdAnswers(path: RegExp, times: number): void;
+  /** Answers every fetch of a file with a redirect to another address, as a store of S3 does. */
+  redirectFiles(to: string): void;
   /** Answers this many calls whose path fits with 503 and a `Retry-After`, and does not pass them on. */
   refuse(path: RegExp, times: number): void;
   /** Closes this many streams of events after their first event. */
@@ -50,6 +54,8 @@ export async function startFaultyLink(linkOfJob = new Map<string, LinkState>()):
     if (isDue(faults.refused, asking.url ?? '')) {
       return void answer.writeHead(503, { 'retry-after': '1', 'x-error-code': 'unavailable' }).end('{"error":"Busy"}');
     }
+    if (faults.elsewhere !== null && asking.url?.startsWith('/files/'))
+      return void answer.writeHead(307, { location: faults.elsewhere + asking.url }).end();
     const onward = request(target + asking.url, { method: asking.method, headers: asking.headers, agent: false });
     onward
       .on('response', (came) => passBack(asking.url ?? '', answer, came, faults))
@@ -67,6 +73,12 @@ export async function startFaultyLink(linkOfJob = new Map<string, LinkState>()):
     },
     loseAnswers: (path, times) => {
       faults.lost = { path, times };
+    },
+    holdAnswers: (path, times) => {
+      faults.held = { path, times };
+    },
+    redirectFiles: (to) => {
+      faults.elsewhere = to;
     },
     refuse: (path, times) => {
       faults.refused = { path, times };
@@ -94,6 +106,8 @@ export async function startFaultyLink(linkOfJob = new Map<string, LinkState>()):
 interface LinkFaults {
   lost: { path: RegExp; times: number };
   refused: { path: RegExp; times: number };
+  held: { path: RegExp; times: number };
+  elsewhere: string | null;
   streamCuts: number;
   cuts: number;
   mayCut: () => boolean;
@@ -102,7 +116,16 @@ interface LinkFaults {
 
 function noFaults(): LinkFaults {
   const none = { path: /$^/, times: 0 };
-  return { lost: none, refused: none, streamCuts: 0, cuts: 0, mayCut: () => true, alterings: 0 };
+  return {
+    lost: none,
+    refused: none,
+    held: none,
+    elsewhere: null,
+    streamCuts: 0,
+    cuts: 0,
+    mayCut: () => true,
+    alterings: 0,
+  };
 }
 
 /** Returns the state of the link that a call belongs to. */
@@ -121,6 +144,7 @@ function isDue(fault: { path: RegExp; times: number }, path: string): boolean {
 
 /** Passes an answer back to the caller, with the faults that are on. */
 function passBack(path: string, answer: ServerResponse, came: IncomingMessage, faults: LinkFaults): void {
+  if (isDue(faults.held, path)) return void came.resume();
   if (isDue(faults.lost, path)) {
     came.resume().on('end', () => answer.destroy());
     return;

@@ -7,7 +7,6 @@ import io
 import os
 import uuid
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar
@@ -19,14 +18,13 @@ import httpx
 from .api_types import Batch, BatchRequest, Day, Job, Metadata, Usage
 from .batch_steps import cancel_batch, read_batch, read_history, start_batch, wait_batch
 from .errors import TrawlError
-from .job_steps import fetch, follow, job_path, require_file
-from .steps import QUIET_SECONDS, Open, Read, Send, Service, Sleep, Steps, unreachable
+from .job_steps import fetch, follow, give_up, job_path, require_file, start
+from .steps import LIMITS, QUIET_SECONDS, Open, Read, Send, Service, Sleep, Steps, unreachable
 
 T = TypeVar("T")
 Kind = Literal["video", "audio"]
 Wait = Literal["stream", "poll"]
 Progress = Callable[[Job], None]
-CANCEL_SECONDS = 5.0
 
 
 class AsyncResultFile:
@@ -68,7 +66,7 @@ class AsyncTrawl:
         self, url: str, key: str, *, patience_seconds: float = 300, http: httpx.AsyncClient | None = None
     ) -> None:
         self._service = Service(url.rstrip("/"), key, patience_seconds)
-        self._http = http or httpx.AsyncClient(follow_redirects=False)
+        self._http = http or httpx.AsyncClient(limits=LIMITS)
 
     async def __aenter__(self) -> AsyncTrawl:
         return self
@@ -93,15 +91,16 @@ class AsyncTrawl:
     ) -> AsyncResultFile:
         """Asks for a file and waits until it is there. One job and one charge, however often answers are lost.
 
-        `parameters` are those of the API, such as `video_quality="720p"`. A cancelled task cancels the job.
+        `parameters` are those of the API, such as `video_quality="720p"`. A cancelled task cancels the job, if the service answers within seconds.
         """
-        job_id = await self.start(url, kind=kind, idempotency_key=idempotency_key, **parameters)
+        once = idempotency_key or str(uuid.uuid4())
+        job_id: str | None = None
         try:
+            job_id = await self.start(url, kind=kind, idempotency_key=once, **parameters)
             return await self.wait(job_id, wait=wait, on_progress=on_progress)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True), contextlib.suppress(TrawlError):
-                soon = replace(self._service, patience_seconds=CANCEL_SECONDS)
-                await self._run(soon.ask(job_path(job_id), "DELETE"))
+                await self._run(give_up(self._service, kind, {"query": url, **parameters}, once, job_id))
             raise
 
     async def start(
@@ -109,9 +108,7 @@ class AsyncTrawl:
     ) -> str:
         """Asks for a file and returns the id of its job at once."""
         once = idempotency_key or str(uuid.uuid4())
-        body = {"query": url, **parameters}
-        accepted = await self._run(self._service.ask(f"/v1/{kind}/download", "POST", body, once))
-        return str(accepted["job_id"])
+        return await self._run(start(self._service, kind, {"query": url, **parameters}, once))
 
     async def wait(self, job_id: str, *, wait: Wait = "stream", on_progress: Progress | None = None) -> AsyncResultFile:
         """Waits for the end of a job and returns its file; raises the failure of a job that made none."""
@@ -206,10 +203,15 @@ class AsyncTrawl:
         if isinstance(step, Send):
             limits = httpx.Timeout(step.timeout)
             return await self._http.request(
-                step.method, step.url, headers=step.headers, content=step.content, timeout=limits
+                step.method,
+                step.url,
+                headers=step.headers,
+                content=step.content,
+                timeout=limits,
+                follow_redirects=False,
             )
         request = self._http.build_request("GET", step.url, headers=step.headers, timeout=QUIET_SECONDS)
-        answer = await self._http.send(request, stream=True)
+        answer = await self._http.send(request, stream=True, follow_redirects=step.follow)
         opened.update(answer=answer, chunks=answer.aiter_raw())
         if not answer.is_success:
             await answer.aread()

@@ -5,24 +5,42 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 from urllib.parse import quote
 
 from .api_types import Job
 from .errors import TrawlError
-from .steps import Open, Patience, Read, Service, Steps, may_repeat, require_ok, unreachable
+from .steps import USUAL_TRY_SECONDS, Open, Patience, Read, Service, Steps, may_repeat, require_ok, unreachable
 
 Seen = Callable[[Job], None]
 
 POLL_SECONDS = 25
+CANCEL_SECONDS = 5.0
 # Streams that broke off without a word before polling takes their place.
 MAX_EMPTY_STREAMS = 3
 MAX_MISMATCHES = 2
+NO_FILE = "A metadata job makes no file; what it read stands in `result.metadata` of the job"
 GONE = "The service does not keep the file any more"
 
 
 def job_path(job_id: str) -> str:
     return f"/v1/jobs/{quote(job_id, safe='')}"
+
+
+def start(
+    service: Service, kind: str, body: dict[str, Any], once: str, timeout: float = USUAL_TRY_SECONDS
+) -> Steps[str]:
+    accepted = yield from service.ask(f"/v1/{kind}/download", "POST", body, once, timeout)
+    return str(accepted["job_id"])
+
+
+def give_up(service: Service, kind: str, body: dict[str, Any], once: str, job_id: str | None) -> Steps[None]:
+    """Cancels a job; one whose id is not known yet is asked for once more, by the key of the call that was interrupted."""
+    soon = replace(service, patience_seconds=CANCEL_SECONDS)
+    if job_id is None:
+        job_id = yield from start(soon, kind, body, once, CANCEL_SECONDS)
+    yield from soon.ask(job_path(job_id), "DELETE", timeout=CANCEL_SECONDS)
 
 
 def has_ended(job: Job) -> bool:
@@ -92,6 +110,8 @@ def require_file(job: Job) -> dict[str, Any]:
             job_id=job["id"],
             retryable=job.get("retryable"),
         )
+    if job["endpoint"].endswith("/media/metadata"):
+        raise TrawlError("not_found", NO_FILE, job_id=job["id"])
     if result["response"] is None or "sha256" not in result:
         raise TrawlError("not_found", GONE, job_id=job["id"])
     return cast("dict[str, Any]", result)
@@ -121,7 +141,7 @@ def fetch_once(
                 link = (yield from sign_anew(service, job_id))
             # The key is not sent: the link is signed.
             headers = {"accept-encoding": "identity", **({"range": f"bytes={received}-"} if received else {})}
-            answer = yield Open(link, headers)
+            answer = yield Open(link, headers, follow=True)
             if answer.status_code in (404, 410):
                 raise TrawlError("not_found", GONE, job_id=job_id)
             if answer.status_code not in (200, 206):

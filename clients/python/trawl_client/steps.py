@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
+
+import httpx
 
 from .errors import TrawlError
 
@@ -16,8 +19,12 @@ Steps = Generator["Send | Open | Read | Sleep", Any, T]
 
 USUAL_TRY_SECONDS = 20.0
 QUIET_SECONDS = 60.0
+# Every wait for a job holds a connection.
+LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=20)
 FIRST_WAIT_SECONDS = 0.2
 MAX_WAIT_SECONDS = 10.0
+VISIBLE = re.compile(r"[!-~]+")
+PRINTABLE = re.compile(r"[ -~]+")
 # A failure of the service itself is seldom cured by asking on and on.
 MAX_INTERNAL_ERRORS = 3
 
@@ -47,10 +54,14 @@ class Send:
 
 @dataclass(frozen=True)
 class Open:
-    """Opens an answer without reading its body, unless it is an error. Every other step but Read closes it."""
+    """Opens an answer without reading its body, unless it is an error. Every other step but Read closes it.
+
+    `follow` is for requests without the key alone: it would go along with a redirect.
+    """
 
     url: str
     headers: dict[str, str]
+    follow: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,6 +107,17 @@ class Service:
     key: str
     patience_seconds: float
 
+    def __post_init__(self) -> None:
+        if not VISIBLE.fullmatch(self.key):
+            raise TrawlError("invalid_api_key", "The API key must be given, and have visible ASCII characters alone")
+        try:
+            url = httpx.URL(self.url)
+        except httpx.InvalidURL:
+            url = httpx.URL("")
+        if url.scheme not in ("http", "https") or not url.host or url.userinfo:
+            sentence = "The address of the service must be an http or https URL without user and password"
+            raise TrawlError("bad_request", sentence)
+
     def headers(self, more: dict[str, str] | None = None) -> dict[str, str]:
         return {"x-api-key": self.key, **(more or {})}
 
@@ -112,6 +134,8 @@ class Service:
         if body is not None:
             headers["content-type"] = "application/json"
         if idempotency_key is not None:
+            if not PRINTABLE.fullmatch(idempotency_key):
+                raise TrawlError("bad_request", "The idempotency key must have printable ASCII characters alone")
             headers["idempotency-key"] = idempotency_key
         content = None if body is None else json.dumps(body)
         patience = Patience(self.patience_seconds)
@@ -137,19 +161,23 @@ class Service:
 
 
 def may_repeat(error: TrawlError) -> bool:
-    """Returns true for an error that passes by itself. A repeat may meet the first call, which still runs (409)."""
-    passing = ("unreachable", "idempotency_conflict", "rate_limited")
-    return error.code in passing or (error.status or 0) >= 500
+    """Returns true for an error that passes by itself."""
+    # A repeat may meet the first call, which still runs; a conflict with another call names no time to wait.
+    is_running = error.code == "idempotency_conflict" and error.retry_after_seconds is not None
+    return is_running or error.code in ("unreachable", "rate_limited") or (error.status or 0) >= 500
 
 
 def unreachable(url: str, cause: object) -> TrawlError:
     """Returns the error of a call that brought no answer."""
-    return TrawlError("unreachable", f"No way to {url}: {cause}")
+    # The rest of the URL may be a signature.
+    parts = httpx.URL(url)
+    return TrawlError("unreachable", f"No way to {parts.scheme}://{parts.netloc.decode()}: {cause}")
 
 
 def require_ok(answer: Answer) -> None:
     """Raises the refusal of an answer that is none of success."""
-    status = answer.status_code
+    # Under soft_fail the status of a refusal is 200.
+    status = int(answer.headers.get("x-original-status") or answer.status_code)
     if 200 <= status < 300:
         return
     said = parse(answer.text)

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hmac
 import json
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, TypedDict
 
 from typing_extensions import NotRequired
 
 from .errors import TrawlError
+
+
+MIN_KEY_BYTES = 24
+
+
+class WebhookHeaders(Protocol):
+    """Headers of a post: those of http.server, of a framework, or a dict."""
+
+    def items(self) -> Iterable[tuple[str, str]]: ...
 
 
 class WebhookEvent(TypedDict):
@@ -27,7 +35,7 @@ class WebhookEvent(TypedDict):
 
 def verify_webhook(
     body: bytes | str,
-    headers: Mapping[str, str],
+    headers: WebhookHeaders,
     *,
     secret: str | Sequence[str],
     tolerance_seconds: float = 300,
@@ -37,6 +45,9 @@ def verify_webhook(
 
     `body` is the post as received, before parsing; `secret` is `whsec_…`, several while one is being replaced.
     """
+    keys = [key_of(one) for one in ([secret] if isinstance(secret, str) else secret)]
+    if not keys:
+        raise TrawlError("bad_signature", "No webhook secret was given")
     given = {name.lower(): value for name, value in headers.items()}
     sent_id, sent_at, signatures = (given.get(f"webhook-{name}", "") for name in ("id", "timestamp", "signature"))
     if not (sent_id and sent_at.isdecimal() and signatures):
@@ -44,15 +55,22 @@ def verify_webhook(
     if abs((time.time() if now is None else now) - int(sent_at)) > tolerance_seconds:
         raise TrawlError("bad_signature", "The post is too old, or comes from the future")
     text = body.encode() if isinstance(body, str) else body
-    for one in [secret] if isinstance(secret, str) else secret:
-        try:
-            key = base64.b64decode(one.removeprefix("whsec_"))
-        except binascii.Error:
-            # Not a secret: nothing fits it.
-            continue
+    for key in keys:
         mac = hmac.digest(key, f"{sent_id}.{sent_at}.".encode() + text, "sha256")
         wanted = b"v1," + base64.b64encode(mac)
         if any(hmac.compare_digest(wanted, signature.encode()) for signature in signatures.split(" ")):
             event: WebhookEvent = json.loads(text)
             return event
     raise TrawlError("bad_signature", "The signature of the post is wrong")
+
+
+def key_of(secret: str) -> bytes:
+    """Returns the key in a secret; raises for one that is none, by which a forged post could pass."""
+    try:
+        key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+    except ValueError:
+        key = b""
+    if len(key) < MIN_KEY_BYTES:
+        sentence = "The webhook secret must be whsec_ and the base64 of at least 24 bytes, as the service shows it"
+        raise TrawlError("bad_signature", sentence)
+    return key

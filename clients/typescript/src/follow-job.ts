@@ -21,19 +21,30 @@ const maxEmptyStreams = 3;
 
 /** Waits for the end of a job, through broken streams and restarts of the service. */
 export async function followJob(transport: Transport, jobId: string, options: WaitOptions): Promise<Job> {
-  const seen = options.onProgress ?? (() => {});
+  let last: Job | undefined;
+  for await (const job of changesOf(transport, jobId, options)) {
+    last = job;
+    // Outside all that repeats a call: an error of the callback ends the wait.
+    options.onProgress?.(job);
+  }
+  return last as Job;
+}
+
+/** Yields the job after each change, until it has ended. */
+async function* changesOf(transport: Transport, jobId: string, options: WaitOptions): AsyncGenerator<Job, void> {
   let isStream = options.wait !== 'poll';
   const stream = { lastId: '', empty: 0 };
   const patience = makePatience(transport.patienceMs);
-  for (;;) {
-    if (!isStream) return pollToEnd(transport, jobId, seen, options.signal);
+  while (isStream) {
     try {
       const heard = () => {
         stream.empty = -1;
         patience.heard();
       };
-      const job = await readStream(transport, jobId, stream, seen, heard, options.signal);
-      if (job !== null) return job;
+      for await (const job of readStream(transport, jobId, stream, heard, options.signal)) {
+        yield job;
+        if (hasEnded(job)) return;
+      }
       throw unreachable(transport.url, new Error('the stream of events broke off'));
     } catch (error) {
       options.signal?.throwIfAborted();
@@ -43,37 +54,32 @@ export async function followJob(transport: Transport, jobId: string, options: Wa
       if (isStream) await patience.wait(error, options.signal);
     }
   }
+  yield* poll(transport, jobId, options.signal);
 }
 
 export function hasEnded({ status }: Job): boolean {
   return status !== 'QueuedJob' && status !== 'Running';
 }
 
-async function pollToEnd(
-  transport: Transport,
-  jobId: string,
-  seen: (job: Job) => void,
-  signal: AbortSignal | undefined,
-): Promise<Job> {
+async function* poll(transport: Transport, jobId: string, signal: AbortSignal | undefined): AsyncGenerator<Job, void> {
   for (let last = ''; ; ) {
     const path = `/v1/jobs/${encodeURIComponent(jobId)}?wait=${pollSeconds}`;
     const job = (await transport.ask(path, { signal, tryMs: (pollSeconds + 15) * 1000 })) as Job;
     const text = JSON.stringify(job);
-    if (text !== last) seen(job);
-    if (hasEnded(job)) return job;
+    if (text !== last) yield job;
+    if (hasEnded(job)) return;
     last = text;
   }
 }
 
-/** Reads one stream of events; returns `null` when it ends before the job does. */
-async function readStream(
+/** Yields the job in each event of one stream. */
+async function* readStream(
   transport: Transport,
   jobId: string,
   stream: { lastId: string },
-  seen: (job: Job) => void,
   heard: () => void,
   signal: AbortSignal | undefined,
-): Promise<Job | null> {
+): AsyncGenerator<Job, void> {
   const quiet = new AbortController();
   const abortQuiet = () => quiet.abort(new Error('nothing was heard for too long'));
   let timer = setTimeout(abortQuiet, quietMs);
@@ -88,10 +94,8 @@ async function readStream(
       if (event.data === '') continue;
       const job = JSON.parse(event.data) as Job;
       stream.lastId = event.id;
-      seen(job);
-      if (hasEnded(job)) return job;
+      yield job;
     }
-    return null;
   } catch (error) {
     throw error instanceof TrawlError ? error : unreachable(transport.url, error);
   } finally {

@@ -33,7 +33,8 @@ export function makePatience(patienceMs: number): Patience {
 /** Returns the error of a call that brought no answer. */
 export function unreachable(url: string, cause: unknown): TrawlError {
   const words = cause instanceof Error ? cause.message : String(cause);
-  return new TrawlError('unreachable', `No way to ${url}: ${words}`, { cause });
+  // The rest of the URL may be a signature.
+  return new TrawlError('unreachable', `No way to ${new URL(url).origin}: ${words}`, { cause });
 }
 
 /** Waits so long; rejects at once when the signal aborts. */

@@ -26,6 +26,7 @@ export interface FetchOptions {
 
 const quietMs = 60_000;
 const maxMismatches = 2;
+const noFile = 'A metadata job makes no file; what it read stands in `result.metadata` of the job';
 
 /** Returns the file of a job that has ended; throws the failure of one that made none. */
 export function resultOf(transport: Transport, job: Job): ResultFile {
@@ -35,6 +36,7 @@ export function resultOf(transport: Transport, job: Job): ResultFile {
     throw new TrawlError(job.error_code ?? 'unclassified', job.error ?? 'The job made no file', facts);
   }
   const { response: url, bytes: size, sha256, content_type: contentType } = result;
+  if (job.endpoint.endsWith('/media/metadata')) throw new TrawlError('not_found', noFile, { jobId });
   if (url === null || size === undefined || sha256 === undefined) throw gone(jobId);
   const chunks = (signal: AbortSignal | undefined) => chunksOf(transport, { jobId, url, size }, signal);
   return {
@@ -132,7 +134,7 @@ async function* partOf(
       if (fresh.length > 0) yield fresh;
     }
   } catch (error) {
-    throw error instanceof TrawlError ? error : unreachable(new URL(link).origin, error);
+    throw error instanceof TrawlError ? error : unreachable(link, error);
   } finally {
     clearTimeout(timer);
     quiet.abort();

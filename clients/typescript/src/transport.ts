@@ -31,6 +31,9 @@ const maxInternalErrors = 3;
 
 export function makeTransport(options: TransportOptions): Transport {
   const { url, key, patienceMs } = options;
+  requireAddress(url);
+  if (!/^[!-~]+$/.test(key))
+    throw new TrawlError('invalid_api_key', 'The API key must be given, and have visible ASCII characters alone');
   const send = async (path: string, init: RequestInit): Promise<Response> => {
     let response: Response;
     try {
@@ -40,11 +43,14 @@ export function makeTransport(options: TransportOptions): Transport {
     } catch (cause) {
       throw unreachable(url, cause);
     }
-    return response.ok ? response : refuse(response);
+    // Under soft_fail the status of a refusal is 200.
+    return response.ok && !response.headers.has('x-original-status') ? response : refuse(response);
   };
   const once = async (path: string, { method = 'GET', body, idempotencyKey, ...call }: Call): Promise<unknown> => {
     const headers: Record<string, string> = {};
     if (body !== undefined) headers['content-type'] = 'application/json';
+    if (idempotencyKey !== undefined && !/^[ -~]+$/.test(idempotencyKey))
+      throw new TrawlError('bad_request', 'The idempotency key must have printable ASCII characters alone');
     if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey;
     const signal = AbortSignal.any([
       AbortSignal.timeout(call.tryMs ?? usualTryMs),
@@ -70,9 +76,20 @@ export function makeTransport(options: TransportOptions): Transport {
   return { ...options, ask, open: (path, headers, signal) => send(path, { headers, signal }) };
 }
 
-/** Returns true for an error that passes by itself. A repeat may meet the first call, which still runs (409). */
-export function mayRepeat({ code, status }: TrawlError): boolean {
-  return code === 'unreachable' || code === 'idempotency_conflict' || code === 'rate_limited' || (status ?? 0) >= 500;
+function requireAddress(url: string): void {
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.username !== '' || parsed.password !== '')
+    throw new TrawlError(
+      'bad_request',
+      'The address of the service must be an http or https URL without user and password',
+    );
+}
+
+/** Returns true for an error that passes by itself. */
+export function mayRepeat({ code, status, retryAfterSeconds }: TrawlError): boolean {
+  // A repeat may meet the first call, which still runs; a conflict with another call names no time to wait.
+  const isRunning = code === 'idempotency_conflict' && retryAfterSeconds !== null;
+  return isRunning || code === 'unreachable' || code === 'rate_limited' || (status ?? 0) >= 500;
 }
 
 async function readJson(url: string, response: Response): Promise<unknown> {
@@ -89,7 +106,8 @@ async function readJson(url: string, response: Response): Promise<unknown> {
 }
 
 async function refuse(response: Response): Promise<never> {
-  const { status, headers } = response;
+  const { headers } = response;
+  const status = Number(headers.get('x-original-status') ?? response.status);
   const said = parse(await response.text().catch(() => ''));
   const sentence = typeof said === 'object' && said !== null && 'error' in said ? String(said.error) : null;
   const wait = headers.get('retry-after') ?? '';

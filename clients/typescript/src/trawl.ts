@@ -44,6 +44,7 @@ export type DownloadParameters =
 export type DownloadOptions = DownloadParameters & CallOptions & WaitOptions;
 
 const batchPollMs = 2_000;
+const cancelMs = 5_000;
 
 /** A service of trawl, asked with one key. */
 export class Trawl {
@@ -59,15 +60,28 @@ export class Trawl {
     });
   }
 
-  /** Asks for a file and waits until it is there. One job and one charge, however often answers are lost; an abort cancels the job. */
+  /**
+   * Asks for a file and waits until it is there. One job and one charge, however often answers are lost;
+   * an abort cancels the job, if the service answers within seconds.
+   */
   async download(url: string, options: DownloadOptions = {}): Promise<ResultFile> {
-    const jobId = await this.start(url, options);
+    options.signal?.throwIfAborted();
+    const once = { ...options, idempotencyKey: options.idempotencyKey ?? crypto.randomUUID() };
+    let jobId: string | null = null;
     try {
+      jobId = await this.start(url, once);
       return await this.wait(jobId, options);
     } catch (error) {
-      if (options.signal?.aborted) await this.cancel(jobId).catch(() => {});
+      if (options.signal?.aborted) await this.#giveUp(url, once, jobId).catch(() => {});
       throw error;
     }
+  }
+
+  /** Cancels a job; one whose id is not known yet is asked for once more, by the key of the call that was aborted. */
+  async #giveUp(url: string, once: DownloadOptions, known: string | null): Promise<void> {
+    const signal = AbortSignal.timeout(cancelMs);
+    const jobId = known ?? (await this.start(url, { ...once, signal }));
+    await this.cancel(jobId, { signal });
   }
 
   /** Asks for a file and returns the id of its job at once. */

@@ -28,23 +28,27 @@ export async function verifyWebhook(
   headers: WebhookHeaders,
   { secret, toleranceSeconds = 300, now = Date.now() / 1000 }: WebhookOptions,
 ): Promise<WebhookEvent> {
+  const secrets = typeof secret === 'string' ? [secret] : secret;
+  const keys = await Promise.all(secrets.map(keyOf));
+  if (keys.length === 0) throw bad('No webhook secret was given');
   const [id, time, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) =>
     read(headers, name),
   );
   if (!id || !time || !signatures) throw bad('The post carries no signature');
   if (!(Math.abs(now - Number(time)) <= toleranceSeconds)) throw bad('The post is too old, or comes from the future');
   const text = new TextEncoder().encode(`${id}.${time}.${body}`);
-  for (const one of typeof secret === 'string' ? [secret] : secret) {
-    const key = await crypto.subtle.importKey('raw', decode(one.replace(/^whsec_/, '')), mac, false, ['verify']);
+  for (const key of keys) {
     for (const signature of signatures.split(' ')) {
       const [version, given = ''] = signature.split(',');
+      const wanted = version === 'v1' ? decode(given) : null;
       // `verify` compares in constant time.
-      if (version === 'v1' && (await crypto.subtle.verify('HMAC', key, decode(given), text))) return JSON.parse(body);
+      if (wanted !== null && (await crypto.subtle.verify('HMAC', key, wanted, text))) return JSON.parse(body);
     }
   }
   throw bad('The signature of the post is wrong');
 }
 
+const minKeyBytes = 24;
 const mac = { name: 'HMAC', hash: 'SHA-256' };
 
 function read(headers: WebhookHeaders, name: string): string | undefined {
@@ -54,12 +58,20 @@ function read(headers: WebhookHeaders, name: string): string | undefined {
   return typeof value === 'string' ? value : value?.[0];
 }
 
-function decode(base64: string): Uint8Array<ArrayBuffer> {
+/** Returns the key in a secret; throws for one that is none, by which a forged post could pass. */
+async function keyOf(secret: string) {
+  const bytes = decode(String(secret).replace(/^whsec_/, ''));
+  if (bytes === null || bytes.length < minKeyBytes)
+    throw bad('The webhook secret must be whsec_ and the base64 of at least 24 bytes, as the service shows it');
+  return crypto.subtle.importKey('raw', bytes, mac, false, ['verify']);
+}
+
+function decode(base64: string): Uint8Array<ArrayBuffer> | null {
   try {
     return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
   } catch {
-    // No base64: it fits no signature.
-    return new Uint8Array(1);
+    // It is no base64.
+    return null;
   }
 }
 

@@ -1,0 +1,149 @@
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import { type ClientCommand, type ClientOutcome, clientNames, startClientDriver } from '../support/client-driver.ts';
+import { makeClientScenes } from '../support/client-scenes.ts';
+import { startFaultyLink } from '../support/faulty-link.ts';
+import { until } from '../support/until.ts';
+
+const submits = /^\/v1\/video\/download/;
+
+describe('the clients of callers, at the edges', function () {
+  this.timeout(60_000);
+  const { service, jobsOf, expectOne, inEach, address } = makeClientScenes();
+
+  inEach('fetches a file that the service keeps elsewhere, where no key is sent', async ({ link, customer, run }) => {
+    const store = await startFaultyLink();
+    store.lead(address());
+    link.redirectFiles(store.url);
+    await expectOne(await run({}, { patienceSeconds: 5 }), customer).finally(store.stop);
+    expect(store.calls).to.have.length(1);
+    expect(store.calls[0]!.headers).not.to.have.any.keys('x-api-key', 'authorization');
+  });
+
+  inEach(
+    'cancels the job of a download that is interrupted before its call is answered',
+    async ({ films, link, customer, run, interrupt }) => {
+      const release = films.hold();
+      link.holdAnswers(submits, 1);
+      const outcome = run({ verb: 'abort', url: `${films.url}/held/clip.mp4` });
+      await until(async () => (await jobsOf(customer)).length === 1, 30, 'the job was started');
+      interrupt();
+      expect(await outcome).to.deep.equal({ value: {} });
+      release();
+      const jobs = await jobsOf(customer);
+      expect(jobs.map(({ error_code }) => error_code)).to.deep.equal(['cancelled']);
+      await service.checkLedger(customer.account, jobs);
+    },
+  );
+
+  inEach('ends a download whose progress callback fails, with that failure', async ({ run }) => {
+    expect(await run({ verb: 'fail' }, { patienceSeconds: 2 })).to.deep.equal({ value: { thrown: 'of the caller' } });
+  });
+
+  inEach('refuses a key that no header can hold, and does not repeat it', async ({ link, customer, run }) => {
+    for (const key of ['', `${customer.key}\n`, `${customer.key} `, 'ключ']) {
+      const { error } = await run({}, { key });
+      expect(error).to.deep.include({ code: 'invalid_api_key', retryable: false, status: null });
+      expect(error?.sentence).to.equal('The API key must be given, and have visible ASCII characters alone');
+    }
+    expect(link.calls).to.deep.equal([]);
+  });
+
+  inEach('refuses an address that is none of a service, and does not repeat its password', async ({ link, run }) => {
+    const host = link.url.slice('http://'.length);
+    for (const url of ['', host, `htp://${host}`, `http://bob:secret@${host}`, 'http://[::1', 'http://']) {
+      const { error } = await run({}, { url });
+      expect(error, url).to.deep.include({ code: 'bad_request', retryable: false, status: null });
+      expect(error?.sentence).to.equal(
+        'The address of the service must be an http or https URL without user and password',
+      );
+    }
+    expect(link.calls).to.deep.equal([]);
+  });
+
+  inEach('does not repeat a call whose Idempotency-Key was used for another', async ({ film, link, run }) => {
+    await run({ verb: 'start', idempotencyKey: 'order 17' });
+    const { error } = await run({ verb: 'start', idempotencyKey: 'order 17', url: `${film}?b` });
+    expect(error).to.deep.include({ code: 'idempotency_conflict', retryable: false, status: 409 });
+    expect(link.calls.filter(({ path }) => submits.test(path))).to.have.length(2);
+    const odd = await run({ verb: 'start', idempotencyKey: 'ключ' });
+    expect(odd.error).to.deep.include({ code: 'bad_request', retryable: false, status: null });
+  });
+
+  inEach('names no signed link in the error of a file that does not come', async ({ link, run }) => {
+    link.cutFiles(99, () => true);
+    const { error } = await run({}, { patienceSeconds: 0.1 });
+    expect(error).to.deep.include({ code: 'unreachable' });
+    expect(error?.sentence)
+      .to.match(/^No way to http:\/\/127\.0\.0\.1:\d+: /)
+      .and.not.contain('/files/');
+  });
+
+  inEach('tells of a metadata job that it has no file', async ({ film, run, link, customer }) => {
+    const post = { method: 'POST', headers: { 'x-api-key': customer.key, 'content-type': 'application/json' } };
+    const body = JSON.stringify({ endpoint: 'metadata', items: [{ query: film }] });
+    await fetch(`${link.url}/v1/batches`, { ...post, body });
+    const [job] = await jobsOf(customer);
+    const { error } = await run({ verb: 'wait', jobIds: [job!.id] });
+    expect([error?.code, error?.sentence]).to.deep.equal([
+      'not_found',
+      'A metadata job makes no file; what it read stands in `result.metadata` of the job',
+    ]);
+  });
+
+  inEach('throws a refusal that soft_fail answers with status 200', async ({ run }) => {
+    const { error } = await run({ verb: 'start', url: 'nope', parameters: { soft_fail: true } });
+    expect(error).to.deep.include({ code: 'bad_request', blame: 'caller', retryable: false, status: 400 });
+  });
+});
+
+describe('a client of callers', function () {
+  this.timeout(40_000);
+  for (const name of clientNames) {
+    /** Runs a command against a stand-in for the service. */
+    const runAt = async (
+      answer: (path: string, response: ServerResponse) => void,
+      command: Partial<ClientCommand>,
+    ): Promise<ClientOutcome> => {
+      const server = createServer(({ url = '' }, response) => answer(url, response));
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      const driver = startClientDriver(name);
+      try {
+        const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+        return await driver.run({ verb: 'start', url, service: { url, key: 'k', patienceSeconds: 30 }, ...command });
+      } finally {
+        await driver.stop();
+        server.closeAllConnections();
+        server.close();
+      }
+    };
+
+    it(`waits for more than 100 jobs at once, in ${name}`, async () => {
+      const waiting: [string, ServerResponse][] = [];
+      const jobIds = Array.from({ length: 101 }, (_, n) => String(n));
+      const tell = ([id, response]: (typeof waiting)[number]) => {
+        const result = { response: 'http://files.example/', bytes: 1, sha256: '', content_type: 'video/mp4' };
+        const job = { id, status: 'CompletedJob', endpoint: '/v1/video/download', result };
+        response.end(`id: 1\ndata: ${JSON.stringify(job)}\n\n`);
+      };
+      const hold = (path: string, response: ServerResponse) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+        waiting.push([path.split('/')[3]!, response]);
+        if (waiting.length === jobIds.length) waiting.forEach(tell);
+      };
+      expect(await runAt(hold, { verb: 'wait', jobIds })).to.deep.equal({ value: jobIds });
+    });
+
+    it(`repeats a call that meets its first one, which still runs, in ${name}`, async () => {
+      let calls = 0;
+      const outcome = await runAt((_path, response) => {
+        calls += 1;
+        if (calls > 1) return void response.end('{"job_id":"1"}');
+        const headers = { 'x-error-code': 'idempotency_conflict', 'retry-after': '1' };
+        response.writeHead(409, headers).end('{"error":"It still runs"}');
+      }, {});
+      expect([outcome, calls]).to.deep.equal([{ value: { job_id: '1' } }, 2]);
+    });
+  }
+});
