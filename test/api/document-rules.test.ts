@@ -45,6 +45,14 @@ describe('the document of the API', () => {
     expect(without).to.deep.equal(['get /openapi.json']);
   });
 
+  it('has the body of an error at 410 and 416 of a result link, which answer one', () => {
+    const { responses } = (JSON.parse(text) as Json).paths['/files/{job}/{name}'].get;
+    for (const status of ['410', '416'])
+      expect(responses[status].content['application/json'].schema).to.deep.equal({
+        $ref: '#/components/schemas/Error',
+      });
+  });
+
   it('tells the headers of docs/api.md, and no others', () => {
     const rows = listRows(read('docs/api.md'), 'header').flatMap(({ cells }) =>
       [...cells[0]!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!),
