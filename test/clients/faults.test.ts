@@ -72,7 +72,7 @@ describe('the clients of callers, at the edges', function () {
   });
 
   inEach('names no signed link in the error of a file that does not come', async ({ link, run }) => {
-    link.cutFiles(99, () => true);
+    link.refuse(/^\/files\//, 99);
     const { error } = await run({}, { patienceSeconds: 0.1 });
     expect(error).to.deep.include({ code: 'unreachable' });
     expect(error?.sentence)
