@@ -23,6 +23,10 @@ export const refusals = {
   already_exists: { status: 409, sentence: 'This name is taken' },
   too_many: { status: 409, sentence: 'There are as many as there may be' },
   in_use: { status: 409, sentence: 'It is still in use' },
+  other_account: {
+    status: 409,
+    sentence: 'Another account was chosen meanwhile, such as in another tab: load the page again. Nothing was changed',
+  },
   has_open_jobs: { status: 409, sentence: 'The account has open jobs' },
   key_has_history: { status: 409, sentence: 'The key has been used: its history is kept, deactivate it instead' },
   topup_incomplete: { status: 409, sentence: 'Automatic top-up needs a pack, a price and a payment method' },

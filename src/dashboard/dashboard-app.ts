@@ -128,7 +128,7 @@ export function makeDashboard(parts: DashboardParts): Express {
   }
 }
 
-/** The order of checks: own origin, session, token against forged requests, right, number of changes. */
+/** The order of checks: own origin, session, account, token against forged requests, right, number of changes. */
 async function answerSignedIn(
   parts: DashboardParts,
   { changes, path, handle }: DashboardRoute,
@@ -138,6 +138,7 @@ async function answerSignedIn(
   requireOwnOrigin(parts, call.req);
   const signedIn = await parts.cookies.read(call.req);
   if (signedIn === null) throw refuse('sign_in_required');
+  if (changes !== 'own') requireShownAccount(call.req, signedIn);
   if (!safeMethods.includes(call.req.method) && !signedIn.isCsrfToken(call.req.get('x-csrf-token'))) {
     throw refuse('forbidden', 'This request does not come from the page that you signed in to: load it again');
   }
@@ -160,6 +161,12 @@ function requireOwnOrigin({ dashboardUrl }: DashboardParts, req: Request): void 
   const own = new URL(dashboardUrl()).origin;
   if (req.get('origin') === own) return;
   throw refuse('forbidden', `The dashboard takes this only from its own pages at ${own}`);
+}
+
+/** Refuses a request of a page that shows another account than its session does since: another tab has changed it. Links name it in the query. */
+function requireShownAccount(req: Request, { session }: SignedIn): void {
+  const shown = req.get('x-account') ?? req.query.account;
+  if (shown !== undefined && shown !== session.account) throw refuse('other_account');
 }
 
 /** Refuses an array, and a body that is not declared to be JSON, which the parser leaves unread. */

@@ -112,7 +112,7 @@ function mailLinks(parts: SignInParts): OpenRoute['handle'] {
 async function mailLink({ store, seal }: SignInParts, email: string): Promise<void> {
   const person = await readPerson(store, email);
   const secret = makePersonSecret(personIdOf(email), randomBytes(32));
-  const accountId = person === null ? '' : firstAccount(person);
+  const accountId = person === null ? '' : accountToOpen(person);
   await mailSignInLink(store, { email, accountId, secret, sealed: seal.seal(mailedLinkPurpose, secret) });
 }
 
@@ -156,7 +156,8 @@ async function openByPasskey(parts: SignInParts, { req, given }: OpenCall, ip: s
   if (signed === null || person === null) return null;
   const { personId, ...proof } = signed;
   const { secret, header } = cookies.make(personId);
-  const isOpen = await openSessionByPasskey(store, proof, firstAccount(person), sessionOf(cookies, req, secret, ip));
+  const accountId = accountToOpen(person, req.get('x-account'));
+  const isOpen = await openSessionByPasskey(store, proof, accountId, sessionOf(cookies, req, secret, ip));
   return isOpen ? header : null;
 }
 
@@ -172,7 +173,8 @@ async function openByPassword({ store, cookies, log }: SignInParts, { req, given
   if (!(await isPassword(password, person?.password ?? '')) || person === null) return null;
   const { secret, header } = cookies.make(person.id);
   const made = sessionOf(cookies, req, secret, ip);
-  if (!(await openSessionByPassword(store, person.password, firstAccount(person), made))) return null;
+  const accountId = accountToOpen(person, req.get('x-account'));
+  if (!(await openSessionByPassword(store, person.password, accountId, made))) return null;
   await takeSignInBack(store, personId).catch((error) =>
     log.warn('a sign-in that succeeded still counts as failed', { error }),
   );
@@ -190,8 +192,9 @@ function sessionOf(
   return { session, oldHash, ip, agent: req.get('user-agent') ?? '' };
 }
 
-function firstAccount({ roles }: Person): string {
-  return Object.keys(roles).sort()[0] ?? '';
+/** Returns the account that a page shows whose session has ended, if it is among those of the person; else their first one. */
+function accountToOpen({ roles }: Person, shown = ''): string {
+  return Object.hasOwn(roles, shown) ? shown : (Object.keys(roles).sort()[0] ?? '');
 }
 
 async function showSession(store: RecordStore, { signedIn, accountId }: DashboardCall): Promise<ApiReply> {
@@ -209,6 +212,7 @@ async function showSession(store: RecordStore, { signedIn, accountId }: Dashboar
     body: {
       user: { email: person.email, operator: person.isOperator, ...ways },
       account: shown === undefined ? null : { slug: shown.slug, name: shown.name },
+      account_id: signedIn.session.account,
       role,
       csrf,
       accounts: own.map(({ id, slug, name }) => ({ slug, name, role: roleIn(person, id) })),

@@ -36,6 +36,7 @@ ERROR_CODES: dict[str, tuple[str, bool]] = {
     "not_found": ("caller", False),
     "not_started": ("caller", True),
     "paid_plan_only": ("caller", False),
+    "other_account": ("caller", False),
     "payload_too_large": ("caller", False),
     "payment_required": ("caller", False),
     "playlist_only": ("caller", False),

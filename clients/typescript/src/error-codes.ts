@@ -36,6 +36,7 @@ export const errorCodes = {
   not_found: { blame: 'caller', retryable: false },
   not_started: { blame: 'caller', retryable: true },
   paid_plan_only: { blame: 'caller', retryable: false },
+  other_account: { blame: 'caller', retryable: false },
   payload_too_large: { blame: 'caller', retryable: false },
   payment_required: { blame: 'caller', retryable: false },
   playlist_only: { blame: 'caller', retryable: false },

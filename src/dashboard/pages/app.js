@@ -2,13 +2,13 @@ import { AccountPage } from '/account.js';
 import { Audit } from '/audit.js';
 import { Billing } from '/billing.js';
 import { Download } from '/download.js';
-import { html, Notice, useEffect, useState } from '/elements.js';
+import { Action, html, Notice, useEffect, useRef, useState } from '/elements.js';
 import { Job, Jobs } from '/jobs.js';
 import { Keys } from '/keys.js';
 import { Overview } from '/overview.js';
 import { People } from '/people.js';
 import { Requests } from '/requests.js';
-import { ask, onReached, onSignedOut, readSession } from '/server.js';
+import { ask, onAccountChanged, onReached, onSignedOut, readSession } from '/server.js';
 import { Service } from '/service.js';
 import { SignIn } from '/sign-in.js';
 import { render } from '/vendor/preact.js';
@@ -69,10 +69,15 @@ function App() {
   const [error, setError] = useState(null);
   const [isOver, setOver] = useState(false);
   const [isReached, setReached] = useState(true);
+  const [isMoved, setMoved] = useState(false);
   const [address, go] = useAddress();
+  const shown = useRef(null);
   const load = async () => {
     try {
-      setSession(await readSession());
+      const found = await readSession();
+      if (found && shown.current && found.account_id !== shown.current.account_id) setMoved(true);
+      shown.current = found ?? shown.current;
+      setSession(found);
       setError(null);
       setOver(false);
     } catch (failed) {
@@ -82,6 +87,7 @@ function App() {
   useEffect(() => {
     onSignedOut(() => setOver(true));
     onReached(setReached);
+    onAccountChanged(() => void load());
     // A page that was away asks again as soon as the connection is back.
     const again = () => void load();
     const lose = () => setReached(false);
@@ -103,11 +109,12 @@ function App() {
       if (path === '/sign-in') go('/');
     }} />`;
   }
-  return html`<${Frame} ...${{ session, path, address, go, load, isReached }} />
+  return html`<${Frame} ...${{ session, path, address, go, load, isReached, isMoved }} />
     ${isOver && html`<${SignIn} isOver=${true} onDone=${load} onClose=${() => setOver(false)} />`}`;
 }
 
-function Frame({ session, path, address, go, load, isReached }) {
+function Frame({ session, path, address, go, load, isReached, isMoved }) {
+  const [failed, setFailed] = useState(null);
   const [, title, View] = views.find(([to]) => to === path) ?? [];
   const jobId = /^\/jobs\/([\w-]+)$/.exec(path)?.[1];
   useEffect(() => {
@@ -116,9 +123,15 @@ function Frame({ session, path, address, go, load, isReached }) {
   const may = { change: ['owner', 'member'].includes(session.role), own: session.role === 'owner' };
   const hidden = session.user.operator ? [] : may.own ? [Service] : [Service, Audit, People];
   const seen = views.filter(([, , page]) => !hidden.includes(page));
-  const choose = async (event) => {
-    await ask('POST', '/api/session/account', { account: event.target.value });
-    location.assign('/');
+  const choose = async ({ target }) => {
+    setFailed(null);
+    try {
+      await ask('POST', '/api/session/account', { account: target.value });
+      location.assign('/');
+    } catch (error) {
+      setFailed(error);
+      target.value = session.account?.slug;
+    }
   };
   const leave = async () => {
     await ask('POST', '/api/sign-out', {});
@@ -148,13 +161,18 @@ function Frame({ session, path, address, go, load, isReached }) {
               : html`<span><b>${session.account?.name ?? 'No account chosen'}</b></span>`
           }
           <span title=${session.user.email}><${Address} of=${session.user.email} /><br />${session.role ?? 'operator'}</span>
-          <button type="button" onClick=${leave}>Sign out</button>
+          ${failed && html`<span class="bad" role="alert">${failed.message}</span>`}
+          <${Action} run=${leave}>Sign out<//>
         </div>
       </header>
       <main id="main" tabindex="-1">
         ${
           !isReached &&
           html`<${Notice} kind="warn">The server cannot be reached: what you see may be old. What you have typed stays. <button type="button" onClick=${load}>Try again</button><//>`
+        }
+        ${
+          isMoved &&
+          html`<${Notice} kind="warn">Your session is in another account now: this page shows ${session.account?.name ?? 'none'}. What you had begun before was not sent.<//>`
         }
         ${session.user.operator && html`<${OperatorChoice} session=${session} />`}
         ${
@@ -165,9 +183,9 @@ function Frame({ session, path, address, go, load, isReached }) {
         }
         ${
           jobId
-            ? html`<${Job} id=${jobId} may=${may} go=${go} />`
+            ? html`<${Job} key=${session.account_id} id=${jobId} may=${may} go=${go} />`
             : View
-              ? html`<${View} ...${{ session, address, go, load, may }} />`
+              ? html`<${View} key=${session.account_id} ...${{ session, address, go, load, may }} />`
               : html`<h1>Not found</h1>
                 <p><a href="/">To the overview</a></p>`
         }

@@ -12,7 +12,7 @@ import {
   useState,
   Waiting,
 } from '/elements.js';
-import { ask } from '/server.js';
+import { ask, ofAccount } from '/server.js';
 import { Shop } from '/topup.js';
 
 const balances = { subscription: 'plan', packs: 'packs', credits: 'single credits' };
@@ -53,7 +53,8 @@ export function Billing({ address, may }) {
     [
       'Invoice',
       ({ id, invoice }) =>
-        invoice && html`<a download href=${`/api/purchases/${encodeURIComponent(id)}/invoice.pdf`}>${invoice}</a>`,
+        invoice &&
+        html`<a download href=${ofAccount(`/api/purchases/${encodeURIComponent(id)}/invoice.pdf`)}>${invoice}</a>`,
     ],
   ];
   return html`<h1>Billing</h1>

@@ -1,5 +1,6 @@
 import { Charts } from '/charts.js';
-import { Badge, html, Moment, Table, useAnswer, Waiting } from '/elements.js';
+import { Badge, html, Moment, Table, useAnswer, useEffect, useState, Waiting } from '/elements.js';
+import { ofAccount } from '/server.js';
 
 const filters = ['key', 'status', 'day', 'text'];
 
@@ -8,6 +9,9 @@ export function Requests({ address, go }) {
   const given = new URLSearchParams(address.split('?')[1] ?? '');
   const chosen = Object.fromEntries(filters.flatMap((name) => (given.get(name) ? [[name, given.get(name)]] : [])));
   const cursor = given.get('cursor');
+  const [typed, setTyped] = useState(chosen);
+  useEffect(() => setTyped(chosen), [address]);
+  const type = ({ target }) => setTyped({ ...typed, [target.name]: target.value });
   const { json, error, reload } = useAnswer(
     `/api/requests?${new URLSearchParams({ ...chosen, ...(cursor && { cursor }) })}`,
   );
@@ -36,10 +40,10 @@ export function Requests({ address, go }) {
     <form class="row card" onSubmit=${search}>
       <label>Key<select name="key"><option value="">All</option>${keys?.keys.map(({ alias }) => html`<option value=${alias} selected=${alias === chosen.key}>${alias}</option>`)}</select></label>
       <label>Status<select name="status"><option value="">All</option>${['2xx', '4xx', '5xx', '402', '429'].map((one) => html`<option value=${one} selected=${one === chosen.status}>${one}</option>`)}</select></label>
-      <label>Day (UTC)<input name="day" type="date" value=${chosen.day ?? ''} /></label>
-      <label>Text<input name="text" value=${chosen.text ?? ''} placeholder="endpoint, address" /></label>
+      <label>Day (UTC)<input name="day" type="date" value=${typed.day ?? ''} onInput=${type} /></label>
+      <label>Text<input name="text" value=${typed.text ?? ''} onInput=${type} placeholder="endpoint, address" /></label>
       <button class="main">Search</button>
-      <a class="button" download href=${`/api/requests.csv?${new URLSearchParams(chosen)}`}>CSV</a>
+      <a class="button" download href=${ofAccount(`/api/requests.csv?${new URLSearchParams(chosen)}`)}>CSV</a>
     </form>
     <section class="card">
       ${

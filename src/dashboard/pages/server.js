@@ -16,8 +16,17 @@ const sentences = {
   payment_required: 'No credit is left, or an invoice is unpaid: see Billing.',
 };
 
+const unread = 'The server cannot be reached. Check your connection; nothing was lost.';
+const lost =
+  'The server cannot be reached, or its answer was lost: the change may have been made. Look before you send it again.';
+const repeatable =
+  'The server cannot be reached, or its answer was lost. Send the same again: nothing is started or charged twice.';
+
 let csrf = '';
+/** Id of the account that the page shows, which each request names; `null` before the session is known. */
+let account = null;
 let signedOut = () => {};
+let accountChanged = () => {};
 let reached = () => {};
 
 /** Called when a session has ended while its page was open; the page stays as it is. */
@@ -25,28 +34,51 @@ export function onSignedOut(listener) {
   signedOut = listener;
 }
 
+/** Called when a request was refused because the session shows another account than the page. */
+export function onAccountChanged(listener) {
+  accountChanged = listener;
+}
+
 /** Called after each request with whether the server was reached. */
 export function onReached(listener) {
   reached = listener;
 }
 
-/** Asks the server; returns the JSON of its answer, or throws a ServerError with a sentence for people. */
-export async function ask(method, path, body) {
+/** Adds the account that the page shows to the address of a request that the browser sends by itself. */
+export function ofAccount(path) {
+  return account === null ? path : `${path}${path.includes('?') ? '&' : '?'}account=${account}`;
+}
+
+/**
+ * Asks the server; returns the JSON of its answer, or throws a ServerError with a sentence for people. With the same `repeatKey` a call
+ * that is repeated is carried out once.
+ */
+export async function ask(method, path, body, repeatKey = '') {
   const headers = { accept: 'application/json' };
   if (body !== undefined) headers['content-type'] = 'application/json';
   if (method !== 'GET' && csrf) headers['x-csrf-token'] = csrf;
+  // The session says which account it shows.
+  if (account !== null && path !== '/api/session') headers['x-account'] = account;
+  if (repeatKey) headers['idempotency-key'] = repeatKey;
+  const sentence = method === 'GET' ? unread : repeatKey ? repeatable : lost;
   let answer;
+  let json;
   try {
     answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+    json = await answer.json().catch((error) => {
+      // An answer that broke off is none; a proxy refuses without JSON.
+      if (answer.ok) throw error;
+      return {};
+    });
   } catch {
     reached(false);
-    throw new ServerError(0, 'The server cannot be reached. Check your connection; nothing was lost.');
+    throw new ServerError(0, sentence);
   }
   reached(true);
-  const json = await answer.json().catch(() => ({}));
   if (answer.ok) return json;
   const code = answer.headers.get('x-error-code');
   if (code === 'sign_in_required' && path !== '/api/session') signedOut();
+  if (code === 'other_account') accountChanged();
   const wait = answer.headers.get('retry-after');
   throw new ServerError(
     answer.status,
@@ -60,6 +92,7 @@ export async function readSession() {
   try {
     const session = await ask('GET', '/api/session');
     csrf = session.csrf;
+    account = session.account_id;
     return session;
   } catch (error) {
     if (error.status === 401) return null;
