@@ -33,7 +33,12 @@ export function jobHistoryRoutes(parts: JobHistoryParts): DashboardRoute[] {
     {
       method: 'GET',
       path: '/api/jobs/events',
-      handle: (call) => streamJobs(parts, call, (limit) => readFirst(parts, call, limit)),
+      handle: (call) => {
+        const { accountId } = call;
+        return streamJobs(parts, call, (limit) =>
+          readPage(parts, accountId, { status: undefined, limit, after: null }),
+        );
+      },
     },
     { method: 'GET', path: '/api/jobs/:id', handle: (call) => showJob(parts, call) },
     {
@@ -79,14 +84,18 @@ async function showJobs({ store, viewJob }: JobHistoryParts, { req, accountId }:
   const { cursor, ...wanted } = parsed.value;
   const after = cursor === undefined ? null : readJobCursor(cursor);
   if (accountId === '') return { status: 200, body: { jobs: [], next_cursor: null } };
-  const { jobs, positions, next } = await listJobs(store, accountId, { ...wanted, after });
-  const shown = await viewJobs(store, viewJob, accountId, jobs, positions);
-  return { status: 200, body: { jobs: shown, next_cursor: next && writeJobCursor(next) } };
+  return { status: 200, body: await readPage({ store, viewJob }, accountId, { ...wanted, after }) };
 }
 
-async function readFirst({ store, viewJob }: JobHistoryParts, { accountId }: DashboardCall, limit: number) {
-  const { jobs, positions } = await listJobs(store, accountId, { status: undefined, limit, after: null });
-  return viewJobs(store, viewJob, accountId, jobs, positions);
+/** Returns one page of the list, with where the next one begins. */
+async function readPage(
+  { store, viewJob }: Pick<JobHistoryParts, 'store' | 'viewJob'>,
+  accountId: string,
+  wanted: Parameters<typeof listJobs>[2],
+) {
+  const { jobs, positions, next } = await listJobs(store, accountId, wanted);
+  const shown = await viewJobs(store, viewJob, accountId, jobs, positions);
+  return { jobs: shown, next_cursor: next && writeJobCursor(next) };
 }
 
 async function showJob({ store, viewJob }: JobHistoryParts, call: DashboardCall): Promise<ApiReply> {

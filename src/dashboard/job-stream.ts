@@ -2,7 +2,7 @@ import type { ApiReply } from '../api/reply.ts';
 import { refuse } from '../base/errors.ts';
 import type { DashboardCall } from './dashboard-app.ts';
 
-type ReadJobs = (limit: number) => Promise<readonly Record<string, unknown>[]>;
+type ReadJobs = (limit: number) => Promise<{ readonly jobs: readonly object[]; readonly next_cursor: string | null }>;
 
 /** One reader of an account's newest jobs, shared by all pages that show them. */
 interface AccountStream {
@@ -72,7 +72,7 @@ function begin(accountId: string, readJobs: ReadJobs): AccountStream {
     if (isReading) return;
     isReading = true;
     try {
-      const text = JSON.stringify({ jobs: await readJobs(limit) });
+      const text = JSON.stringify(await readJobs(limit));
       if (text === stream.text) return;
       stream.text = text;
       for (const listener of stream.listeners) listener(text);

@@ -1,6 +1,5 @@
-import { Action, Form, html, Notice, useAnswer, useEffect, useRef, useState } from '/elements.js';
+import { Action, Form, html, Notice, useAnswer, useEffect, useRef, useStart, useState } from '/elements.js';
 import { Progress, Status } from '/jobs.js';
-import { ask } from '/server.js';
 
 function clock(seconds) {
   if (seconds === null || seconds === undefined) return 'unknown length';
@@ -17,12 +16,13 @@ export function Download({ may }) {
   const [endpoint, setEndpoint] = useState('video');
   const [url, setUrl] = useState('');
   const field = useRef(null);
+  const [askMetadata, startJob] = [useStart(), useStart()];
   if (!may.change)
     return html`<h1>Download</h1><${Notice} kind="warn">Your role reads; owners and members download.<//>`;
   const look = async () => {
     if (!field.current.reportValidity()) return;
     setFound(null);
-    setFound((await ask('POST', '/api/metadata', { query: url })).metadata);
+    setFound({ query: url, ...(await askMetadata('/api/metadata', { query: url })) });
   };
   const start = async (form) => {
     const asked = { endpoint, query: url };
@@ -33,7 +33,7 @@ export function Download({ may }) {
     // The first seconds of a live stream can be had, but no later ones.
     if (from > 0) Object.assign(asked, { start: from, ...(to && { end: to }) });
     else if (to) asked.max_duration = to;
-    const { job_id } = await ask('POST', '/api/jobs', asked);
+    const { job_id } = await startJob('/api/jobs', asked);
     setEarlier(jobId !== null);
     setJobId(job_id);
   };
@@ -44,7 +44,7 @@ export function Download({ may }) {
         <label>Address of a video or sound
           <input ref=${field} type="url" required value=${url} placeholder="https://…" onInput=${(event) => setUrl(event.target.value)} /></label
         >
-        ${found && html`<${Preview} found=${found} />`}
+        ${found?.query === url && html`<${Preview} found=${found.metadata} />`}
         <label>What<select value=${endpoint} onChange=${(event) => setEndpoint(event.target.value)}>
           <option value="video">Video</option><option value="audio">Sound only</option></select></label
         >

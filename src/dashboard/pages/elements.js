@@ -53,6 +53,23 @@ export function useAnswer(path) {
   return { json: isCurrent ? state.json : null, error: isCurrent ? state.error : null, reload };
 }
 
+/** Returns a function that asks for work which costs a credit: the same asked again after a failure is carried out once. */
+export function useStart() {
+  const last = useRef({});
+  return async (path, body) => {
+    const text = `${path} ${JSON.stringify(body)}`;
+    if (last.current.text !== text) last.current = { text, key: randomKey() };
+    const answer = await ask('POST', path, body, last.current.key);
+    last.current = {};
+    return answer;
+  };
+}
+
+/** `crypto.randomUUID` is there over https alone. */
+function randomKey() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
 /** Stands in place of a view that has nothing to show yet. */
 export function Waiting({ error, reload }) {
   if (!error) return html`<p class="quiet" role="status">Loading …</p>`;
@@ -65,13 +82,16 @@ export function Notice({ kind = 'bad', children }) {
   return html`<div class=${`notice ${kind}`} role=${kind === 'bad' ? 'alert' : 'status'}>${children}</div>`;
 }
 
+/** A button that copies a text; none where the browser lets no page copy, such as at an address without https. */
 export function Copy({ text }) {
-  const [isDone, setDone] = useState(false);
-  const copy = async () => {
-    await navigator.clipboard?.writeText(text);
-    setDone(true);
-  };
-  return html`<button type="button" onClick=${copy}>${isDone ? 'Copied' : 'Copy'}</button>`;
+  const [state, setState] = useState('Copy');
+  if (!navigator.clipboard) return null;
+  const copy = () =>
+    navigator.clipboard.writeText(text).then(
+      () => setState('Copied'),
+      () => setState('Not copied: select it'),
+    );
+  return html`<button type="button" onClick=${copy}>${state}</button>`;
 }
 
 /** Gives the focus to the page when the element that had it is gone, so that the keyboard goes on from there. */
@@ -132,21 +152,26 @@ export function Form({ onSend, button, row = false, more = null, children }) {
   </form>`;
 }
 
-/** A button for one request, which shows its refusal as its title and text. */
+/** A button for one request at a time, which shows its refusal as its title and text. */
 export function Action({ run, kind = '', confirm: question, children }) {
   const [error, setError] = useState(null);
+  const [isRunning, setRunning] = useState(false);
   const act = async () => {
+    if (isRunning) return;
     if (question && !window.confirm(question)) return;
+    setRunning(true);
     setError(null);
     try {
       await run();
     } catch (failed) {
       setError(failed);
+    } finally {
+      setRunning(false);
     }
     keepFocus();
   };
   return html`<span
-    ><button type="button" class=${kind} onClick=${act}>${children}</button>
+    ><button type="button" class=${kind} aria-disabled=${isRunning} onClick=${act}>${children}</button>
     ${error && html`<span class="bad" role="alert"> ${error.message}</span>`}</span
   >`;
 }

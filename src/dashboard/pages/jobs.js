@@ -8,11 +8,12 @@ import {
   Table,
   useAnswer,
   useEffect,
+  useStart,
   useState,
   Waiting,
 } from '/elements.js';
 import { JobReceiver } from '/receiver-test.js';
-import { ask } from '/server.js';
+import { ask, ofAccount } from '/server.js';
 
 const kinds = { CompletedJob: 'good', Running: 'warn', QueuedJob: '' };
 const names = {
@@ -43,6 +44,7 @@ export function Progress({ job, kind = '' }) {
   }
   if (job.status === 'CompletedJob') {
     const { response, bytes: size } = job.result ?? {};
+    if (size === undefined) return html`<span class="quiet">its result is metadata, without a file</span>`;
     return response
       ? html`<a class=${kind} href=${response} download>Save the file</a> <span class="quiet">${bytes(size)}</span>`
       : html`<span class="quiet">its file is gone</span>`;
@@ -62,7 +64,7 @@ export function Jobs({ address }) {
   const { json, error, reload } = useAnswer(`/api/jobs?${query}`);
   const live = useLiveJobs(status === '' && cursor === '');
   if (!json) return html`<h1>Jobs</h1><${Waiting} error=${error} reload=${reload} />`;
-  const jobs = live ?? json.jobs;
+  const { jobs, next_cursor } = live ?? json;
   const columns = [
     [
       'Job',
@@ -83,24 +85,24 @@ export function Jobs({ address }) {
     </ul></nav>
     <section class="card">
       <${Table} caption="Jobs of this account" columns=${columns} rows=${jobs} none=${status ? 'No job has this status.' : 'No job yet.'} />
-      ${json.next_cursor && html`<p><a class="button" href=${`/jobs?${new URLSearchParams({ ...(status && { status }), cursor: json.next_cursor })}`}>Older jobs</a></p>`}
+      ${next_cursor && html`<p><a class="button" href=${`/jobs?${new URLSearchParams({ ...(status && { status }), cursor: next_cursor })}`}>Older jobs</a></p>`}
     </section>`;
 }
 
 function useLiveJobs(isOn) {
-  const [jobs, setJobs] = useState(null);
+  const [live, setLive] = useState(null);
   useEffect(() => {
-    setJobs(null);
+    setLive(null);
     if (!isOn) return;
     let source;
     let timer;
     const open = () => {
-      source = new EventSource('/api/jobs/events');
-      source.addEventListener('jobs', (event) => setJobs(JSON.parse(event.data).jobs));
+      source = new EventSource(ofAccount('/api/jobs/events'));
+      source.addEventListener('jobs', (event) => setLive(JSON.parse(event.data)));
       source.addEventListener('error', () => {
         // The browser opens a stream that broke again by itself, but not one that was refused. Meanwhile the list may be old.
         if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, 5_000);
-        ask('GET', '/api/sign-in').catch(() => {});
+        ask('GET', '/api/jobs?limit=1').catch(() => {});
       });
     };
     open();
@@ -109,12 +111,13 @@ function useLiveJobs(isOn) {
       source.close();
     };
   }, [isOn]);
-  return jobs;
+  return live;
 }
 
 /** One job as a timeline. */
 export function Job({ id, may, go }) {
   const { json: job, error, reload } = useAnswer(`/api/jobs/${id}`);
+  const start = useStart();
   const isOpen = job !== null && (job.status === 'QueuedJob' || job.status === 'Running');
   useEffect(() => {
     if (!isOpen) return;
@@ -126,7 +129,7 @@ export function Job({ id, may, go }) {
     await ask('DELETE', `/api/jobs/${id}`);
     await reload();
   };
-  const retry = async () => go(`/jobs/${(await ask('POST', `/api/jobs/${id}/retry`, {})).job_id}`);
+  const retry = async () => go(`/jobs/${(await start(`/api/jobs/${id}/retry`, {})).job_id}`);
   const replay = async () => {
     await ask('POST', `/api/webhooks/${id}/replay`, {});
     await reload();

@@ -115,11 +115,14 @@ function KeyActions({ shown: key, change, reload, setEdited, setMade }) {
 
 function KeyDialog({ shown: key, onClose, onMade }) {
   const isNew = key.alias === undefined;
+  const lastDay = key.expires?.slice(0, 10) ?? '';
   const send = async (form) => {
     const quotas = Object.fromEntries(
       windows.map(([name]) => [name, form.get(name) === '' ? null : Number(form.get(name))]),
     );
-    const body = { category: form.get('category'), expires: form.get('expires') || null, quotas };
+    const body = { category: form.get('category'), quotas };
+    // The field knows no time of day.
+    if (form.get('expires') !== lastDay) body.expires = form.get('expires') || null;
     if (isNew) return onMade(await ask('POST', '/api/keys', { alias: form.get('alias'), ...body }));
     await ask('PATCH', `/api/keys/${encodeURIComponent(key.alias)}`, body);
     return onMade(null);
@@ -127,13 +130,13 @@ function KeyDialog({ shown: key, onClose, onMade }) {
   return html`<${Dialog} title=${isNew ? 'Create a key' : `Edit ${key.alias}`} onClose=${onClose}>
     <${Form} button=${isNew ? 'Create' : 'Save'} onSend=${send} more=${html`<button type="button" onClick=${onClose}>Cancel</button>`}>
       ${isNew && html`<label>Alias <small>Unique in the account</small><input name="alias" required maxlength="100" /></label>`}
-      <label>Category <small>For your own order, such as a project</small><input name="category" maxlength="100" defaultValue=${key.category ?? ''} value=${key.category ?? ''} /></label>
-      <label>Last day <small>UTC; empty: for ever</small><input name="expires" type="date" value=${key.expires?.slice(0, 10) ?? ''} /></label>
+      <label>Category <small>For your own order, such as a project</small><input name="category" maxlength="100" defaultValue=${key.category ?? ''} /></label>
+      <label>Last day <small>UTC; empty: for ever</small><input name="expires" type="date" defaultValue=${lastDay} /></label>
       <fieldset>
         <legend>Most calls; empty: no limit</legend>
         ${windows.map(
           ([name, title]) =>
-            html`<label>${title}<input name=${name} type="number" min="0" step="1" value=${key.quotas?.[name] ?? ''} /></label>`,
+            html`<label>${title}<input name=${name} type="number" min="0" step="1" defaultValue=${key.quotas?.[name] ?? ''} /></label>`,
         )}
       </fieldset>
     <//>

@@ -75,7 +75,7 @@ export function Passkeys({ load }) {
       renamed &&
       html`<${Dialog} title=${`Rename ${renamed.name}`} onClose=${() => setRenamed(null)}>
         <${Form} button="Save" onSend=${rename}>
-          <label>New name<input name="name" required maxlength="60" value=${renamed.name} /></label>
+          <label>New name<input name="name" required maxlength="60" defaultValue=${renamed.name} /></label>
         <//>
         <p><button type="button" onClick=${() => setRenamed(null)}>Cancel</button></p>
       <//>`
