@@ -67,10 +67,10 @@ function chooseFormats(page: SourcePage, { endpoint, args }: MediaOrder, length:
   const limit = sideLimit(String(args.video_quality ?? 'best'), length);
   const silent = args.download_type === 'video';
   const wanted = containersFor(String(args.video_format ?? 'mp4'));
-  const video = chooseVideo(usable, limit, wanted, silent);
+  const sound = silent ? [] : usable.filter((format) => format.acodec !== 'none' && format.vcodec === 'none');
+  const video = chooseVideo(usable, limit, wanted, silent ? null : sound);
   if (silent) return [{ format: video, video: true, audio: false }];
   if (video.acodec !== 'none') return [{ format: video, video: true, audio: true }];
-  const sound = usable.filter((format) => format.acodec !== 'none' && format.vcodec === 'none');
   const audio = best(sound, [
     (format) => format.language,
     (format) => Number(isFirstFit(video, format, wanted)),
@@ -86,23 +86,29 @@ function sideLimit(quality: string, length: number | null): number {
   return length === null || length > hour ? Math.min(asked, 720) : asked;
 }
 
+/** Returns the picture; `sound` are the formats that a silent one is merged with, `null` when no sound is wanted. */
 function chooseVideo(
   formats: readonly SourceFormat[],
   limit: number,
   wanted: readonly Container[],
-  silent: boolean,
+  sound: readonly SourceFormat[] | null,
 ): SourceFormat {
+  // A film that stays silent ranks below one in any language.
+  const merged = Math.max(-Number.MAX_VALUE, ...(sound ?? []).map((format) => format.language));
   const pictures = formats.filter((format) => format.vcodec !== 'none');
   const fits = (format: SourceFormat) => (format.side === null ? 1 : format.side <= limit + slack ? 2 : 0);
   const found = best(pictures, [
     (format) => Number(format.preference > -100),
+    (format) => Math.min(fits(format), 1),
+    // The language in which the film will be heard; with sound in the same file, each dub has a picture of its own.
+    (format) => (sound === null ? 0 : format.acodec === 'none' ? merged : format.language),
     fits,
     // Of those above the limit the smallest, of the others the largest.
     (format) => (fits(format) === 0 ? -1 : 1) * (format.side ?? 0),
     (format) => Number(wanted[0] !== undefined && canHold(wanted[0], format.vcodec, null)),
     (format) => preferredVideo.length - (preferredVideo.indexOf(format.vcodec ?? '') + 1 || 9),
     (format) => format.fps ?? 0,
-    (format) => Number(silent && format.acodec === 'none'),
+    (format) => Number(sound === null && format.acodec === 'none'),
     (format) => format.tbr ?? 0,
   ]);
   if (found === undefined) throw new Failed('no_video');

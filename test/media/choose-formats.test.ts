@@ -102,6 +102,51 @@ describe('The choice of formats', () => {
       'avc360 own',
     ],
     [
+      'the original rather than a dub of a higher bit rate in one file with its picture',
+      [both('dub', 1080, { tbr: 4602, language_preference: -1 }), both('own', 1080, { language_preference: 10 })],
+      film,
+      'own',
+    ],
+    [
+      'the film rather than its audio description of a higher bit rate',
+      [both('described', 1080, { tbr: 4602, language_preference: -10 }), both('own', 1080)],
+      film,
+      'own',
+    ],
+    [
+      'a picture with the original as separate sound rather than a dub in one file',
+      [
+        video('picture', 'avc1', 1080),
+        both('dub', 1080, { tbr: 4602, language_preference: -1 }),
+        audio('own', 'mp4a', 128, { language_preference: 10 }),
+      ],
+      film,
+      'picture own',
+    ],
+    [
+      'a larger picture with separate sound rather than one file, both in the original',
+      [
+        video('picture', 'avc1', 2160),
+        both('one', 1080, { language_preference: 10 }),
+        audio('own', 'mp4a', 128, { language_preference: 10 }),
+      ],
+      film,
+      'picture own',
+    ],
+    [
+      'D29: a dub not above what was asked for rather than the original above it',
+      [both('dub', 360, { language_preference: -1 }), both('own', 720, { language_preference: 10 })],
+      { ...film, video_quality: '360p' },
+      'dub',
+    ],
+    ['sound in one file rather than a larger picture that stays silent', [...avc, both('both', 360)], film, 'both'],
+    [
+      'the picture of a dub when no sound is wanted',
+      [both('own', 720, { language_preference: 10 }), both('dub', 1080, { language_preference: -1 })],
+      { ...film, download_type: 'video' },
+      'dub',
+    ],
+    [
       'nothing that the site advises against',
       [...avc, video('bad', 'avc1', 2160, { preference: -1000 }), m4a],
       film,
