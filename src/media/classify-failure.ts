@@ -33,8 +33,18 @@ const transports = new Set(
   ),
 );
 
-/** Patterns of the message; the first match decides. Failures that a caller can act on stand before missing content. */
-const byWords: readonly (readonly [FailureCode, RegExp])[] = [
+/** Errors of Python itself: they quote words of the code, such as the name of a missing key, and none of the source. */
+const crashes = new Set(
+  'AssertionError AttributeError IndexError KeyError NameError RecursionError TypeError UnboundLocalError ValueError'.split(
+    ' ',
+  ),
+);
+const missingInPage = /not found in (the )?(web)?page/;
+
+type Patterns = readonly (readonly [FailureCode, RegExp])[];
+
+/** Patterns of the message about connection, memory and disk, which also a crash may have as its cause. */
+const ofTransfer: Patterns = [
   ['address_not_allowed', /tunnel connection failed: 403/],
   ['source_incomplete', /fragment \d+ not found|write to closed file|initialization fragment found after/],
   ['file_too_large', /larger than max-filesize|is too large|\[errno 27\]|exited with code -25\b/],
@@ -44,6 +54,15 @@ const byWords: readonly (readonly [FailureCode, RegExp])[] = [
   [
     'source_broken',
     /timed out|connection (was )?(reset|refused|aborted|closed|broken)|downloaded \d+ bytes, expected|bytes read|content too short|network error|eof occurred|name resolution|handshake|tunnel connection failed: 5|ffmpeg exited with code/,
+  ],
+];
+
+/** Patterns of what the source says; the first match decides. Failures that a caller can act on stand before missing content. */
+const ofSource: Patterns = [
+  // What an extractor sought and lacked is a name, whatever word it holds (D97).
+  [
+    'extractor_failed',
+    /^[^|]*(unable to extract |an extractor error has occurred)|(guest|anonymous|temporary) token|phantomjs not found/,
   ],
   [
     'source_error',
@@ -117,7 +136,10 @@ export function readFailure(json: unknown): YtDlpFailure {
   };
 }
 
-/** Returns the code of a failure: egress verdict and class decide first, then the message, then the HTTP status. */
+/**
+ * Returns the code of a failure: egress verdict and class decide first, then the message, then the HTTP status. The
+ * message of a crash tells only of connection, memory and disk.
+ */
 export function classifyFailure(failure: YtDlpFailure): FailureCode {
   if (failure.verdict?.startsWith('refused')) return 'address_not_allowed';
   if (failure.verdict !== null) return 'source_broken';
@@ -125,7 +147,8 @@ export function classifyFailure(failure: YtDlpFailure): FailureCode {
   if (named !== undefined) return named;
   const message = failure.message.toLowerCase();
   const words = message.replaceAll(noise, ' ').slice(0, maxWordsLength);
-  const worded = byWords.find(([, pattern]) => pattern.test(words));
+  const crashed = crashes.has(failure.classes[0] ?? '') || (!failure.expected && missingInPage.test(words));
+  const worded = [...ofTransfer, ...(crashed ? [] : ofSource)].find(([, pattern]) => pattern.test(words));
   if (worded !== undefined) return worded[0];
   const status = failure.http ?? (Number(/http error (\d{3})/.exec(message)?.[1] ?? 0) || null);
   const answered = status === null ? null : byStatus(status, failure);
@@ -143,7 +166,7 @@ function byStatus(status: number, { stage, fragmented }: YtDlpFailure): FailureC
   return status >= 400 ? 'source_blocked' : null;
 }
 
-const ofFfmpeg: readonly (readonly [FailureCode, RegExp])[] = [
+const ofFfmpeg: Patterns = [
   ['file_too_large', /File too large/],
   ['worker_failed', /No space left on device|Cannot allocate memory/],
   [

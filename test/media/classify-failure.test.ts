@@ -72,6 +72,33 @@ describe('The failure code of a message of yt-dlp or ffmpeg', () => {
     ],
     ['words of the source win over its status', { message: 'This video is private', http: 403 }, 'private'],
     ['code that breaks', { classes: ['DownloadError', 'KeyError'], message: "'formats'" }, 'extractor_failed'],
+    ...['private', 'location', 'token', 'title', 'subscription', 'copyright', 'nsfw'].map(
+      (key) => [`D97: a crash for want of the key ${key}`, crash(key), 'extractor_failed'] as const,
+    ),
+    [
+      'D97: a crash without the words of yt-dlp',
+      { classes: ['AttributeError'], message: "'NoneType' object has no attribute 'token'" },
+      'extractor_failed',
+    ],
+    [
+      'a crash for want of memory for a thread',
+      { classes: ['DownloadError', 'KeyError'], message: `${crash('x').message} | can't start new thread` },
+      'worker_failed',
+    ],
+    ...['JSON Web Token', 'login form', 'authenticity_token', 'expired', 'logged-in username'].map(
+      (name) => [`D97: an extractor that seeks the ${name} in vain`, sought(name), 'extractor_failed'] as const,
+    ),
+    [
+      'words of the source about what an extractor sought in vain',
+      { message: 'ERROR: [x] 1: This video is private | Unable to extract title', expected: true },
+      'private',
+    ],
+    ['D97: no ID in a page', { message: 'ERROR: [genius] x: Song id not found in webpage' }, 'extractor_failed'],
+    [
+      'a page that is known to have no medium',
+      { message: 'Brightcove video ID not found in webpage', expected: true },
+      'video_unavailable',
+    ],
     ['something unheard of', { classes: ['DownloadError'], message: 'Oops', stage: 'fetch' }, 'unclassified'],
   ] as const) {
     it(`${what}: ${code}`, () =>
@@ -84,6 +111,17 @@ describe('The failure code of a message of yt-dlp or ffmpeg', () => {
     for (const { sentence } of Object.values(failures)) expect(sentence).to.not.match(/yt-dlp|ffmpeg|--/);
   });
 });
+
+/** Returns the failure of an extractor whose code reads a key that is not there. */
+function crash(key: string) {
+  const message = `ERROR: 1: An extractor error has occurred. (caused by KeyError('${key}')); please report this issue on  https://github.com/yt-dlp/yt-dlp/issues?q= | '${key}'`;
+  return { classes: ['DownloadError', 'KeyError'], message };
+}
+
+function sought(name: string) {
+  const message = `[x] id: Unable to extract ${name}`;
+  return { classes: ['DownloadError', 'RegexNotFoundError'], message: `ERROR: ${message} | ${message}` };
+}
 
 function said({ message, class: name }: Pick<Row, 'message' | 'class'>) {
   const stage: 'inspect' | 'fetch' = name === 'DownloadError' ? 'fetch' : 'inspect';
