@@ -5,6 +5,7 @@ answers. `download` then reads which formats to fetch, [{id, name, seconds}], an
 Children of the inspector may also get `list` with {max_entries}, which {entries} answers: URLs of a playlist. Whatever
 goes wrong ends as one {failed} line.
 Importing this module starts nothing and reaches nothing."""
+import concurrent.futures
 import gc
 import io
 import itertools
@@ -147,17 +148,22 @@ def ask(command, order, given):
 
 
 def fetch(downloader, info, wanted, order):
-    """Fetches formats into files of the given names."""
-    formats = {each.get('format_id'): each for each in info['formats']}
-    for number, part in enumerate(wanted):
-        both = {**info, **formats[part['id']]}
-        chosen = {name: both[name] for name in both.keys() - {'formats', 'requested_formats'}}
-        seconds = shorten(chosen, part['seconds']) if part.get('seconds') is not None else None
-        fetcher = streams.open_downloader(downloader, chosen, seconds)
-        fetcher.add_progress_hook(meter(number, order['limits']['file_bytes']))
-        if not fetcher.download(os.path.join(order['folder'], part['name']), chosen)[0]:
-            raise ExtractorError('The downloader gave up', expected=True)
+    """Fetches formats into files of the given names, one after the other; those of a live source all at once, because its past is gone."""
+    pool = concurrent.futures.ThreadPoolExecutor(max(1, len(wanted)) if info.get('is_live') else 1)
+    parts = [pool.submit(fetch_part, downloader, info, number, part, order) for number, part in enumerate(wanted)]
+    for each in concurrent.futures.as_completed(parts):
+        each.result()  # the first failure ends the process, and with it the other parts
     answer({'done': {}})
+
+
+def fetch_part(downloader, info, number, part, order):
+    both = {**info, **{each.get('format_id'): each for each in info['formats']}[part['id']]}
+    chosen = {name: both[name] for name in both.keys() - {'formats', 'requested_formats'}}
+    seconds = shorten(chosen, part['seconds']) if part.get('seconds') is not None else None
+    fetcher = streams.open_downloader(downloader, chosen, seconds)
+    fetcher.add_progress_hook(meter(number, order['limits']['file_bytes']))
+    if not fetcher.download(os.path.join(order['folder'], part['name']), chosen)[0]:
+        raise ExtractorError('The downloader gave up', expected=True)
 
 
 def shorten(chosen, seconds):
