@@ -5,6 +5,7 @@ import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import type { CertificateFiles } from '../base/server-certificate.ts';
+import { maxDurationSeconds } from '../model/request-parameters.ts';
 import { makePolicy } from './address-policy.ts';
 import { makeConnector } from './connector.ts';
 import { type EgressProxy, makeProxy, type ProxyLimits } from './proxy.ts';
@@ -24,7 +25,7 @@ export async function openEgress(options: {
   readonly certificate: CertificateFiles | null;
 }): Promise<EgressProxy> {
   const { config, ...others } = options;
-  const proxy = makeProxy({ connect: await openConnector(config), limits: limitsOf(config), ...others });
+  const proxy = makeProxy({ connect: await openConnector(config), limits: proxyLimitsOf(config), ...others });
   return {
     listen: async (place) => {
       if ('path' in place) await clearPath(place.path);
@@ -51,7 +52,11 @@ function ownAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
 }
 
-function limitsOf({ jobSeconds, maxFileBytes, webhookSeconds }: Config): ProxyLimits {
+export function proxyLimitsOf({
+  jobSeconds,
+  maxFileBytes,
+  webhookSeconds,
+}: Pick<Config, 'jobSeconds' | 'maxFileBytes' | 'webhookSeconds'>): ProxyLimits {
   return {
     connections: 4096,
     connectionsPerClient: 256,
@@ -59,7 +64,8 @@ function limitsOf({ jobSeconds, maxFileBytes, webhookSeconds }: Config): ProxyLi
     bytes: 2 * maxFileBytes,
     // A webhook's receiver may think as long as its sender waits.
     idleSeconds: Math.max(60, webhookSeconds + 5),
-    totalSeconds: jobSeconds,
+    // A recording lasts longer than other attempts (D65), and may be one connection.
+    totalSeconds: jobSeconds + maxDurationSeconds,
     headerBytes: 16_384,
     headerSeconds: 10,
   };
