@@ -133,7 +133,9 @@ async function fetchParts(driver: YtDlp, { page, choice }: Chosen, { tools, prog
     onDisk = bytes;
     tell();
   };
-  const stop = watchFetch(tools.folder, tools.limits, page.live, measured, end);
+  // A section of unknown length may be a radio, which sends no faster than it plays.
+  const paced = page.live || (choice.section && choice.expected === null);
+  const stop = watchFetch(tools.folder, tools.limits, paced, measured, end);
   try {
     await driver.fetch(choice.parts, choice.section ? choice.seconds : null, ({ part, bytes, total }) => {
       // A child may name any part, and a list with one far behind its end takes minutes to add up.

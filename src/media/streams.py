@@ -54,6 +54,8 @@ def open_downloader(ydl, info, seconds):
         if seconds is None:
             return HttpFD(ydl, ydl.params)
         info.update(section_start=0, section_end=seconds, ext='mkv' if info['ext'] == 'unknown_video' else info['ext'])
+        # ffmpeg would write 256 KiB at a time: a slow radio would seem to send nothing for a minute.
+        info['downloader_options'] = {**(info.get('downloader_options') or {}), 'ffmpeg_args_out': ['-flush_packets', '1']}
         return FFmpegFD(ydl, ydl.params)
     if protocol == 'http_dash_segments' and info.get('is_live'):
         return live.LiveDash(ydl, seconds)

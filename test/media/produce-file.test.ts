@@ -200,6 +200,13 @@ describe('From a URL to a proved file', function () {
   it('a body of one byte a second ends as too slow', () =>
     fails(order('/rate/1/clip.mp4'), 'too_slow', { slowSeconds: 2 }));
 
+  it('the beginning of a source of unknown length is fetched however slowly the source sends it, as a radio does', () =>
+    good(
+      sound('/rate/12000/audio.mp3', { max_duration: 3 }),
+      (_, seen) => expect(seen.duration).to.be.closeTo(3, 0.2),
+      { slowBytes: 1e6, slowSeconds: 4 },
+    ));
+
   it('a body that stands still ends as too slow', () => fails(order('/hang'), 'too_slow', { slowSeconds: 2 }));
 
   it('a page that never answers ends as a timeout', () => fails(order('/silence'), 'timeout', { inspectSeconds: 2 }));
