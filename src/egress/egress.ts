@@ -25,7 +25,7 @@ export async function openEgress(options: {
   readonly certificate: CertificateFiles | null;
 }): Promise<EgressProxy> {
   const { config, ...others } = options;
-  const proxy = makeProxy({ connect: await openConnector(config), limits: proxyLimitsOf(config), ...others });
+  const proxy = makeProxy({ connect: await openConnector(config), limits: limitsOf(config), ...others });
   return {
     listen: async (place) => {
       if ('path' in place) await clearPath(place.path);
@@ -52,11 +52,7 @@ function ownAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
 }
 
-export function proxyLimitsOf({
-  jobSeconds,
-  maxFileBytes,
-  webhookSeconds,
-}: Pick<Config, 'jobSeconds' | 'maxFileBytes' | 'webhookSeconds'>): ProxyLimits {
+function limitsOf({ jobSeconds, maxFileBytes, webhookSeconds }: Config): ProxyLimits {
   return {
     connections: 4096,
     connectionsPerClient: 256,
