@@ -47,6 +47,7 @@ export async function listBackups(folder: string): Promise<string[]> {
 export async function openBackup(given: string): Promise<Backup> {
   const folder = await findBackup(given);
   const manifest = await readManifest(folder);
+  if (manifest.keys === 0) throw broken(folder, 'it has no key of a record');
   const hash = createHash('sha256');
   let [bytes, found] = [0, 0];
   const count = (entries: readonly SnapshotEntry[]) => {
@@ -59,8 +60,8 @@ export async function openBackup(given: string): Promise<Backup> {
       hash.update(chunk);
       bytes += chunk.length;
     },
-  ).catch((error: Error) => {
-    throw broken(folder, error.message);
+  ).catch((error: NodeJS.ErrnoException) => {
+    throw broken(folder, error.code ? `${snapshotFile} cannot be read: ${error.code}` : error.message);
   });
   if (bytes !== manifest.bytes) throw broken(folder, `${snapshotFile} has ${bytes} bytes, not ${manifest.bytes}`);
   if (hash.digest('hex') !== manifest.sha256) throw broken(folder, `the SHA-256 of ${snapshotFile} is another one`);

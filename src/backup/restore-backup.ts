@@ -1,4 +1,5 @@
 import { refuse } from '../base/errors.ts';
+import { version } from '../base/version.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { type RevocationObjects, readRevocations, revocationLifeMs } from '../objects/revocations.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
@@ -14,7 +15,7 @@ import {
 import { listUnknownJobs } from '../store/jobs/stray-objects.ts';
 import { keys } from '../store/keys.ts';
 import { noteOperation } from '../store/note-operation.ts';
-import { isReadableLayout } from '../store/schema.ts';
+import { isReadableLayout, layouts } from '../store/schema.ts';
 import type { RecordStore } from '../store/script.ts';
 import { type AppliedRevocation, applyRevocations } from './apply-revocations.ts';
 import { type Backup, isWanted, readEntries } from './backup-manifest.ts';
@@ -58,9 +59,11 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
   const { connection } = store;
   const { manifest } = backup;
   if (!isReadableLayout(manifest.layout)) {
+    const readable =
+      layouts.oldest === layouts.own ? `layout ${layouts.own}` : `layouts ${layouts.oldest} to ${layouts.own}`;
     throw refuse(
       'bad_request',
-      `The backup has layout ${manifest.layout}: restore it with release ${manifest.release}`,
+      `The backup of release ${manifest.release} has layout ${manifest.layout}, but release ${version} reads ${readable}: restore it with a release that reads its layout`,
     );
   }
   const begun = Date.parse(manifest.begun_at);

@@ -9,7 +9,7 @@ import { noteBackupBegun, noteBackupTaken } from '../store/backup/backup-notes.t
 import { makeRdbReader, type SnapshotEntry } from '../store/backup/rdb-reader.ts';
 import { databaseOf, streamSnapshot } from '../store/backup/snapshot-stream.ts';
 import { keys } from '../store/keys.ts';
-import { readTopology } from '../store/redis/discovery.ts';
+import { findRecordNode } from '../store/redis/discovery.ts';
 import type { RecordStore } from '../store/script.ts';
 import { type BackupManifest, isWanted, listBackups, manifestFile, snapshotFile } from './backup-manifest.ts';
 
@@ -31,6 +31,16 @@ const abandonedMs = 3_600_000;
 
 /** Copies the record as it is at one moment, and returns the new folder and its manifest. */
 export async function takeBackup(options: BackupOptions): Promise<{ folder: string; manifest: BackupManifest }> {
+  try {
+    return await writeBackup(options);
+  } catch (error) {
+    const { syscall, code } = error as NodeJS.ErrnoException;
+    if (syscall === undefined) throw error;
+    throw refuse('unavailable', `The folder ${options.folder} cannot be written: ${code}`);
+  }
+}
+
+async function writeBackup(options: BackupOptions): Promise<{ folder: string; manifest: BackupManifest }> {
   const { store, folder, keep } = options;
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await removeAbandoned(folder);
@@ -59,13 +69,18 @@ export async function takeBackup(options: BackupOptions): Promise<{ folder: stri
 async function writeSnapshot({ store, url, progress }: BackupOptions, folder: string): Promise<BackupManifest> {
   const layout = Number(await store.connection.read(['GET', keys.schema]));
   const begunAt = Math.floor(store.clock.now());
-  const node = await readTopology(url).find(0);
+  const node = await findRecordNode(url).catch((error: Error) => {
+    throw uncopied(error.message);
+  });
   const database = databaseOf(node);
   const reader = makeRdbReader();
   const hash = createHash('sha256');
   let [bytes, found, takenAt] = [0, 0, 0];
+  let hasSchema = false;
   const count = (entries: readonly SnapshotEntry[]) => {
-    found += entries.filter((entry) => isWanted({ database }, entry)).length;
+    const wanted = entries.filter((entry) => isWanted({ database }, entry));
+    found += wanted.length;
+    hasSchema ||= wanted.some(({ key }) => key === keys.schema);
   };
   const file = await open(join(folder, snapshotFile), 'wx', 0o600);
   try {
@@ -81,13 +96,19 @@ async function writeSnapshot({ store, url, progress }: BackupOptions, folder: st
     count(reader.end().entries);
     await file.sync();
   } catch (error) {
-    throw refuse('unavailable', `The record cannot be copied: ${(error as Error).message}`);
+    throw uncopied((error as Error).message);
   } finally {
     await file.close();
   }
+  // The slot of the record may have moved to another node meanwhile.
+  if (!hasSchema) throw uncopied('the node that was copied does not have it');
   const times = { begun_at: writeTime(begunAt), taken_at: writeTime(takenAt) };
   const content = { keys: found, database, bytes, sha256: hash.digest('hex') };
   return { version: 1, release: version, layout, ...times, ...content };
+}
+
+function uncopied(why: string) {
+  return refuse('unavailable', `The record cannot be copied: ${why}`);
 }
 
 async function removeAbandoned(folder: string): Promise<void> {

@@ -47,4 +47,20 @@ describe('backup and restore of', () => {
       }
     });
   }
+
+  it('a Cluster of which the URL names a node that does not have the record', async () => {
+    const [cluster, home] = [await startTestCluster(), aFolder()];
+    try {
+      const store = storeOf(cluster.connection);
+      await prepareSchema(store);
+      await anAccount(store, { credits: 5 });
+      const env = { TRAWL_REDIS_URL: cluster.nodes[0]!.url, TRAWL_DATA: home.folder };
+      const { code, json, out } = await runBeside(['record', 'backup', home.folder], env);
+      expect(code, out).to.equal(0);
+      expect(json.keys).to.equal((await dumpRecord(cluster.nodes[2]!.url)).size);
+    } finally {
+      await cluster.stop();
+      home.remove();
+    }
+  });
 });

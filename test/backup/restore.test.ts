@@ -7,7 +7,7 @@ import { keys } from '../../src/store/keys.ts';
 import { readAudit } from '../../src/store/log/read-audit.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { wholeService } from '../../src/store/lua/note-change.ts';
-import { dumpRecord, keysOfRestore } from '../support/backups.ts';
+import { dumpRecord, keysOfRestore, runBeside } from '../support/backups.ts';
 import { endJobs, makeAccounts } from '../support/populate.ts';
 import { anAccount, aRunningJob } from '../support/record.ts';
 import { eachWithRestoreScene, invite, type RestoreScene } from '../support/restore-scene.ts';
@@ -88,7 +88,17 @@ describe('backup and restore', () => {
       ['without facts', () => rmSync(manifest), /There is no complete backup/],
       ['with other facts', () => writeFileSync(manifest, facts.replace(/"keys": \d+/, '"keys": 1')), /keys, not 1/],
       ['of another kind', () => writeFileSync(manifest, '{"version": 2}'), /is not that of a backup/],
-      ['of a later layout', () => writeFileSync(manifest, facts.replace(/"layout": \d+/, '"layout": 99')), /layout 99/],
+      [
+        'of a later layout',
+        () => writeFileSync(manifest, facts.replace(/"layout": \d+/, '"layout": 99')),
+        /has layout 99, but release \S+ reads layout \d/,
+      ],
+      [
+        'of no record',
+        () => writeFileSync(manifest, facts.replace(/"keys": \d+/, '"keys": 0')),
+        /has no key of a record/,
+      ],
+      ['without a snapshot', () => rmSync(snapshot), /record\.rdb cannot be read: ENOENT/],
     ];
     for (const [title, breakIt, sentence] of breaks) {
       breakIt();
@@ -99,6 +109,20 @@ describe('backup and restore', () => {
       writeFileSync(manifest, facts);
     }
     expect((await dumpRecord(target.url)).size).to.equal(0);
+  });
+
+  it('name a folder that cannot be written, without a stack trace', async () => {
+    const file = join(home, 'file');
+    writeFileSync(file, '');
+    const { code, json, err } = await runBeside(['record', 'backup', join(file, 'below')], {
+      TRAWL_REDIS_URL: source.url,
+      TRAWL_DATA: home,
+    });
+    expect([code, err]).to.deep.equal([1, '']);
+    expect(json).to.deep.equal({
+      error: `The folder ${join(file, 'below')} cannot be written: ENOTDIR`,
+      code: 'unavailable',
+    });
   });
 
   it('refuse a record that is not empty unless it may be replaced, and one that a process uses', async () => {
