@@ -9,7 +9,8 @@ import { noteBackupBegun, noteBackupTaken } from '../store/backup/backup-notes.t
 import { makeRdbReader, type SnapshotEntry } from '../store/backup/rdb-reader.ts';
 import { databaseOf, streamSnapshot } from '../store/backup/snapshot-stream.ts';
 import { keys } from '../store/keys.ts';
-import { findRecordNode } from '../store/redis/discovery.ts';
+import { readTopology } from '../store/redis/discovery.ts';
+import { askOnce, isReply } from '../store/redis/redis-client.ts';
 import type { RecordStore } from '../store/script.ts';
 import { type BackupManifest, isWanted, listBackups, manifestFile, snapshotFile } from './backup-manifest.ts';
 
@@ -127,5 +128,19 @@ async function removeOld(folder: string, keep: number): Promise<void> {
     const going = join(folder, `${partialName}${name}`);
     await rename(join(folder, name), going);
     await rm(going, { recursive: true, force: true });
+  }
+}
+
+/** Returns the URL of the node that has the record now; the URL may name any one node of its Cluster. */
+async function findRecordNode(url: string): Promise<string> {
+  const topology = readTopology(url);
+  const node = await topology.find(0);
+  try {
+    await askOnce(node, ['EXISTS', keys.schema]);
+    return node;
+  } catch (error) {
+    if (!isReply(error, /^MOVED\b/)) throw error;
+    topology.moved();
+    return topology.find(0);
   }
 }

@@ -1,6 +1,5 @@
 import { parseArgs } from 'node:util';
-import type { ParameterTable } from '../model/parameter-kinds.ts';
-import { creditParameters } from '../model/request-parameters.ts';
+import { mediaChoices } from '../model/media-choices.ts';
 import { ClientUsageError } from './client-terminal.ts';
 import { getOptions, maxKeyLength, maxParallel, maxPlaylist, usualParallel } from './get-options.ts';
 
@@ -73,9 +72,8 @@ function readChoice(
   given: string | undefined,
 ): Record<string, string> {
   if (given === undefined) return {};
-  const parameters: ParameterTable = creditParameters[endpoint];
-  const judged = parameters[`${endpoint}_${option}`]!.read(given, []);
-  if (!judged.ok) throw new ClientUsageError(`--${option} ${judged.sentence}`);
+  const allowed: readonly string[] = mediaChoices[endpoint][option];
+  if (!allowed.includes(given)) throw new ClientUsageError(`--${option} must be one of ${allowed.join(', ')}`);
   return { [`${endpoint}_${option}`]: given };
 }
 

@@ -1,5 +1,6 @@
 import type { AddressException } from '../base/settings/kinds.ts';
 import { type Endpoint, jobStatuses } from './job.ts';
+import { mediaChoices } from './media-choices.ts';
 import {
   choice,
   day,
@@ -76,16 +77,16 @@ export const creditParameters = {
     query: required(sourceUrl('URL of the video.')),
     download_type: choice('What is delivered.', ['audio_video', 'audio', 'video'], 'audio_video'),
     ...part,
-    video_quality: choice('The largest picture wanted.', ['best', '1080p', '720p', '480p', '360p'], 'best'),
-    video_format: choice('The container preferred; the file may differ.', ['mp4', 'webm', 'mkv'], 'mp4'),
+    video_quality: choice('The largest picture wanted.', mediaChoices.video.quality, 'best'),
+    video_format: choice('The container preferred; the file may differ.', mediaChoices.video.format, 'mp4'),
     ...webhook,
   },
   audio: {
     query: required(sourceUrl('URL of the sound, or of a video that has it.')),
     download_type: choice('What is delivered.', ['audio'], 'audio'),
     ...part,
-    audio_quality: choice('The highest bit rate wanted.', ['best', '320kbps', '256kbps', '128kbps'], 'best'),
-    audio_format: choice('The format preferred; the file may differ.', ['mp3', 'm4a', 'wav'], 'mp3'),
+    audio_quality: choice('The highest bit rate wanted.', mediaChoices.audio.quality, 'best'),
+    audio_format: choice('The format preferred; the file may differ.', mediaChoices.audio.format, 'mp3'),
     ...webhook,
   },
   metadata: { query: required(sourceUrl('URL of the media to inspect.')) },

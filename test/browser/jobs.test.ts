@@ -59,7 +59,7 @@ describe('the jobs on the pages of the dashboard', function () {
     expect(await page.getByText('its file is gone').count()).to.equal(0);
   });
 
-  it('and their people and keys fit a phone whatever the length of their names', async () => {
+  it('accounts, their people and their keys fit a phone whatever the length of their names', async () => {
     await endJob(on.api.store, await start(`${film}/404/${'a'.repeat(240)}.mp4`), failed);
     const key = { id: 'f'.repeat(8), hash: 'e'.repeat(64), alias: 'A'.repeat(100) };
     await createKey(on.api.store, on.caller.account, key);

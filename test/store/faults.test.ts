@@ -26,7 +26,7 @@ const others = [
     'old-entries',
   ],
   ...['mark-watched', 'drop-file', 'interrupt-recording', 'move-session', 'end-session'],
-  ...['count-sign-in', 'take-sign-ins-back', 'read-key-usage', 'cancel-batch', 'name-passkey', 'reseal-webhook-secret'],
+  ...['count-sign-in', 'take-sign-in-back', 'read-key-usage', 'cancel-batch', 'name-passkey', 'reseal-webhook-secret'],
   ...['take-test', 'end-test'],
 ];
 

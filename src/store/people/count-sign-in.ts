@@ -20,7 +20,7 @@ return { 'counted', count + 1, ends - now }
 
 /** Takes a sign-in back that did not fail. Answers {'taken_back'}. */
 const takeSignInBackScript = script(
-  'take-sign-ins-back',
+  'take-sign-in-back',
   'always',
   ['signInFailures'] as const,
   [] as const,

@@ -1,6 +1,5 @@
 import type { Log } from '../../base/log.ts';
-import { keys } from '../keys.ts';
-import { askOnce, isReply, loginOf } from './redis-client.ts';
+import { askOnce, loginOf } from './redis-client.ts';
 
 /** A Cluster keeps all of the record on one node, because its keys share one tag, though not always on the same. */
 export interface RedisTopology {
@@ -30,20 +29,6 @@ export function readTopology(url: string): RedisTopology {
   throw new Error(
     'A Redis URL has the form redis://host:port, rediss://host:port, redis+sentinel://host:port,host:port/name or unix:///path',
   );
-}
-
-/** Returns the URL of the node that has the record now; the URL may name any one node of its Cluster. */
-export async function findRecordNode(url: string): Promise<string> {
-  const topology = readTopology(url);
-  const node = await topology.find(0);
-  try {
-    await askOnce(node, ['EXISTS', keys.schema]);
-    return node;
-  } catch (error) {
-    if (!isReply(error, /^MOVED\b/)) throw error;
-    topology.moved();
-    return topology.find(0);
-  }
 }
 
 /** Reads a URL whose user and password may change; any other change of it needs a restart. */
