@@ -1,17 +1,22 @@
 import { refuse } from '../base/errors.ts';
 import { version } from '../base/version.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
-import { type RevocationObjects, readRevocations, revocationLifeMs } from '../objects/revocations.ts';
+import {
+  type KeptRevocation,
+  type RevocationObjects,
+  readRevocations,
+  revocationLifeMs,
+} from '../objects/revocations.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
 import {
   disableTopups,
   emptyRecord,
   isLeftOut,
-  openRestored,
   refusalToRestore,
   restoreEntries,
   skipInvoices,
 } from '../store/backup/restore-entries.ts';
+import { holdRestoreLease, type RestoreLease } from '../store/backup/restore-lease.ts';
 import { listUnknownJobs } from '../store/jobs/stray-objects.ts';
 import { keys } from '../store/keys.ts';
 import { noteOperation } from '../store/note-operation.ts';
@@ -55,8 +60,7 @@ const slackMs = 60_000;
  * repeated.
  */
 export async function restoreBackup(options: RestoreOptions): Promise<RestoreReport> {
-  const { store, backup, objects, replaces, isLast } = options;
-  const { connection } = store;
+  const { store, backup, objects } = options;
   const { manifest } = backup;
   if (!isReadableLayout(manifest.layout)) {
     const readable =
@@ -68,15 +72,33 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
   }
   const begun = Date.parse(manifest.begun_at);
   const revocations = objects && (await readRevocations(objects, begun - slackMs));
-  const refusal = await refusalToRestore(connection);
+  const lease = await holdRestoreLease(store);
+  try {
+    return await replaceRecord(options, lease, revocations);
+  } finally {
+    // It ends by itself, too.
+    await lease.end().catch(() => {});
+  }
+}
+
+async function replaceRecord(
+  options: RestoreOptions,
+  lease: RestoreLease,
+  revocations: readonly KeptRevocation[] | null,
+): Promise<RestoreReport> {
+  const { store, backup, objects, replaces, isLast } = options;
+  const { manifest } = backup;
+  const begun = Date.parse(manifest.begun_at);
+  const refusal = await refusalToRestore(store.connection);
   if (refusal === 'running') {
     throw refuse('in_use', 'The service uses this record: stop every API and controller, wait 15 s, and try again');
   }
   if (refusal === 'not_empty' && !replaces) {
     throw refuse('already_exists', 'The record is not empty: --replace removes what is in it');
   }
-  await emptyRecord(connection, backup.format);
-  const { restored, topups } = await copyEntries(options);
+  await emptyRecord(lease, backup.format);
+  const { restored, topups } = await copyEntries(options, lease);
+  await lease.check();
   const disabled = isLast ? [] : await disableTopups(store, topups);
   const disabledTopups = await Promise.all(disabled.map(async (id) => (await readAccount(store, id)).slug));
   const nextInvoice = isLast ? null : await skipInvoices(store, begun);
@@ -84,17 +106,17 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
   await noteOperation(store, '', { action: 'record.restore', target: '', change });
   const revoked = await applyRevocations(store, revocations ?? []);
   const unknownJobs = objects ? await listUnknownJobs(store, objects.listNames()) : [];
-  await openRestored(store, Date.parse(manifest.taken_at));
+  await lease.open(Date.parse(manifest.taken_at));
   const revocationsSince = objects && Math.max(begun, Math.floor(store.clock.now()) - revocationLifeMs);
   return { keys: restored, revoked, revocationsSince, unknownJobs, disabledTopups, nextInvoice };
 }
 
-async function copyEntries({ store, backup, progress }: RestoreOptions) {
+async function copyEntries({ backup, progress }: RestoreOptions, lease: RestoreLease) {
   const topups: string[] = [];
   let restored = 0;
   await readEntries(backup.folder, async (entries) => {
     const wanted = entries.filter((entry) => isWanted(backup.manifest, entry) && !isLeftOut(entry));
-    await restoreEntries(store.connection, wanted, backup.format);
+    await restoreEntries(lease, wanted, backup.format);
     topups.push(...wanted.map(({ key }) => key).filter((key) => key.startsWith(keys.topup(''))));
     restored += wanted.length;
     progress(restored);

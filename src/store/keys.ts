@@ -37,6 +37,8 @@ export const keys = {
   backup: one('backup'),
   /** String: there while the record is being restored; nothing else opens it meanwhile. */
   restoring: one('restoring'),
+  /** String: token of the restore that may replace the record; expires after 60 s unless that restore renews it. */
+  restoreLease: one('restore_lease'),
   /** Hash: the backup that the record was restored from last: when it was taken, and when it was restored. */
   restored: one('restored'),
 

@@ -6,6 +6,7 @@ import { expect } from 'chai';
 import { keys } from '../../src/store/keys.ts';
 import { prepareSchema } from '../../src/store/schema.ts';
 import { dumpRecord, keysOfRestore, runBeside } from '../support/backups.ts';
+import { freezeProcess } from '../support/freeze-process.ts';
 import { anAccount, storeOf } from '../support/record.ts';
 import { aFolder, startTestServer, type TestRecord } from '../support/redis.ts';
 import { root } from '../support/tree.ts';
@@ -55,6 +56,20 @@ describe('a backup or a restore that is killed', () => {
     expect([code, json.keys > manyKeys]).to.deep.equal([0, true]);
   });
 
+  it('fails a restore that stood still for longer than its lease, and keeps the record closed', async () => {
+    const line = ['record', 'restore', backups(), '--without-files'];
+    const child = start(line, envOf(target));
+    const isBegun = async () => (await target.connection.send(['EXISTS', keys.restoring])) === 1;
+    await until(isBegun, 20, 'the restore begins');
+    const thaw = await freezeProcess(child.pid!);
+    const ended = once(child, 'exit');
+    await target.connection.send(['DEL', keys.restoreLease]);
+    thaw();
+    expect(await ended).to.deep.equal([1, null]);
+    expect(await isBegun(), 'the record is closed').to.equal(true);
+    await target.flush();
+  });
+
   it('leaves a record that nothing opens until the restore is repeated', async () => {
     const line = ['record', 'restore', backups(), '--without-files'];
     const child = start(line, envOf(target));
@@ -67,6 +82,10 @@ describe('a backup or a restore that is killed', () => {
       1,
       'The record is being restored: wait for its end, or repeat a restore that was broken off',
     ]);
+    const early = await runBeside(line, envOf(target));
+    expect([early.code, early.json.code], 'it may still run').to.deep.equal([1, 'in_use']);
+    // As Redis does 60 s after the restore renewed it last.
+    await target.connection.send(['DEL', keys.restoreLease]);
     const { code, json } = await runBeside(line, envOf(target));
     expect(code).to.equal(0);
     expect(json.keys).to.be.greaterThan(manyKeys);

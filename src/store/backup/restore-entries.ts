@@ -1,8 +1,9 @@
-import { refuse } from '../../base/errors.ts';
+import { Refusal, refuse } from '../../base/errors.ts';
 import { channels, keyStart, keys } from '../keys.ts';
 import type { RecordStore } from '../script.ts';
 import { dumpPayload } from './dump-payload.ts';
 import type { SnapshotEntry } from './rdb-reader.ts';
+import type { RestoreLease } from './restore-lease.ts';
 
 type RecordConnection = RecordStore['connection'];
 
@@ -22,7 +23,8 @@ export function isOfRecord({ key }: Pick<SnapshotEntry, 'key'>): boolean {
  * been ended since.
  */
 export function isLeftOut({ key }: Pick<SnapshotEntry, 'key'>): boolean {
-  if ([keys.lead, keys.restoring, keys.restored, keys.backup].some((one) => one === key)) return true;
+  if ([keys.lead, keys.restoring, keys.restoreLease, keys.restored, keys.backup].some((one) => one === key))
+    return true;
   return [keys.sessions(''), keys.signInLinks('')].some((start) => key.startsWith(start));
 }
 
@@ -34,7 +36,9 @@ export async function refusalToRestore(connection: RecordConnection): Promise<'r
   if ((await connection.read(['GET', keys.lead])) !== null) return 'running';
   // A restore that was broken off is begun again.
   if ((await connection.read(['GET', keys.restoring])) !== null) return null;
-  for await (const page of scanRecord(connection)) if (page.length > 0) return 'not_empty';
+  for await (const page of scanRecord(connection)) {
+    if (page.some((key) => key !== keys.restoreLease)) return 'not_empty';
+  }
   return null;
 }
 
@@ -45,40 +49,30 @@ const sampleValue = Buffer.from([0, 1, 0x31]);
  * Closes the record to everything but this restore, also after a crash, and removes its content. The key that closes it is put
  * there by RESTORE: a Redis that forbids this command, or is too old for the format of the backup, refuses before anything is removed.
  */
-export async function emptyRecord(connection: RecordConnection, format: number): Promise<void> {
+export async function emptyRecord(lease: RestoreLease, format: number): Promise<void> {
   const payload = dumpPayload(sampleValue, format);
-  await connection.send(['RESTORE', keys.restoring, '0', payload, 'REPLACE', 'ABSTTL']).catch((error: Error) => {
+  await lease.put(keys.restoring, null, payload).catch((error: Error) => {
+    if (error instanceof Refusal && error.code === 'in_use') throw error;
     throw refuse(
       'unavailable',
       `Redis does not take the values of this backup, and nothing was changed: ${error.message}`,
     );
   });
-  for await (const page of scanRecord(connection)) {
-    const others = page.filter((key) => key !== keys.restoring);
-    if (others.length > 0) await connection.send(['UNLINK', ...others]);
+  for await (const page of scanRecord(lease.store.connection)) {
+    const others = page.filter((key) => key !== keys.restoring && key !== keys.restoreLease);
+    if (others.length > 0) await lease.remove(others);
   }
-}
-
-/** Opens the record again. */
-export async function openRestored({ connection, clock }: RecordStore, takenAt: number): Promise<void> {
-  await connection.send([
-    'HSET',
-    keys.restored,
-    ...['taken_at', String(takenAt), 'restored_at', String(Math.floor(clock.now()))],
-  ]);
-  await connection.send(['HSET', keys.backup, 'begun_first', String(takenAt), 'taken_at', String(takenAt)]);
-  await connection.send(['DEL', keys.restoring]);
 }
 
 /** Puts keys of a snapshot back, many at once; a key that is there already is replaced. */
 export async function restoreEntries(
-  connection: RecordConnection,
+  lease: RestoreLease,
   entries: readonly SnapshotEntry[],
   format: number,
 ): Promise<void> {
   let [batch, bytes]: [SnapshotEntry[], number] = [[], 0];
   const send = async () => {
-    await Promise.all(batch.map((entry) => restoreEntry(connection, entry, format)));
+    await Promise.all(batch.map((entry) => restoreEntry(lease, entry, format)));
     [batch, bytes] = [[], 0];
   };
   for (const entry of entries) {
@@ -89,9 +83,8 @@ export async function restoreEntries(
   await send();
 }
 
-async function restoreEntry(connection: RecordConnection, { key, value, expiresAt }: SnapshotEntry, format: number) {
-  const payload = dumpPayload(value, format);
-  await connection.send(['RESTORE', key, String(expiresAt ?? 0), payload, 'REPLACE', 'ABSTTL']);
+async function restoreEntry(lease: RestoreLease, { key, value, expiresAt }: SnapshotEntry, format: number) {
+  await lease.put(key, expiresAt, dumpPayload(value, format));
 }
 
 /**

@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto';
+import { refuse } from '../../base/errors.ts';
+import { keys } from '../keys.ts';
+import { type RecordStore, run, script } from '../script.ts';
+
+/** Longer than a command waits for a busy Redis: a restore does not lose its record to a slow disk. */
+const leaseMs = 60_000;
+const renewEveryMs = 10_000;
+
+/** Answers {'done'}, or {'lost'} when the lease ended or is that of another restore; so do the scripts below. */
+const renewScript = script(
+  'renew-restore',
+  'light',
+  ['restoreLease'] as const,
+  ['token', 'leaseMs'] as const,
+  /* lua */ `
+if redis.call('GET', restoreLease) ~= token then return { 'lost' } end
+redis.call('PEXPIRE', restoreLease, leaseMs)
+return { 'done' }
+`,
+);
+
+const endScript = script(
+  'end-restore',
+  'light',
+  ['restoreLease'] as const,
+  ['token'] as const,
+  /* lua */ `
+if redis.call('GET', restoreLease) == token then redis.call('DEL', restoreLease) end
+return { 'done' }
+`,
+);
+
+const putScript = script(
+  'restore-key',
+  'needs memory',
+  ['restoreLease', 'restoredKey'] as const,
+  ['token', 'expiresAt', 'payload'] as const,
+  /* lua */ `
+if redis.call('GET', restoreLease) ~= token then return { 'lost' } end
+redis.call('RESTORE', restoredKey, expiresAt, payload, 'REPLACE', 'ABSTTL')
+return { 'done' }
+`,
+);
+
+const removeScript = script(
+  'restore-removal',
+  'light',
+  ['restoreLease'] as const,
+  ['token'] as const,
+  /* lua */ `
+if redis.call('GET', restoreLease) ~= token then return { 'lost' } end
+for n = 2, #KEYS do redis.call('UNLINK', KEYS[n]) end
+return { 'done' }
+`,
+);
+
+const openScript = script(
+  'open-restored',
+  'always',
+  ['restoreLease', 'restoring', 'restored', 'backup'] as const,
+  ['token', 'takenAt', 'restoredAt'] as const,
+  /* lua */ `
+if redis.call('GET', restoreLease) ~= token then return { 'lost' } end
+redis.call('HSET', restored, 'taken_at', takenAt, 'restored_at', restoredAt)
+redis.call('HSET', backup, 'begun_first', takenAt, 'taken_at', takenAt)
+redis.call('DEL', restoring)
+return { 'done' }
+`,
+);
+
+/** The right of one restore to replace the record. Every step fails once the lease has ended: another restore may have begun. */
+export interface RestoreLease {
+  readonly store: RecordStore;
+  /** Throws unless the lease is still held. */
+  check(): Promise<void>;
+  put(key: string, expiresAt: number | null, payload: Buffer): Promise<void>;
+  remove(names: readonly string[]): Promise<void>;
+  /** Opens the record again. */
+  open(takenAt: number): Promise<void>;
+  /** Lets the next restore begin at once. */
+  end(): Promise<void>;
+}
+
+/** Takes the lease, and renews it every 10 s; throws `in_use` while another restore has it. */
+export async function holdRestoreLease(store: RecordStore): Promise<RestoreLease> {
+  const token = randomUUID();
+  if ((await store.connection.send(['SET', keys.restoreLease, token, 'NX', 'PX', String(leaseMs)])) === null) {
+    throw refuse(
+      'in_use',
+      `Another restore replaces this record: wait for its end, or for ${leaseMs / 1000} s after it was broken off`,
+    );
+  }
+  const check = async () => passOrThrow(await run(store, renewScript, { token, leaseMs }));
+  const timer = setInterval(() => void check().catch(() => {}), renewEveryMs);
+  timer.unref();
+  return {
+    store,
+    check,
+    put: async (restoredKey, expiresAt, payload) =>
+      passOrThrow(await run(store, putScript, { token, restoredKey, expiresAt: expiresAt ?? 0, payload })),
+    remove: async (names) => passOrThrow(await run(store, removeScript, { token }, [], false, names)),
+    open: async (takenAt) =>
+      passOrThrow(await run(store, openScript, { token, takenAt, restoredAt: Math.floor(store.clock.now()) })),
+    end: async () => {
+      clearInterval(timer);
+      await run(store, endScript, { token });
+    },
+  };
+}
+
+/** Returns true while a restore has the lease. */
+export async function isRestoreRunning({ connection }: Pick<RecordStore, 'connection'>): Promise<boolean> {
+  return (await connection.read(['GET', keys.restoreLease])) !== null;
+}
+
+function passOrThrow([word]: readonly unknown[]): void {
+  if (word === 'done') return;
+  throw refuse('in_use', `This restore stood still for more than ${leaseMs / 1000} s and was ended: repeat it`);
+}
