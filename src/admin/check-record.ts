@@ -3,6 +3,7 @@ import type { Log } from '../base/log.ts';
 import { readDrain } from '../store/access/drain.ts';
 import { readStrayProxy } from '../store/access/stray-proxy.ts';
 import { readBackupNotes } from '../store/backup/backup-notes.ts';
+import { readRestore } from '../store/backup/restore-lease.ts';
 import { isLeaderOff } from '../store/jobs/leadership.ts';
 import { findRecord, noRecord } from '../store/open-store.ts';
 import type { Patience } from '../store/redis/call-sender.ts';
@@ -18,6 +19,7 @@ import {
   checkLayout,
   checkLeaderClock,
   checkMemory,
+  checkRestore,
   checkStrayProxy,
 } from './record-findings.ts';
 
@@ -55,6 +57,7 @@ export async function checkConnection(connection: Connection, config: Rules): Pr
     checkStrayProxy(await readStrayProxy(connection), config.trustedProxies),
     checkDrain(await readDrain({ connection })),
     checkLayout(await readRecordState({ connection })),
+    checkRestore(await readRestore({ connection })),
   ];
 }
 

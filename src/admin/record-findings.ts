@@ -4,9 +4,10 @@ import { gibibytes } from '../base/machine-memory.ts';
 import { type RecordLayout, refuseRecord } from '../model/record-layout.ts';
 import { writeTime } from '../model/timestamp.ts';
 import type { BackupNotes } from '../store/backup/backup-notes.ts';
+import type { RestoreState } from '../store/backup/restore-lease.ts';
 import { fullRatio, memoryRatio, type RecordMemory } from '../store/redis/redis-memory.ts';
 import { maxClockDifferenceMs } from '../store/redis/redis-time.ts';
-import { layouts } from '../store/schema.ts';
+import { layouts, restoringSentence } from '../store/schema.ts';
 import { type Finding, findingOf } from './doctor-finding.ts';
 
 /** A day, and two hours for the backup of the next one; the alert TrawlBackupOld waits as long. */
@@ -30,6 +31,14 @@ export function checkLayout(state: RecordLayout | null): Finding {
     return { level: 'ok', about, text: `The record has layout ${layouts.own}, as this release.` };
   const text = `The record still has layout ${state.layout}, which the release before reads, too: \`trawl admin record status\` says until when.`;
   return { level: 'note', about, text };
+}
+
+/** Checks that no restore keeps the record closed. */
+export function checkRestore(state: RestoreState): Finding {
+  const about = 'restore';
+  if (state === 'none') return { level: 'ok', about, text: 'No restore keeps the record closed.' };
+  if (state === 'broken off') return { level: 'problem', about, text: `${restoringSentence}.` };
+  return { level: 'note', about, text: 'A restore runs: nothing else opens the record until it ends.' };
 }
 
 /** Checks that no drain lasts, which began then (`null` for none). */

@@ -20,6 +20,10 @@ import { pairs, type RecordStore, run, script, text } from './script.ts';
  */
 export const layouts: ReleaseLayouts = { release: version, own: 5, oldest: 5 };
 
+/** Refusal of a record that a restore keeps closed. */
+export const restoringSentence =
+  'The record is being restored: wait for its end, or repeat a restore that was broken off';
+
 const forgetMs = 24 * unseenMs;
 
 /**
@@ -96,7 +100,7 @@ export async function prepareSchema(store: RecordStore, mine: ReleaseLayouts = l
     forgetMs,
   });
   if (word === 'restoring') {
-    throw new Error('The record is being restored: wait for its end, or repeat a restore that was broken off');
+    throw new Error(restoringSentence);
   }
   const state = stateOf(text(layout), text(leastRelease), pairs(seen));
   const refused = refuseRecord(state, mine);

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { checkConnection } from '../../src/admin/check-record.ts';
 import { keys } from '../../src/store/keys.ts';
 import { prepareSchema } from '../../src/store/schema.ts';
 import { dumpRecord, keysOfRestore, runBeside } from '../support/backups.ts';
@@ -14,6 +15,8 @@ import { until } from '../support/until.ts';
 
 const manyKeys = 20_000;
 const ids = Array.from({ length: manyKeys }, (_, n) => `of ${n}`);
+/** Settings of the doctor. */
+const rules = { durability: 'relaxed', redisMemory: null, trustedProxies: [] } as const;
 const content = 'x'.repeat(200);
 /** Microseconds for which Redis waits at each key of a snapshot, and at none. */
 const [slowly, fast] = ['100', '0'];
@@ -77,6 +80,8 @@ describe('a backup or a restore that is killed', () => {
     await until(isBegun, 20, 'the restore begins');
     await kill(child);
     expect(await isBegun(), 'it was killed in its middle').to.equal(true);
+    const doctor = await checkConnection(target.connection, rules);
+    expect(doctor.find(({ about }) => about === 'restore')?.level).to.equal('note');
     const opened = await runBeside(['account', 'list'], envOf(target));
     expect([opened.code, opened.json.error]).to.deep.equal([
       1,
@@ -86,6 +91,12 @@ describe('a backup or a restore that is killed', () => {
     expect([early.code, early.json.code], 'it may still run').to.deep.equal([1, 'in_use']);
     // As Redis does 60 s after the restore renewed it last.
     await target.connection.send(['DEL', keys.restoreLease]);
+    const closed = await checkConnection(target.connection, rules);
+    expect(closed.find(({ about }) => about === 'restore')).to.deep.equal({
+      level: 'problem',
+      about: 'restore',
+      text: 'The record is being restored: wait for its end, or repeat a restore that was broken off.',
+    });
     const { code, json } = await runBeside(line, envOf(target));
     expect(code).to.equal(0);
     expect(json.keys).to.be.greaterThan(manyKeys);

@@ -109,9 +109,15 @@ export async function holdRestoreLease(store: RecordStore): Promise<RestoreLease
   };
 }
 
-/** Returns true while a restore has the lease. */
-export async function isRestoreRunning({ connection }: Pick<RecordStore, 'connection'>): Promise<boolean> {
-  return (await connection.read(['GET', keys.restoreLease])) !== null;
+/** `broken off`: the record stays closed until the restore is repeated. */
+export type RestoreState = 'none' | 'running' | 'broken off';
+
+/** Reads whether a restore keeps the record closed. */
+export async function readRestore({ connection }: Pick<RecordStore, 'connection'>): Promise<RestoreState> {
+  const reads = [keys.restoring, keys.restoreLease].map((key) => ['GET', key] as const);
+  const [restoring, lease] = await connection.readAll(reads);
+  if (restoring === null) return 'none';
+  return lease === null ? 'broken off' : 'running';
 }
 
 function passOrThrow([word]: readonly unknown[]): void {
