@@ -24,7 +24,7 @@ const others = [
     'read-balances',
     'open-work',
     'old-entries',
-    ...['renew-restore', 'end-restore', 'restore-key', 'restore-removal', 'open-restored'],
+    ...['renew-lease', 'end-lease', 'put-key', 'remove-keys', 'open-restored'],
   ],
   ...['mark-watched', 'drop-file', 'interrupt-recording', 'move-session', 'end-session'],
   ...['count-sign-in', 'take-sign-in-back', 'read-key-usage', 'cancel-batch', 'name-passkey', 'reseal-webhook-secret'],

@@ -9,7 +9,7 @@ const renewEveryMs = 10_000;
 
 /** Answers {'done'}, or {'lost'} when the lease ended or is that of another restore; so do the scripts below. */
 const renewScript = script(
-  'renew-restore',
+  'renew-lease',
   'light',
   ['restoreLease'] as const,
   ['token', 'leaseMs'] as const,
@@ -21,7 +21,7 @@ return { 'done' }
 );
 
 const endScript = script(
-  'end-restore',
+  'end-lease',
   'light',
   ['restoreLease'] as const,
   ['token'] as const,
@@ -32,7 +32,7 @@ return { 'done' }
 );
 
 const putScript = script(
-  'restore-key',
+  'put-key',
   'needs memory',
   ['restoreLease', 'restoredKey'] as const,
   ['token', 'expiresAt', 'payload'] as const,
@@ -44,7 +44,7 @@ return { 'done' }
 );
 
 const removeScript = script(
-  'restore-removal',
+  'remove-keys',
   'light',
   ['restoreLease'] as const,
   ['token'] as const,
@@ -91,22 +91,45 @@ export async function holdRestoreLease(store: RecordStore): Promise<RestoreLease
       `Another restore replaces this record: wait for its end, or for ${leaseMs / 1000} s after it was broken off`,
     );
   }
-  const check = async () => passOrThrow(await run(store, renewScript, { token, leaseMs }));
-  const timer = setInterval(() => void check().catch(() => {}), renewEveryMs);
+  const check = () => renewLease(store, token);
+  // A lease that could not be renewed ends the restore at its next step.
+  const timer = setInterval(() => void check().catch(() => undefined), renewEveryMs);
   timer.unref();
   return {
     store,
     check,
-    put: async (restoredKey, expiresAt, payload) =>
-      passOrThrow(await run(store, putScript, { token, restoredKey, expiresAt: expiresAt ?? 0, payload })),
-    remove: async (names) => passOrThrow(await run(store, removeScript, { token }, [], false, names)),
-    open: async (takenAt) =>
-      passOrThrow(await run(store, openScript, { token, takenAt, restoredAt: Math.floor(store.clock.now()) })),
-    end: async () => {
+    put: (key, expiresAt, payload) => putKey(store, token, { key, expiresAt, payload }),
+    remove: (names) => removeKeys(store, token, names),
+    open: (takenAt) => openRestored(store, token, takenAt),
+    async end() {
       clearInterval(timer);
-      await run(store, endScript, { token });
+      await endLease(store, token);
     },
   };
+}
+
+async function renewLease(store: RecordStore, token: string): Promise<void> {
+  passOrThrow(await run(store, renewScript, { token, leaseMs }));
+}
+
+async function endLease(store: RecordStore, token: string): Promise<void> {
+  await run(store, endScript, { token });
+}
+
+async function putKey(
+  store: RecordStore,
+  token: string,
+  { key, expiresAt, payload }: { readonly key: string; readonly expiresAt: number | null; readonly payload: Buffer },
+): Promise<void> {
+  passOrThrow(await run(store, putScript, { token, restoredKey: key, expiresAt: expiresAt ?? 0, payload }));
+}
+
+async function removeKeys(store: RecordStore, token: string, names: readonly string[]): Promise<void> {
+  passOrThrow(await run(store, removeScript, { token }, [], false, names));
+}
+
+async function openRestored(store: RecordStore, token: string, takenAt: number): Promise<void> {
+  passOrThrow(await run(store, openScript, { token, takenAt, restoredAt: Math.floor(store.clock.now()) }));
 }
 
 /** `broken off`: the record stays closed until the restore is repeated. */
