@@ -1,5 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -10,6 +11,7 @@ import { layWrappers } from '../../src/media/ffmpeg-arguments.ts';
 import { inspectUrl } from '../../src/media/inspect-url.ts';
 import { Failed } from '../../src/media/tools.ts';
 import { judgeUrl } from '../../src/model/public-address.ts';
+import { makeFilms } from '../support/films.ts';
 import { aTools, python } from '../support/media.ts';
 import { startProxy } from '../support/proxy.ts';
 import { aFolder } from '../support/redis.ts';
@@ -95,13 +97,15 @@ describe('A URL that the API accepts', () => {
 describe('A redirect', function () {
   this.timeout(120_000);
 
+  const clip = readFileSync(join(makeFilms(), 'clip.mp4'));
+
   /** Inspects a page that leads to a location; returns what was asked of the source, and of which hosts the proxy was asked. */
   async function follow(location: (host: string) => string) {
     const asked: { readonly path: string; readonly headers: IncomingHttpHeaders }[] = [];
     const source = createServer((request, response) => {
       asked.push({ path: request.url ?? '', headers: request.headers });
       if (request.url === '/start') response.writeHead(302, { location: location(host) }).end();
-      else response.writeHead(200, { 'content-type': 'video/mp4', 'content-length': 3 }).end('abc');
+      else response.writeHead(200, { 'content-type': 'video/mp4', 'content-length': clip.length }).end(clip);
     });
     await new Promise<void>((resolve) => source.listen(0, '127.0.0.1', resolve));
     const host = `127.0.0.1:${(source.address() as AddressInfo).port}`;
