@@ -105,7 +105,10 @@ describe('A redirect', function () {
     const source = createServer((request, response) => {
       asked.push({ path: request.url ?? '', headers: request.headers });
       if (request.url === '/start') response.writeHead(302, { location: location(host) }).end();
-      else response.writeHead(200, { 'content-type': 'video/mp4', 'content-length': clip.length }).end(clip);
+      else {
+        const body = request.url?.startsWith('/film.mp4') ? clip : Buffer.from('abc');
+        response.writeHead(200, { 'content-type': 'video/mp4', 'content-length': body.length }).end(body);
+      }
     });
     await new Promise<void>((resolve) => source.listen(0, '127.0.0.1', resolve));
     const host = `127.0.0.1:${(source.address() as AddressInfo).port}`;
