@@ -6,7 +6,7 @@ import type { Json } from '../support/json.ts';
 import { aFolder } from '../support/redis.ts';
 import { read, root } from '../support/tree.ts';
 
-/** Changes of the document, and whether a client of the last release would notice them. */
+/** Changes of the document, and whether a client of the document before would notice them. */
 const changes: readonly (readonly [string, 'kept' | 'broken', (document: Json) => void])[] = [
   ['no change', 'kept', () => {}],
   ['a new parameter', 'kept', ({ paths }) => parametersOf(paths).push(aParameter(false))],
@@ -21,7 +21,7 @@ const changes: readonly (readonly [string, 'kept' | 'broken', (document: Json) =
 ];
 
 describe('.ci/api-changes', () => {
-  it('finds nothing in this tree that would break callers of the last release', () => {
+  it('finds nothing in this tree that would break callers of docs/openapi-released.json', () => {
     const { status, stdout, stderr } = spawnSync(join(root, '.ci', 'api-changes'), { encoding: 'utf8' });
     expect([status, stderr], stdout).to.deep.equal([0, '']);
   });
