@@ -118,11 +118,12 @@ def describe_info(downloader, info, order):
         chosen = {**info, **formats[-1]}
         described['probe'] = probe(downloader, chosen, order)
         if info.get('direct') and (described['probe'] or {}).get('is_invalid'):
-            described['unreadable'] = downloader.urlopen(yt_dlp.networking.Request(chosen['url'], headers=spoken(chosen))).read(16).decode('latin-1')
+            request = yt_dlp.networking.Request(chosen['url'], headers=headers_of(chosen))
+            described['unreadable'] = downloader.urlopen(request).read(16).decode('latin-1')
     return described
 
 
-def spoken(chosen):
+def headers_of(chosen):
     return chosen.get('http_headers') or {}
 
 
@@ -134,7 +135,7 @@ def probe(downloader, chosen, order):
             beginning, length = streams.sample(downloader, chosen)
             probed = ask([*command, '-i', 'pipe:0'], order, beginning)
             return {**probed, 'format': {'duration': length}}
-        headers = ''.join(f'{name}: {value}\r\n' for name, value in spoken(chosen).items())
+        headers = ''.join(f'{name}: {value}\r\n' for name, value in headers_of(chosen).items())
         return ask([*command, '-headers', headers, '-i', chosen['url']], order, b'')
     except (subprocess.TimeoutExpired, YoutubeDLError, ValueError):
         return None
