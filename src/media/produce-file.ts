@@ -30,6 +30,11 @@ const mendable = new Set<FailureCode>([
   'source_blocked',
   'unsupported_url',
 ]);
+/**
+ * Messages of ffmpeg about a direct link that broke off, after which it exits with 0. A body without a length, which "should be"
+ * 2^64 - 1 bytes, may have ended there.
+ */
+const brokenOff = /partial file|should be (?!18446744073709551615\b)\d|: Connection (reset by peer|timed out)/;
 
 /** Makes the file of an order in the private folder and proves it; throws a `Failed`. Tries twice when that may help. */
 export async function produce(
@@ -39,16 +44,20 @@ export async function produce(
   signal: AbortSignal,
 ): Promise<Produced> {
   let highest = 0;
+  let isRecording = false;
   const tell = (next: AttemptProgress) => {
     highest = Math.max(highest, next.progress);
+    isRecording ||= next.stage === recordingStage;
     told({ ...next, progress: highest });
   };
   try {
     return await attempt(order, tools, tell, signal, true);
   } catch (error) {
     signal.throwIfAborted();
+    // The past of a live source is gone.
     const again =
       error instanceof Failed &&
+      !isRecording &&
       (error.code === 'file_damaged' || (error instanceof SectionFailed && mendable.has(error.code)));
     if (!again) throw error;
     await removeNames(tools.folder, /^(part|media)/);
@@ -100,15 +109,18 @@ interface Making extends Endable {
 async function make(driver: YtDlp, order: MediaOrder, chosen: Chosen, making: Making): Promise<Produced> {
   const { page, choice } = chosen;
   const { tools, progress, signal } = making;
-  await fetchParts(driver, chosen, making);
-  await driver.end();
+  const lasted = await fetchParts(driver, chosen, making);
+  const stderr = await driver.end();
+  if (choice.section && !page.live && brokenOff.test(stderr)) throw new SectionFailed('source_broken', stderr);
   const fetched = await probeParts(choice, page, tools, signal);
   const plan = planConversion(fetched, choice, order);
   const file = join(tools.folder, `media.${plan.container.ext}`);
   await convert(fetched, plan, file, making);
   progress.at('prove', 0);
   const known = plan.output === null ? (fetched[0] ?? null) : null;
-  const proof = await prove(file, { plan, promised: choice.expected, known }, tools, signal);
+  const ended = page.live && lasted !== null ? lasted - choice.start : Number.POSITIVE_INFINITY;
+  const promised = choice.expected === null ? null : Math.min(choice.expected, ended);
+  const proof = await prove(file, { plan, promised, known }, tools, signal);
   progress.at('prove', 1);
   const facts = { ext: plan.container.ext, probe: proof.probe };
   const metadata = describeMedia(page, { query: String(order.args.query) }, null, facts);
@@ -116,7 +128,11 @@ async function make(driver: YtDlp, order: MediaOrder, chosen: Chosen, making: Ma
   return { file, metadata, bytes: proof.bytes, sha256: proof.sha256, content_type, ext };
 }
 
-async function fetchParts(driver: YtDlp, { page, choice }: Chosen, { tools, progress, end }: Making): Promise<void> {
+async function fetchParts(
+  driver: YtDlp,
+  { page, choice }: Chosen,
+  { tools, progress, end }: Making,
+): Promise<number | null> {
   const expected = choice.parts.map((part) => part.bytes);
   const arrived = choice.parts.map(() => 0);
   let onDisk = 0;
@@ -137,7 +153,7 @@ async function fetchParts(driver: YtDlp, { page, choice }: Chosen, { tools, prog
   const paced = page.live || (choice.section && choice.expected === null);
   const stop = watchFetch(tools.folder, tools.limits, paced, measured, end);
   try {
-    await driver.fetch(choice.parts, choice.section ? choice.seconds : null, ({ part, bytes, total }) => {
+    return await driver.fetch(choice.parts, choice.section ? choice.seconds : null, ({ part, bytes, total }) => {
       // A child may name any part, and a list with one far behind its end takes minutes to add up.
       if (arrived[part] === undefined) return;
       arrived[part] = bytes;

@@ -1,6 +1,7 @@
 """Fetches media so that ffmpeg never reads a playlist: HLS and DASH are read here, and every URL must be http or https.
 
 ffmpeg connects to whatever a playlist names, `httpproxy://` and `tcp://` included, past the egress proxy. It gets single files only."""
+import itertools
 import re
 import time
 from urllib.parse import urljoin
@@ -17,6 +18,7 @@ from yt_dlp.utils import ExtractorError, determine_protocol
 import live
 
 HLS = ('m3u8', 'm3u8_native')
+OVER = '#EXT-X-ENDLIST'
 OF_SEGMENT = ('#EXTINF:', '#EXT-X-BYTERANGE', '#EXT-X-DISCONTINUITY', '#EXT-X-PROGRAM-DATE-TIME')
 SAMPLE_BYTES = 2**21
 
@@ -49,13 +51,15 @@ def open_downloader(ydl, info, seconds):
     """Returns the downloader of a format, which fetches only the first seconds unless they are None."""
     protocol = info['protocol'] = determine_protocol(info)
     if protocol in HLS:
-        return HlsStream(ydl, info, seconds)
+        return HlsStream(ydl, seconds)
     if protocol in ('http', 'https'):
         if seconds is None:
             return HttpFD(ydl, ydl.params)
         info.update(section_start=0, section_end=seconds, ext='mkv' if info['ext'] == 'unknown_video' else info['ext'])
-        # ffmpeg would write 256 KiB at a time: a slow radio would seem to send nothing for a minute.
-        info['downloader_options'] = {**(info.get('downloader_options') or {}), 'ffmpeg_args_out': ['-flush_packets', '1']}
+        # ffmpeg would write 256 KiB at a time: a slow radio would seem to send nothing for a minute. It exits with 0 when a
+        # source breaks off, and tells that only on standard error, which trawl reads.
+        told = ['-flush_packets', '1', '-loglevel', 'error']
+        info['downloader_options'] = {**(info.get('downloader_options') or {}), 'ffmpeg_args_out': told}
         return FFmpegFD(ydl, ydl.params)
     if protocol == 'http_dash_segments' and info.get('is_live'):
         return live.LiveDash(ydl, seconds)
@@ -65,22 +69,32 @@ def open_downloader(ydl, info, seconds):
     return found(ydl, ydl.params)
 
 
+def shorten(chosen, seconds):
+    """Leaves fewer fragments where their lengths are known; returns the seconds that are left to the downloader, or None."""
+    pieces = chosen.get('fragments')
+    if isinstance(pieces, list) and not chosen.get('is_live') and all(each.get('duration') for each in pieces[1:]):
+        reached = [0, *itertools.accumulate(each.get('duration') or 0 for each in pieces)]
+        chosen['fragments'] = [each for each, start in zip(pieces, reached) if start < seconds + 1]
+        return None
+    return seconds
+
+
 class HlsStream(HlsFD):
     """Fetches the first seconds of an HLS stream, or all of it; reads the playlist of a live one again and again."""
 
-    def __init__(self, ydl, info, seconds):
-        super().__init__(ydl, {**ydl.params, **(live.OPTIONS if info.get('is_live') else {})})
+    def __init__(self, ydl, seconds):
+        super().__init__(ydl, ydl.params)
         self.seconds = seconds
+        self.lasted = None  # seconds of a live stream that ended early
 
     def real_download(self, filename, info_dict):
-        if info_dict.get('is_live'):
-            ctx = {'filename': filename, 'total_frags': None, 'live': True}
-            self._prepare_and_start_frag_download(ctx, info_dict)
-            return self.download_and_append_fragments(ctx, self.record(info_dict), info_dict)
         text, url = self.read(info_dict)
+        if info_dict.get('is_live') and OVER not in text:
+            return live.download(self, filename, info_dict)
         if self.seconds is not None and not skips(text, info_dict):
-            text = cut_playlist(text, -1, self.seconds + 1).text
-        return super().real_download(filename, {**info_dict, 'url': url, 'hls_media_playlist_data': text})
+            cut = cut_playlist(text, -1, self.seconds + 1)
+            text, self.lasted = cut.text, cut.seconds if info_dict.get('is_live') else None
+        return super().real_download(filename, {**info_dict, 'url': url, 'hls_media_playlist_data': text, 'is_live': False})
 
     def read(self, info):
         """Returns the playlist and its URL."""
@@ -95,7 +109,7 @@ class HlsStream(HlsFD):
         return text, url
 
     def record(self, info):
-        """Yields the fragments of a live stream from its newest one on, as they appear, until they last long enough."""
+        """Yields the fragments of a live stream with their seconds, from its newest one on, until they last long enough."""
         last, length, known_map, count = None, 0.0, None, 0
         while length < self.seconds:
             begun = time.monotonic()
@@ -106,11 +120,13 @@ class HlsStream(HlsFD):
             maps = [line for line in part.text.splitlines() if line.startswith('#EXT-X-MAP')]
             if part.last > last:
                 text_of_part = part.text.replace(maps[-1], '') if maps and maps[-1] == known_map else part.text
-                for fragment in Fragments(self.ydl, info, text_of_part, url).found:
+                listed = Fragments(self.ydl, info, text_of_part, url).found
+                for fragment in listed:
                     count += 1
-                    yield {**fragment, 'frag_index': count}
+                    yield {**fragment, 'frag_index': count}, part.seconds / len(listed)
                 known_map, length = maps[-1] if maps else None, length + part.seconds
-            if '#EXT-X-ENDLIST' in text:
+            if OVER in text:
+                self.lasted = length
                 return
             found, last = part.last > last, max(last, part.last)
             if length < self.seconds:
@@ -176,9 +192,9 @@ def sample(ydl, info):
     """Returns the first bytes of a stream of fragments, decrypted, and the length of the stream in seconds or None."""
     info['protocol'] = determine_protocol(info)
     if info['protocol'] in HLS:
-        stream = HlsStream(ydl, info, None)
+        stream = HlsStream(ydl, None)
         text, url = stream.read(info)
-        length = cut_playlist(text, -1, float('inf')).seconds if '#EXT-X-ENDLIST' in text else None
+        length = cut_playlist(text, -1, float('inf')).seconds if OVER in text else None
         first = Fragments(ydl, info, cut_playlist(text, -1, 0.001).text, url).found
     elif info['protocol'] == 'http_dash_segments' and isinstance(info.get('fragments'), list):
         stream, length = DashSegmentsFD(ydl, ydl.params), None

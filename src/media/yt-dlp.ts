@@ -16,14 +16,17 @@ export interface YtDlp {
   readonly entries: Promise<readonly string[]>;
   /** Resolves when yt-dlp has read the page; rejects with a `Failed`. */
   readonly page: Promise<SourcePage>;
-  /** Fetches parts into files of their names, only the first `seconds` of each unless `null`. Rejects with a `Failed`. */
+  /**
+   * Fetches parts into files of their names, only the first `seconds` of each unless `null`. Resolves with the seconds that a
+   * live source lasted when it ended before; rejects with a `Failed`.
+   */
   readonly fetch: (
     parts: readonly ChosenFormat[],
     seconds: number | null,
     told: (progress: FetchProgress) => void,
-  ) => Promise<void>;
-  /** Ends yt-dlp and all that it started; resolves when nothing of that runs any more. */
-  readonly end: () => Promise<void>;
+  ) => Promise<number | null>;
+  /** Ends yt-dlp and all that it started; resolves with their standard error when nothing of that runs any more. */
+  readonly end: () => Promise<string>;
 }
 
 /** The project's own Python, which has yt-dlp. */
@@ -48,7 +51,7 @@ export function startYtDlp(
   signal: AbortSignal,
 ): YtDlp {
   const page = Promise.withResolvers<SourcePage>();
-  const done = Promise.withResolvers<void>();
+  const done = Promise.withResolvers<number | null>();
   const entries = Promise.withResolvers<readonly string[]>();
   // A promise that nobody awaits must not end the process.
   page.promise.catch(() => undefined);
@@ -66,7 +69,7 @@ export function startYtDlp(
     const said = asRecord(parseLine(text));
     if (said.info !== undefined) page.resolve(readPage(said.info));
     else if (said.progress !== undefined) told(readProgress(said.progress));
-    else if (said.done !== undefined) done.resolve();
+    else if (said.done !== undefined) done.resolve(positive(asRecord(said.done).seconds));
     else if (said.entries !== undefined) entries.resolve(readEntries(said.entries));
     else if (said.failed !== undefined) fail(toFailed(said.failed, fragmented));
   };
@@ -77,6 +80,7 @@ export function startYtDlp(
   const ended = child.ended.then(({ code, signal: by, stderr }) => {
     if (signal.aborted) fail(signal.reason);
     else fail(new Failed(by === 'SIGXFSZ' ? 'file_too_large' : 'worker_failed', `driver: ${code ?? by} ${stderr}`));
+    return stderr;
   });
   return {
     page: page.promise,

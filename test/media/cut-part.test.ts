@@ -78,6 +78,16 @@ describe('a part of a source', function () {
       ));
   }
 
+  for (const [name, seconds] of [
+    ['audio.mp3', clipSeconds],
+    ['long.mp4', longSeconds],
+  ] as const) {
+    it(`D33: the beginning of ${name} is fetched again when the connection breaks off and no page tells how long it lasts`, () =>
+      good(order('audio', `/torn/whole/${name}`, { audio_format: 'wav', max_duration: 600 }), (_, seen) =>
+        expect(seen.duration).to.be.closeTo(seconds, 0.2),
+      ));
+  }
+
   it('encodes the picture only when mp4 cannot hold it', () => {
     const planned = (codec: string, start: number) => {
       const video = { ...stream, codec };

@@ -149,7 +149,7 @@ function makeRoutes(
 
 /** Routes that fail before the first byte or in the middle, or that never end. */
 function makeBadRoutes(films: string): Readonly<Record<string, Route>> {
-  const torn: string[] = [];
+  const torn = new Map<string | undefined, number>();
   return {
     /** /torn/ranges/FILE: breaks off in the middle, and resumes there. /torn/whole/FILE: breaks off twice, and cannot resume. */
     torn: async (reply) => {
@@ -157,7 +157,9 @@ function makeBadRoutes(films: string): Readonly<Record<string, Route>> {
       const path = join(films, normalize(rest.slice(1).join('/')));
       if (rest[0] === 'whole') delete asking.headers.range;
       // A page is read before its file is fetched.
-      const breaks = rest[0] === 'whole' ? torn.push(path) <= 2 : asking.headers.range === undefined;
+      const times = (torn.get(asking.url) ?? 0) + 1;
+      torn.set(asking.url, times);
+      const breaks = rest[0] === 'whole' ? times <= 2 : asking.headers.range === undefined;
       if (!breaks) return sendFile(reply, path);
       const film = readFileSync(path);
       answer.writeHead(200, { 'content-type': types[extname(path)], 'content-length': film.length });
