@@ -1,9 +1,9 @@
 """Runs yt-dlp for one URL: orders are JSON lines on standard input, answers are JSON lines on standard output.
 
 The first is {action: inspect | download, url, folder, proxy, tools, node, plugins, cookies, limits}, which {info}
-answers. `download` then reads which formats to fetch, [{id, name, seconds}], and answers {progress} lines and {done}.
-Children of the inspector may also get `list` with {max_entries}, which {entries} answers: URLs of a playlist. Whatever
-goes wrong ends as one {failed} line.
+answers. `download` then reads which formats to fetch, [{id, name, seconds}], and answers {progress} lines and {done:
+{seconds}}, where a live source that ended early has its length. Children of the inspector may also get `list` with
+{max_entries}, which {entries} answers: URLs of a playlist. Whatever goes wrong ends as one {failed} line.
 Importing this module starts nothing and reaches nothing."""
 import concurrent.futures
 import gc
@@ -152,29 +152,20 @@ def fetch(downloader, info, wanted, order):
     """Fetches formats into files of the given names, one after the other; those of a live source all at once, because its past is gone."""
     pool = concurrent.futures.ThreadPoolExecutor(max(1, len(wanted)) if info.get('is_live') else 1)
     parts = [pool.submit(fetch_part, downloader, info, number, part, order) for number, part in enumerate(wanted)]
-    for each in concurrent.futures.as_completed(parts):
-        each.result()  # the first failure ends the process, and with it the other parts
-    answer({'done': {}})
+    # The first failure ends the process, and with it the other parts.
+    lasted = [each.result() for each in concurrent.futures.as_completed(parts)]
+    answer({'done': {'seconds': min((each for each in lasted if each is not None), default=None)}})
 
 
 def fetch_part(downloader, info, number, part, order):
     both = {**info, **{each.get('format_id'): each for each in info['formats']}[part['id']]}
     chosen = {name: both[name] for name in both.keys() - {'formats', 'requested_formats'}}
-    seconds = shorten(chosen, part['seconds']) if part.get('seconds') is not None else None
+    seconds = streams.shorten(chosen, part['seconds']) if part.get('seconds') is not None else None
     fetcher = streams.open_downloader(downloader, chosen, seconds)
     fetcher.add_progress_hook(meter(number, order['limits']['file_bytes']))
     if not fetcher.download(os.path.join(order['folder'], part['name']), chosen)[0]:
         raise ExtractorError('The downloader gave up', expected=True)
-
-
-def shorten(chosen, seconds):
-    """Leaves fewer fragments where their lengths are known; returns the seconds that are left to the downloader, or None."""
-    pieces = chosen.get('fragments')
-    if isinstance(pieces, list) and not chosen.get('is_live') and all(each.get('duration') for each in pieces[1:]):
-        reached = [0, *itertools.accumulate(each.get('duration') or 0 for each in pieces)]
-        chosen['fragments'] = [each for each, start in zip(pieces, reached) if start < seconds + 1]
-        return None
-    return seconds
+    return getattr(fetcher, 'lasted', None)
 
 
 def meter(number, max_bytes):

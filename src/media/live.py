@@ -6,7 +6,7 @@ from urllib.parse import urljoin
 from yt_dlp.compat import compat_etree_fromstring
 from yt_dlp.downloader.dash import DashSegmentsFD
 from yt_dlp.networking.exceptions import HTTPError, TransportError
-from yt_dlp.utils import parse_duration, parse_iso8601
+from yt_dlp.utils import ExtractorError, parse_duration, parse_iso8601
 
 # Fragments are fetched one after the other: with more at once, yt-dlp would ask for all of them before it writes the first.
 OPTIONS = {'concurrent_fragment_downloads': 1, 'skip_unavailable_fragments': True}
@@ -18,16 +18,15 @@ class LiveDash(DashSegmentsFD):
     """Fetches the first seconds of a live DASH stream; reads its manifest again and again."""
 
     def __init__(self, ydl, seconds):
-        super().__init__(ydl, {**ydl.params, **OPTIONS})
+        super().__init__(ydl, ydl.params)
         self.seconds = seconds
+        self.lasted = None  # seconds of a live stream that ended early
 
     def real_download(self, filename, info_dict):
-        ctx = {'filename': filename, 'total_frags': None, 'live': True}
-        self._prepare_and_start_frag_download(ctx, info_dict)
-        return self.download_and_append_fragments(ctx, self.record(info_dict), info_dict)
+        return download(self, filename, info_dict)
 
     def read(self, info):
-        """Returns the fragments that the manifest lists now: the initialization first, if there is one."""
+        """Returns the fragments that the manifest lists now, the initialization first if there is one, and whether more will come."""
         answer = read_again(self.ydl, self._prepare_url(info, info.get('manifest_url') or info['url']))
         doc = compat_etree_fromstring(answer.read())
         number_segments(doc, time.time())
@@ -36,24 +35,50 @@ class LiveDash(DashSegmentsFD):
         same = [each for each in formats if each.get('manifest_stream_number') == info.get('manifest_stream_number')]
         listed = same[0].get('fragments') or [] if same else []
         base = same[0].get('fragment_base_url') or '' if same else ''
-        return [{'url': each.get('url') or urljoin(base, each['path']), 'seconds': each.get('duration')} for each in listed]
+        found = [{'url': each.get('url') or urljoin(base, each['path']), 'seconds': each.get('duration')} for each in listed]
+        return found, doc.get('type') == 'dynamic'
 
     def record(self, info):
-        """Yields the fragments from the newest one on, as they appear, until they last long enough."""
-        seen, length = set(), 0.0
+        """Yields the fragments with their seconds, from the newest one on, as they appear, until they last long enough."""
+        seen, length, was_live = set(), 0.0, False
         while length < self.seconds:
             begun = time.monotonic()
-            listed = self.read(info)
+            listed, is_live = self.read(info)
             if not seen:
                 seen.update(each['url'] for each in listed[:-1] if each['seconds'])
-            new = [each for each in listed if each['url'] not in seen]
+            # The manifest of a stream that has ended may list its whole past.
+            known = max((number for number, each in enumerate(listed) if each['url'] in seen), default=-1)
+            new = [each for number, each in enumerate(listed)
+                   if each['url'] not in seen and (number > known or not each['seconds'])]
             for each in new:
                 if length < self.seconds:
                     seen.add(each['url'])
                     length += each['seconds'] or 0
-                    yield {'frag_index': len(seen), 'url': each['url']}
+                    yield {'frag_index': len(seen), 'url': each['url']}, each['seconds'] or 0
+            if was_live and not is_live:
+                self.lasted = length
+                return
+            was_live = is_live
             if length < self.seconds:
                 wait_for_next(begun, listed[-1]['seconds'] if listed and listed[-1]['seconds'] else 2, bool(new))
+
+
+def download(fetcher, filename, info):
+    """Fetches the fragments that `fetcher.record` yields; fails once those that the source does not give last too long (D92)."""
+    fetcher.params = {**fetcher.params, **OPTIONS}
+    ctx = {'filename': filename, 'total_frags': None, 'live': True}
+
+    def fragments():
+        missing = 0.0
+        for fragment, seconds in fetcher.record(info):
+            size = ctx['dest_stream'].tell()
+            yield fragment
+            missing += seconds if ctx['dest_stream'].tell() == size else 0
+            if missing > max(2, 0.05 * fetcher.seconds):
+                raise ExtractorError(f'fragment {fragment["frag_index"]} not found: {missing} s are missing', expected=True)
+
+    fetcher._prepare_and_start_frag_download(ctx, info)
+    return fetcher.download_and_append_fragments(ctx, fragments(), info)
 
 
 def number_segments(doc, now):

@@ -22,48 +22,27 @@ describe('A live DASH stream', function () {
   this.timeout(120_000);
 
   it('D65: is recorded from its newest segment on, which its manifest lists one by one', async () => {
-    const asked: string[] = [];
-    let readings = 0;
-    const source = createServer((request, response) => {
-      const name = (request.url ?? '').slice(1);
-      asked.push(name);
-      if (name !== 'list.mpd') {
-        response.setHeader('content-type', 'video/mp4').end(readFileSync(join(makeFilms(), 'dash', name)));
-        return;
-      }
-      // The extractor reads it twice before the recording begins.
-      readings += 1;
-      const listed = Math.min(4, Math.max(2, readings - 1));
-      const timeline = `<SegmentTimeline><S t="0" d="12800" r="${listed - 1}"/></SegmentTimeline>`;
-      const text = manifest(
-        `<SegmentTemplate timescale="12800" startNumber="1" ${names}>${timeline}</SegmentTemplate>`,
-      );
-      response.setHeader('content-type', 'application/dash+xml').end(text);
-    });
-    await new Promise<void>((resolve) => source.listen(0, '127.0.0.1', resolve));
-    const host = `127.0.0.1:${(source.address() as AddressInfo).port}`;
-    const proxy = await startProxy((each) => each === host);
-    const { folder, remove } = aFolder();
-    const args = { query: `http://${host}/list.mpd`, download_type: 'video', video_format: 'mp4', max_duration: 2 };
-    const { signal } = new AbortController();
     const stages = new Set<string>();
-    const tell = ({ stage }: { stage: string }) => stages.add(stage);
-    const { file, metadata } = await produce({ endpoint: 'video', args }, aTools(folder, proxy.url), tell, signal);
+    const { made, asked, readings } = await record((reading) => aTimeline(Math.max(2, reading - 1)), 2, stages);
     expect([...stages], 'nobody interrupts it from its recording on').to.deep.equal([
       'inspect',
       'record',
       'convert',
       'prove',
     ]);
-    expect(metadata.live_status).to.equal('is_live');
-    expect(look(file)).to.have.property('duration').closeTo(2, 0.2);
-    const chunks = asked.filter((name) => name.startsWith('chunk')).map((name) => Number(name.slice(14, 19)));
-    expect(chunks).to.deep.equal([chunks[0], (chunks[0] ?? 0) + 1]);
+    expect(made.live_status).to.equal('is_live');
+    expect(made.seconds).to.be.closeTo(2, 0.2);
+    expect(asked).to.deep.equal([asked[0], (asked[0] ?? 0) + 1]);
     expect(readings).to.be.at.least(3);
-    await proxy.stop();
-    source.closeAllConnections();
-    source.close();
-    remove();
+  });
+
+  it('D65: which ends before max_duration is delivered to its end, without what came before the recording', async () => {
+    const manifestOf = (reading: number) =>
+      reading < 5 ? aTimeline(Math.max(2, reading - 1)) : aTimeline(4).replace('"dynamic"', '"static"');
+    const { made, asked } = await record(manifestOf, 60, new Set());
+    expect(asked[0]).to.be.at.least(2);
+    expect(asked).to.deep.equal([2, 3, 4].slice(-asked.length));
+    expect(made.seconds).to.be.closeTo(asked.length, 0.2);
   });
 
   it('whose segments are counted by the clock has the three newest of them', () => {
@@ -84,3 +63,43 @@ print([each['path'] for each in found[0]['fragments']])
     expect(said.trim()).to.equal(`['init-stream0.m4s', ${chunks.join(', ')}]`);
   });
 });
+
+/** Returns a manifest that lists so many segments, of which there are four. */
+function aTimeline(listed: number): string {
+  const timeline = `<SegmentTimeline><S t="0" d="12800" r="${Math.min(4, listed) - 1}"/></SegmentTimeline>`;
+  return manifest(`<SegmentTemplate timescale="12800" startNumber="1" ${names}>${timeline}</SegmentTemplate>`);
+}
+
+/** Records so many seconds of a stream; the extractor reads its manifest twice before the recording begins. */
+async function record(manifestOf: (reading: number) => string, maxSeconds: number, stages: Set<string>) {
+  const asked: number[] = [];
+  let readings = 0;
+  const source = createServer((request, response) => {
+    const name = (request.url ?? '').slice(1);
+    if (name === 'list.mpd')
+      return void response.setHeader('content-type', 'application/dash+xml').end(manifestOf(++readings));
+    if (name.startsWith('chunk')) asked.push(Number(name.slice(14, 19)));
+    response.setHeader('content-type', 'video/mp4').end(readFileSync(join(makeFilms(), 'dash', name)));
+  });
+  await new Promise<void>((resolve) => source.listen(0, '127.0.0.1', resolve));
+  const host = `127.0.0.1:${(source.address() as AddressInfo).port}`;
+  const proxy = await startProxy((each) => each === host);
+  const { folder, remove } = aFolder();
+  const args = {
+    query: `http://${host}/list.mpd`,
+    download_type: 'video',
+    video_format: 'mp4',
+    max_duration: maxSeconds,
+  };
+  try {
+    const { signal } = new AbortController();
+    const tell = ({ stage }: { stage: string }) => stages.add(stage);
+    const { file, metadata } = await produce({ endpoint: 'video', args }, aTools(folder, proxy.url), tell, signal);
+    return { made: { live_status: metadata.live_status, seconds: look(file).duration }, asked, readings };
+  } finally {
+    await proxy.stop();
+    source.closeAllConnections();
+    source.close();
+    remove();
+  }
+}
