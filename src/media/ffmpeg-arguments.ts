@@ -27,6 +27,7 @@ export function ffmpegArguments(
 export function ffprobeArguments(file: string, counting: boolean): string[] {
   const fields = [
     'format=format_name,duration,bit_rate',
+    'format_tags=major_brand',
     'stream=index,codec_type,codec_name,width,height,duration,bit_rate,sample_rate,channels,nb_frames,nb_read_packets',
     'stream_disposition=attached_pic',
   ];

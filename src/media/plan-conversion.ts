@@ -116,6 +116,10 @@ function soundPlan({ stream }: SourceStream, args: Args, endpoint: Endpoint): Mu
     const kilobits = askedRate(args) ?? 320;
     return { container, encoding: ['-c:a', 'libmp3lame', '-b:a', `${kilobits}k`, ...rate, ...channels], encodes: true };
   }
+  // The only sound for a wanted webm may be one that a webm cannot hold, and an m4a can.
+  if (endpoint === 'video' && canHold(containers.m4a, null, stream.codec)) {
+    return { container: containers.m4a, encoding: ['-c:a', 'copy'], encodes: false };
+  }
   const kilobits = askedRate(args) ?? 256;
   return { container: containers.m4a, encoding: ['-c:a', 'aac', '-b:a', `${kilobits}k`], encodes: true };
 }
@@ -142,6 +146,7 @@ function isAlready(fetched: readonly FetchedFile[], sources: readonly SourceStre
     only !== undefined &&
     container.ext === 'mp4' &&
     /^mov,mp4/.test(only.format) &&
+    only.brand !== 'qt' &&
     only.streams.length === sources.length &&
     only.streams.every((stream) => stream.promised !== null)
   );

@@ -20,6 +20,8 @@ export interface Stream {
 
 export interface FileProbe {
   readonly format: string;
+  /** `qt` for QuickTime, which ffprobe names like mp4; empty when the format has no brands. */
+  readonly brand: string;
   readonly duration: number | null;
   readonly streams: readonly Stream[];
   readonly video: Stream | null;
@@ -63,6 +65,7 @@ export function readProbe(json: unknown): FileProbe {
   const format = asRecord(fields.format);
   return {
     format: asText(format.format_name),
+    brand: asText(asRecord(format.tags).major_brand).trim(),
     duration: positive(format.duration),
     streams,
     video: streams.find((stream) => stream.kind === 'video') ?? null,

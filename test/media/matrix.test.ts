@@ -1,6 +1,8 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import type { MediaOrder } from '../../src/media/tools.ts';
-import { clipSeconds } from '../support/films.ts';
+import { clipSeconds, makeFilms } from '../support/films.ts';
 import { decode, look, type MediaFixture, openMediaFixture } from '../support/media.ts';
 import { addHeightsPage } from '../support/media-pages.ts';
 
@@ -71,7 +73,32 @@ describe('Every combination of type, quality and format', function () {
       }
     }
   }
+
+  it('D32: delivers a QuickTime film as an mp4, with the same picture and sound', () => {
+    const args = { query: `${fixture.source.url}/films/clip.mov`, download_type: 'audio_video', video_format: 'mp4' };
+    return fixture.make({ endpoint: 'video', args }, ({ produced }) => {
+      const seen = look(produced?.file ?? '');
+      expect([produced?.ext, seen.brand]).to.deep.equal(['mp4', 'isom']);
+      expect(packetsOf(produced?.file ?? '')).to.equal(packetsOf(join(makeFilms(), 'clip.mov')));
+    });
+  });
+
+  it('D64: copies sound that a webm cannot hold into an m4a', () => {
+    const args = { query: `${fixture.source.url}/films/clip.mp4`, download_type: 'audio', video_format: 'webm' };
+    return fixture.make({ endpoint: 'video', args }, ({ produced }) => {
+      expect(produced?.ext).to.equal('m4a');
+      expect(packetsOf(produced?.file ?? '', 'a')).to.equal(packetsOf(join(makeFilms(), 'clip.mp4'), 'a'));
+    });
+  });
 });
+
+/** Returns a checksum of the coded packets of a file's streams. */
+function packetsOf(file: string, streams = 'v,a'): string {
+  const maps = streams.split(',').flatMap((kind) => ['-map', `0:${kind}`]);
+  return execFileSync('ffmpeg', ['-v', 'error', '-i', file, ...maps, '-c', 'copy', '-f', 'streamhash', '-'], {
+    encoding: 'utf8',
+  });
+}
 
 async function checkFilm(fixture: MediaFixture, source: SourceName, order: MediaOrder): Promise<void> {
   const type = order.args.download_type as Type;

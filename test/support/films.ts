@@ -47,6 +47,7 @@ function makeClips(folder: string): void {
   const clip = [...picture('640x360', clipSeconds, 25), ...sound(clipSeconds), ...x264(250, 25), ...aac, '-shortest'];
   ffmpeg(folder, ...clip, ...front, 'clip.mp4');
   ffmpeg(folder, ...clip, 'tail.mp4');
+  ffmpeg(folder, '-i', 'clip.mp4', '-c', 'copy', 'clip.mov');
   ffmpeg(folder, '-i', 'clip.mp4', '-c:v', 'copy', '-an', ...front, 'silent.mp4');
   ffmpeg(
     folder,
