@@ -1,5 +1,6 @@
 import { Refusal, refuse } from '../../base/errors.ts';
 import { channels, keyStart, keys } from '../keys.ts';
+import { sentenceForOperator } from '../redis/explain-failure.ts';
 import type { RecordStore } from '../script.ts';
 import { dumpPayload } from './dump-payload.ts';
 import type { SnapshotEntry } from './rdb-reader.ts';
@@ -55,7 +56,7 @@ export async function emptyRecord(lease: RestoreLease, format: number): Promise<
     if (error instanceof Refusal && error.code === 'in_use') throw error;
     throw refuse(
       'unavailable',
-      `Redis does not take the values of this backup, and nothing was changed: ${error.message}`,
+      `Redis does not take the values of this backup, and nothing was changed: ${sentenceForOperator(error)}`,
     );
   });
   for await (const page of scanRecord(lease.store.connection)) {
