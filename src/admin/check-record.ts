@@ -9,6 +9,7 @@ import { findRecord, noRecord } from '../store/open-store.ts';
 import type { Patience } from '../store/redis/call-sender.ts';
 import { type Connection, connect } from '../store/redis/connection.ts';
 import { checkDurability } from '../store/redis/durability.ts';
+import { sentenceForOperator } from '../store/redis/explain-failure.ts';
 import { readMemory } from '../store/redis/redis-memory.ts';
 import { readRecordState } from '../store/schema.ts';
 import { type Finding, findingOf } from './doctor-finding.ts';
@@ -42,7 +43,7 @@ export async function checkRecord(
       await connection.close();
     }
   } catch (error) {
-    const text = error instanceof Error ? error.message : String(error);
+    const text = error instanceof Error ? sentenceForOperator(error) : String(error);
     return [{ level: 'problem', about: 'record', text: `${text}.` }];
   }
 }

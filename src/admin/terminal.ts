@@ -1,6 +1,7 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { ConfigError } from '../base/config.ts';
 import { Refusal } from '../base/errors.ts';
+import { isRefusedByRedis, sentenceForOperator } from '../store/redis/explain-failure.ts';
 import { UsageError } from './command.ts';
 
 /** Output and environment of a command. */
@@ -55,7 +56,9 @@ export function reportError(error: unknown, json: boolean, { out, err }: Termina
 
 function describe(error: unknown): { sentence: string; code: string } {
   if (error instanceof UsageError) return { sentence: error.message, code: 'usage' };
-  if (error instanceof Refusal) return { sentence: error.message, code: error.code };
+  if (error instanceof Refusal) return { sentence: sentenceForOperator(error), code: error.code };
   if (error instanceof ConfigError) return { sentence: error.message, code: 'config' };
+  if (error instanceof Error && isRefusedByRedis(error))
+    return { sentence: sentenceForOperator(error), code: 'unavailable' };
   return { sentence: error instanceof Error ? error.message : String(error), code: 'internal_error' };
 }

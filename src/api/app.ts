@@ -205,7 +205,9 @@ async function answerComplete(
 
   const isPrefetch = route?.endpoint !== undefined && /\bprefetch\b/.test(req.get('sec-purpose') ?? '');
   const prefetchFault = isPrefetch ? 'Bad Request: a prefetch starts nothing' : null;
-  const fault = body.fault ?? prefetchFault ?? judgeQuery(req.url);
+  // A key in the header wins over one in the query (D11), but a parameter given twice stays a fault (D5).
+  const keysFault = Array.isArray(x_api_key) ? 'Bad Request: x_api_key must be given once' : null;
+  const fault = body.fault ?? prefetchFault ?? judgeQuery(req.url) ?? keysFault;
   const idle = <T>(wait: () => Promise<T>) => waitIdle(server, wait);
   if (!route?.readsBodyLate) return handle({ ...call, key, fault, idle });
   const readBody = async () => {

@@ -86,7 +86,8 @@ async function replaceRecord(
   lease: RestoreLease,
   revocations: readonly KeptRevocation[] | null,
 ): Promise<RestoreReport> {
-  const { store, backup, objects, replaces, isLast } = options;
+  const { backup, objects, replaces, isLast } = options;
+  const { store } = lease;
   const { manifest } = backup;
   const begun = Date.parse(manifest.begun_at);
   const refusal = await refusalToRestore(store.connection);
@@ -98,7 +99,6 @@ async function replaceRecord(
   }
   await emptyRecord(lease, backup.format);
   const { restored, topups } = await copyEntries(options, lease);
-  await lease.check();
   const disabled = isLast ? [] : await disableTopups(store, topups);
   const disabledTopups = await Promise.all(disabled.map(async (id) => (await readAccount(store, id)).slug));
   const nextInvoice = isLast ? null : await skipInvoices(store, begun);

@@ -10,6 +10,7 @@ import { makeRdbReader, type SnapshotEntry } from '../store/backup/rdb-reader.ts
 import { databaseOf, streamSnapshot } from '../store/backup/snapshot-stream.ts';
 import { keys } from '../store/keys.ts';
 import { readTopology } from '../store/redis/discovery.ts';
+import { explainFailure, sentenceForOperator } from '../store/redis/explain-failure.ts';
 import { askOnce, isReply } from '../store/redis/redis-client.ts';
 import type { RecordStore } from '../store/script.ts';
 import { type BackupManifest, isWanted, listBackups, manifestFile, snapshotFile } from './backup-manifest.ts';
@@ -71,7 +72,7 @@ async function writeSnapshot({ store, url, progress }: BackupOptions, folder: st
   const layout = Number(await store.connection.read(['GET', keys.schema]));
   const begunAt = Math.floor(store.clock.now());
   const node = await findRecordNode(url).catch((error: Error) => {
-    throw uncopied(error.message);
+    throw uncopied(explainFailure(error));
   });
   const database = databaseOf(node);
   const reader = makeRdbReader();
@@ -97,7 +98,7 @@ async function writeSnapshot({ store, url, progress }: BackupOptions, folder: st
     count(reader.end().entries);
     await file.sync();
   } catch (error) {
-    throw uncopied((error as Error).message);
+    throw uncopied(sentenceForOperator(error as Error));
   } finally {
     await file.close();
   }

@@ -85,7 +85,8 @@ export function makeServiceClient({ url, key }: Credentials, patience: ServicePa
         }
         const waitMs = retryAfterMs ?? usualRetryMs;
         refusedMs += waitMs;
-        if (!isRateLimit(error) || waitMs > maxRetryAfterMs || refusedMs > patience.limits.refusedMs) throw error;
+        if (!passesByItself(error, retryAfterMs) || waitMs > maxRetryAfterMs || refusedMs > patience.limits.refusedMs)
+          throw error;
         await pause(waitMs, undefined, { signal });
         silence.end();
       }
@@ -93,9 +94,13 @@ export function makeServiceClient({ url, key }: Credentials, patience: ServicePa
   };
 }
 
-/** Returns true for a refusal that passes by itself. A repeat of an idempotent call may meet the first one (409). */
-function isRateLimit({ status, code }: CallRefused): boolean {
-  return (status === 429 && code !== 'key_quota_exceeded') || (code === 'idempotency_conflict' && status === 409);
+/**
+ * Returns true for a rate limit, and for a repeat of an idempotent call whose first one still runs: the answer says when to ask
+ * again. Without that, the key was used with other parameters.
+ */
+function passesByItself({ status, code }: CallRefused, retryAfterMs: number | null): boolean {
+  const isRunning = code === 'idempotency_conflict' && retryAfterMs !== null;
+  return (status === 429 && code !== 'key_quota_exceeded') || isRunning;
 }
 
 /** Returns false for a try that the service did not carry out: it refused the call, or was not reached. */

@@ -48,7 +48,7 @@ export async function openFolder({ folder, seal, now }: FolderOptions): Promise<
       const permit = { is: 'whole', key, bytes, expires_at: now() + permitMs } as const;
       return { ...permit, signature: seal.sign(purpose, permitText(permit)) };
     },
-    receive: async (permit, body) => {
+    receive: async (permit, body, before) => {
       const { key, bytes, expires_at, signature } = permit;
       const isOurs =
         isObjectKey(key) &&
@@ -56,7 +56,7 @@ export async function openFolder({ folder, seal, now }: FolderOptions): Promise<
         seal.verify(purpose, permitText({ key, bytes, expires_at }), signature);
       if (!isOurs || now() >= expires_at) throw refuse('forbidden', 'Forbidden: this permit is not good');
       await callDisk(checkPresence(root));
-      return receiveObject(root, key, bytes, body);
+      return receiveObject(root, key, bytes, body, before);
     },
     // A received file is complete.
     finish: async () => {},

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { lstatSync, renameSync } from 'node:fs';
 import { lstat, mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { refuse } from '../base/errors.ts';
@@ -15,18 +16,20 @@ export function uploadsFolder(root: string): string {
 
 /**
  * Writes an object that appears when it is complete and on the disk. A body that breaks off or is not of the permitted
- * length leaves nothing. An object never changes: a second one under its key is refused unless it is the same.
+ * length leaves nothing. An object never changes: a second one under its key is refused unless it is the same, or the first one
+ * was made before a time.
  */
 export async function receiveObject(
   root: string,
   key: string,
   bytes: number,
   body: AsyncIterable<Uint8Array>,
+  before = 0,
 ): Promise<StoredObject> {
   const folder = await callDisk(mkdtemp(join(uploadsFolder(root), 'upload-')));
   try {
     const checksum = await writeBody(join(folder, unfinished), bytes, body);
-    await callDisk(finish(root, key, folder, checksum));
+    await callDisk(finish(join(root, key), root, { folder, checksum, before }));
     return { bytes, checksum };
   } finally {
     // After a success the folder has been renamed. A folder that cannot be removed now is swept later.
@@ -67,9 +70,14 @@ async function writeBody(path: string, bytes: number, body: AsyncIterable<Uint8A
   return hash.digest('hex');
 }
 
+interface ReceivedFile {
+  readonly folder: string;
+  readonly checksum: string;
+  readonly before: number;
+}
+
 /** Publishes the object: a folder with one file named by its checksum, so that one rename shows both at once. */
-async function finish(root: string, key: string, folder: string, checksum: string): Promise<void> {
-  const target = join(root, key);
+async function finish(target: string, root: string, { folder, checksum, before }: ReceivedFile): Promise<void> {
   await rename(join(folder, unfinished), join(folder, checksum));
   await syncFolder(folder);
   await makeFolder(root, dirname(target));
@@ -78,9 +86,23 @@ async function finish(root: string, key: string, folder: string, checksum: strin
   } catch (error) {
     if (!['ENOTEMPTY', 'EEXIST'].includes(codeOf(error))) throw error;
     if ((await readdir(target)).includes(checksum)) return;
-    throw refuse('already_exists', 'Another file was uploaded under this key before');
+    const replaced = `${folder}-replaced`;
+    if (!replaceOlder(target, { folder, replaced, before }))
+      throw refuse('already_exists', 'Another file was uploaded under this key before');
+    await rm(replaced, { recursive: true, force: true });
   }
   await syncFolder(dirname(target));
+}
+
+/** Puts a folder in place of one from before a time, without a pause in which another upload could; returns false for a newer one. */
+function replaceOlder(
+  target: string,
+  { folder, replaced, before }: { readonly folder: string; readonly replaced: string; readonly before: number },
+): boolean {
+  if (lstatSync(target).mtimeMs >= before) return false;
+  renameSync(target, replaced);
+  renameSync(folder, target);
+  return true;
 }
 
 /** Creates a folder inside another one, step by step, so that no symbolic link is followed. */

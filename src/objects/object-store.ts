@@ -12,8 +12,11 @@ export interface ObjectStore {
   readonly partBytes: number | null;
   /** Returns what a worker needs to upload exactly this file. A second call names only the parts that are missing. */
   readonly permit: (key: string, upload: Upload) => Promise<Permit>;
-  /** Stores the whole file of a permit. The body is not read when the permit is invalid. */
-  readonly receive: (permit: WholePermit, body: AsyncIterable<Uint8Array>) => Promise<StoredObject>;
+  /**
+   * Stores the whole file of a permit. The body is not read when the permit is invalid. An object under its key is replaced when it
+   * was made before the time `before`, in milliseconds since 1970; another one is refused.
+   */
+  readonly receive: (permit: WholePermit, body: AsyncIterable<Uint8Array>, before?: number) => Promise<StoredObject>;
   /** Joins uploaded parts into the object; does nothing when there are none. */
   readonly finish: (key: string) => Promise<void>;
   /** Returns size and checksum of an object, as the store itself verified them; `null` without an object. */

@@ -3,11 +3,13 @@ import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import type { Terminal } from '../admin/terminal.ts';
 import { type ConfigWith, type RoleNeeds, readConfig, type SettingName } from '../base/config.ts';
 import { sentenceOf } from '../base/error-sentence.ts';
+import { Refusal } from '../base/errors.ts';
 import { entryWriter, type Log, makeLog } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { followSecretFiles } from '../base/secret-files.ts';
 import { makeShutdown, type Shutdown } from '../base/shutdown.ts';
 import { version } from '../base/version.ts';
+import { sentenceForOperator } from '../store/redis/explain-failure.ts';
 
 export interface RoleTools<N extends SettingName = never> {
   readonly config: ConfigWith<N>;
@@ -80,7 +82,7 @@ export async function runRole<const N extends SettingName = never>(
       terminal.err(`${error.message}\n\n${role.help}`);
       return 2;
     }
-    terminal.err(`${sentenceOf(error)}\n`);
+    terminal.err(`${error instanceof Refusal ? sentenceForOperator(error) : sentenceOf(error)}\n`);
     // Parts that were opened before are released; their errors follow the cause.
     await stop.run().catch((late: Error) => terminal.err(`${late.message}\n`));
     return 1;

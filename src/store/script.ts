@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { LostAnswer, refuse } from '../base/errors.ts';
+import { LostAnswer } from '../base/errors.ts';
 import type { Actor } from '../model/audit.ts';
 import { channels, keys } from './keys.ts';
 import type { Connection } from './redis/connection.ts';
@@ -195,9 +195,6 @@ export async function run<K extends string, A extends string>(
     if (typeof reply === 'string') return reply.split(' ');
     if (!Array.isArray(reply)) throw new Error(`the script ${script.name} answered ${typeof reply}, not a list`);
     return reply;
-  } catch (error) {
-    if (error instanceof Error && error.message.startsWith('OOM')) throw refuse('unavailable');
-    throw error;
   } finally {
     store.durations?.observe({ script: script.name }, (performance.now() - began) / 1000);
   }

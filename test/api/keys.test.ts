@@ -109,6 +109,21 @@ describe('the API key', () => {
     expect((await ask('', caller.key)).json.account.slug).to.equal(caller.slug);
   });
 
+  it('D5 D10 D11: given twice in the query is 401 without a key in the header, and 400 after it', async () => {
+    const [caller, other] = [await api.addCaller(), await api.addCaller()];
+    const sentence = 'Bad Request: x_api_key must be given once';
+    for (const second of [caller.key, other.key, 'wrong']) {
+      const query = `x_api_key=${caller.key}&x_api_key=${second}`;
+      for (const path of ['/v1/usage', '/v1/jobs', `/v1/video/download?query=${film}`]) {
+        const url = `${path}${path.includes('?') ? '&' : '?'}${query}`;
+        expectRefused(await api.get(url), 401, 'invalid_api_key', 'Invalid API Key');
+        expectRefused(await api.get(url, caller.key), 400, 'bad_request', sentence);
+        expectRefused(await api.get(url, 'wrong'), 401, 'invalid_api_key', 'Invalid API Key');
+      }
+    }
+    expect((await api.get('/v1/jobs', caller.key)).json.jobs).to.deep.equal([]);
+  });
+
   it('global-x_api_key D11 D96: is taken from the body of a POST too, and refused when it is given twice', async () => {
     const caller = await api.addCaller();
     const body = { query: film, x_api_key: caller.key };

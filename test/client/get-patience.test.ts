@@ -132,6 +132,23 @@ describe('trawl get without its service', () => {
     expect(paths.filter((path) => path.includes('/events')).length).to.be.above(2);
   });
 
+  it('waits for the first call with an Idempotency-Key while it runs, and repeats no call whose key has other parameters', async () => {
+    const conflict = { status: 409, body: '{"error":"used"}', headers: { 'x-error-code': 'idempotency_conflict' } };
+    const isSubmit = (path: string) => path.endsWith('/download');
+    answer = () => conflict;
+    const long = { ...patient, refusedMs: 1_500 };
+    const other = await get(['https://a.example/1', '--idempotency-key', 'one'], url, long);
+    expect([other.code, other.err, paths.filter(isSubmit).length]).to.deep.equal([1, 'https://a.example/1: used\n', 1]);
+    const running = { ...conflict, headers: { ...conflict.headers, 'retry-after': '0' } };
+    paths = [];
+    answer = (path) => {
+      if (!isSubmit(path)) return { status: 404, headers: { 'x-error-code': 'not_found' }, body: '{"error":"gone"}' };
+      return paths.filter(isSubmit).length < 3 ? running : accepted;
+    };
+    const waited = await get(['https://a.example/1', '--idempotency-key', 'one']);
+    expect([waited.err.includes('gone'), paths.filter(isSubmit).length], waited.err).to.deep.equal([true, 3]);
+  });
+
   it('fails with the sentence of a rate limit that lasts, and with one of its own for a server that is no trawl', async () => {
     const tooMany = '{"error":"You have exceeded the per-minute rate limit on your subscription"}';
     answer = () => ({ status: 429, headers: { 'retry-after': '3600', 'x-error-code': 'rate_limited' }, body: tooMany });

@@ -89,6 +89,19 @@ describe('an object folder', () => {
     expect(await listUploads()).to.deep.equal([]);
   });
 
+  it('replaces an object from before the time that the upload names, and no other', async () => {
+    await put();
+    const { mtimeMs } = await stat(join(folder, key));
+    const replace = async (body: string, before: number) =>
+      store.receive(await store.permit(key, { bytes: body.length }), bodyOf(body), before);
+    expect(await refusalOf(replace('Other bytes', mtimeMs))).to.equal('already_exists');
+    const opened = await store.open(key);
+    expect(await replace('Other bytes', mtimeMs + 1)).to.include({ checksum: hash('sha256', 'Other bytes') });
+    expect(await read(opened)).to.equal(content);
+    expect(await readdir(join(folder, key))).to.deep.equal([hash('sha256', 'Other bytes')]);
+    expect(await listUploads()).to.deep.equal([]);
+  });
+
   it('keeps one of two different uploads that arrive at once, and it is whole', async () => {
     const bodies = ['first', 'other'];
     const ends = await Promise.allSettled(bodies.map((body) => put(body)));

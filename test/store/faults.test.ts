@@ -24,7 +24,7 @@ const others = [
     'read-balances',
     'open-work',
     'old-entries',
-    ...['renew-lease', 'end-lease', 'put-key', 'remove-keys', 'open-restored'],
+    ...['renew-lease', 'end-lease', 'put-key', 'remove-keys', 'open-restored', 'disable-topup', 'skip-invoices'],
   ],
   ...['mark-watched', 'drop-file', 'interrupt-recording', 'move-session', 'end-session'],
   ...['count-sign-in', 'take-sign-in-back', 'read-key-usage', 'cancel-batch', 'name-passkey', 'reseal-webhook-secret'],

@@ -33,3 +33,8 @@ export async function readBackupNotes({ connection }: Pick<RecordStore, 'connect
   if (firstBegun === null && expectedSince === null) return null;
   return { firstBegun, expectedSince, lastTaken: number(fields.taken_at) };
 }
+
+/** Returns when the record was restored last; 0 when it never was. */
+export async function readRestoredAt({ connection }: Pick<RecordStore, 'connection'>): Promise<number> {
+  return number(await connection.read(['HGET', keys.restored, 'restored_at'])) ?? 0;
+}

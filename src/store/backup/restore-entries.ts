@@ -1,6 +1,7 @@
 import { Refusal, refuse } from '../../base/errors.ts';
 import { channels, keyStart, keys } from '../keys.ts';
-import type { RecordStore } from '../script.ts';
+import { sentenceForOperator } from '../redis/explain-failure.ts';
+import { type RecordStore, run, script } from '../script.ts';
 import { dumpPayload } from './dump-payload.ts';
 import type { SnapshotEntry } from './rdb-reader.ts';
 import type { RestoreLease } from './restore-lease.ts';
@@ -55,7 +56,7 @@ export async function emptyRecord(lease: RestoreLease, format: number): Promise<
     if (error instanceof Refusal && error.code === 'in_use') throw error;
     throw refuse(
       'unavailable',
-      `Redis does not take the values of this backup, and nothing was changed: ${error.message}`,
+      `Redis does not take the values of this backup, and nothing was changed: ${sentenceForOperator(error)}`,
     );
   });
   for await (const page of scanRecord(lease.store.connection)) {
@@ -87,36 +88,62 @@ async function restoreEntry(lease: RestoreLease, { key, value, expiresAt }: Snap
   await lease.put(key, expiresAt, dumpPayload(value, format));
 }
 
+/** Disables an automatic top-up that is enabled. Answers {'done'}, or {'off'} when it is not. */
+const disableTopupScript = script(
+  'disable-topup',
+  'always',
+  ['topup', 'account'] as const,
+  ['waitsFrom'] as const,
+  /* lua */ `
+if redis.call('HGET', topup, 'enabled') ~= '1' then return { 'off' } end
+redis.call('HSET', account, 'topup', '')
+redis.call('HSET', topup, 'enabled', '0', 'last_purchase_at', waitsFrom)
+return { 'done' }
+`,
+);
+
 /**
  * Disables every automatic top-up that is enabled, and begins its wait after a purchase anew: the record does not know what was
  * bought and spent after the backup, nor who disabled theirs or lowered the cap. A purchase that was never tried is dropped with
  * it. Returns the ids of the accounts.
  */
-export async function disableTopups(
-  { connection, clock }: RecordStore,
-  topupKeys: readonly string[],
-): Promise<string[]> {
+export async function disableTopups(store: RecordStore, topupKeys: readonly string[]): Promise<string[]> {
   const disabled: string[] = [];
   for (const key of topupKeys) {
-    if ((await connection.read(['HGET', key, 'enabled'])) !== '1') continue;
     const accountId = key.slice(keys.topup('').length);
-    await connection.send(['HSET', key, 'enabled', '0', 'last_purchase_at', String(Math.floor(clock.now()))]);
-    await connection.send(['HSET', keys.account(accountId), 'topup', '']);
-    disabled.push(accountId);
+    if (await disableTopup(store, accountId)) disabled.push(accountId);
   }
   return disabled;
 }
+
+async function disableTopup(store: RecordStore, accountId: string): Promise<boolean> {
+  const [word] = await run(store, disableTopupScript, { accountId, waitsFrom: Math.floor(store.clock.now()) });
+  return word === 'done';
+}
+
+/** Leaves out so many numbers of invoices. Answers {'done', the last number that is taken}. */
+const skipInvoicesScript = script(
+  'skip-invoices',
+  'needs memory',
+  ['invoices'] as const,
+  ['count'] as const,
+  /* lua */ `
+local skipped = {}
+for n = 1, tonumber(count) do skipped[n] = '' end
+return { 'done', redis.call('RPUSH', invoices, unpack(skipped)) }
+`,
+);
 
 /**
  * Leaves out the numbers of invoices that may have been given after the backup: 100, and one for each minute since it was begun.
  * Returns the number of the next invoice.
  */
-export async function skipInvoices({ connection, clock }: RecordStore, begunAt: number): Promise<number> {
-  let left = leastSkipped + Math.max(0, Math.ceil((clock.now() - begunAt) / 60_000));
+export async function skipInvoices(store: RecordStore, begunAt: number): Promise<number> {
+  let left = leastSkipped + Math.max(0, Math.ceil((store.clock.now() - begunAt) / 60_000));
   let last = 0;
   for (; left > 0; left -= batchSize) {
-    const skipped = Array.from({ length: Math.min(left, batchSize) }, () => '');
-    last = Number(await connection.send(['RPUSH', keys.invoices, ...skipped]));
+    const [, taken] = await run(store, skipInvoicesScript, { count: Math.min(left, batchSize) });
+    last = Number(taken);
   }
   return last + 1;
 }

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { refuse } from '../../base/errors.ts';
 import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
@@ -7,14 +7,13 @@ import { type RecordStore, run, script } from '../script.ts';
 const leaseMs = 60_000;
 const renewEveryMs = 10_000;
 
-/** Answers {'done'}, or {'lost'} when the lease ended or is that of another restore; so do the scripts below. */
+/** Answers {'done'}, as the scripts below do. */
 const renewScript = script(
   'renew-lease',
   'light',
   ['restoreLease'] as const,
-  ['token', 'leaseMs'] as const,
+  ['leaseMs'] as const,
   /* lua */ `
-if redis.call('GET', restoreLease) ~= token then return { 'lost' } end
 redis.call('PEXPIRE', restoreLease, leaseMs)
 return { 'done' }
 `,
@@ -24,9 +23,9 @@ const endScript = script(
   'end-lease',
   'light',
   ['restoreLease'] as const,
-  ['token'] as const,
+  [] as const,
   /* lua */ `
-if redis.call('GET', restoreLease) == token then redis.call('DEL', restoreLease) end
+redis.call('DEL', restoreLease)
 return { 'done' }
 `,
 );
@@ -34,10 +33,9 @@ return { 'done' }
 const putScript = script(
   'put-key',
   'needs memory',
-  ['restoreLease', 'restoredKey'] as const,
-  ['token', 'expiresAt', 'payload'] as const,
+  ['restoredKey'] as const,
+  ['expiresAt', 'payload'] as const,
   /* lua */ `
-if redis.call('GET', restoreLease) ~= token then return { 'lost' } end
 redis.call('RESTORE', restoredKey, expiresAt, payload, 'REPLACE', 'ABSTTL')
 return { 'done' }
 `,
@@ -46,11 +44,10 @@ return { 'done' }
 const removeScript = script(
   'remove-keys',
   'light',
-  ['restoreLease'] as const,
-  ['token'] as const,
+  [] as const,
+  [] as const,
   /* lua */ `
-if redis.call('GET', restoreLease) ~= token then return { 'lost' } end
-for n = 2, #KEYS do redis.call('UNLINK', KEYS[n]) end
+for n = 1, #KEYS do redis.call('UNLINK', KEYS[n]) end
 return { 'done' }
 `,
 );
@@ -58,10 +55,9 @@ return { 'done' }
 const openScript = script(
   'open-restored',
   'always',
-  ['restoreLease', 'restoring', 'restored', 'backup'] as const,
-  ['token', 'takenAt', 'restoredAt'] as const,
+  ['restoring', 'restored', 'backup'] as const,
+  ['takenAt', 'restoredAt'] as const,
   /* lua */ `
-if redis.call('GET', restoreLease) ~= token then return { 'lost' } end
 redis.call('HSET', restored, 'taken_at', takenAt, 'restored_at', restoredAt)
 redis.call('HSET', backup, 'begun_first', takenAt, 'taken_at', takenAt)
 redis.call('DEL', restoring)
@@ -69,11 +65,26 @@ return { 'done' }
 `,
 );
 
+/** Lua that stands first in every script of a restore; the lease and its token are the last key and the last argument. */
+const guardLua = `if redis.call('GET', table.remove(KEYS)) ~= table.remove(ARGV) then return { 'lost' } end\n`;
+
+/** Returns a store in which every script checks first that the lease is still held, in the same step as its writes, and else throws `in_use`. */
+function guardStore(store: RecordStore, token: string): RecordStore {
+  const { connection } = store;
+  const evalGuarded: RecordStore['connection']['eval'] = async (lua, _sha, names, args, options) => {
+    const guarded = lua.replace('\n', `\n${guardLua}`);
+    const sha = createHash('sha1').update(guarded).digest('hex');
+    const reply = await connection.eval(guarded, sha, [...names, keys.restoreLease], [...args, token], options);
+    if (!Array.isArray(reply) || String(reply[0]) !== 'lost') return reply;
+    throw refuse('in_use', `This restore stood still for more than ${leaseMs / 1000} s and was ended: repeat it`);
+  };
+  return { ...store, connection: { ...connection, eval: evalGuarded } };
+}
+
 /** The right of one restore to replace the record. Every step fails once the lease has ended: another restore may have begun. */
 export interface RestoreLease {
+  /** Each of its scripts fails without the lease; other commands that change the record belong into none of its steps. */
   readonly store: RecordStore;
-  /** Throws unless the lease is still held. */
-  check(): Promise<void>;
   put(key: string, expiresAt: number | null, payload: Buffer): Promise<void>;
   remove(names: readonly string[]): Promise<void>;
   /** Opens the record again. */
@@ -83,53 +94,51 @@ export interface RestoreLease {
 }
 
 /** Takes the lease, and renews it every 10 s; throws `in_use` while another restore has it. */
-export async function holdRestoreLease(store: RecordStore): Promise<RestoreLease> {
+export async function holdRestoreLease(opened: RecordStore): Promise<RestoreLease> {
   const token = randomUUID();
-  if ((await store.connection.send(['SET', keys.restoreLease, token, 'NX', 'PX', String(leaseMs)])) === null) {
+  if ((await opened.connection.send(['SET', keys.restoreLease, token, 'NX', 'PX', String(leaseMs)])) === null) {
     throw refuse(
       'in_use',
       `Another restore replaces this record: wait for its end, or for ${leaseMs / 1000} s after it was broken off`,
     );
   }
-  const check = () => renewLease(store, token);
+  const store = guardStore(opened, token);
   // A lease that could not be renewed ends the restore at its next step.
-  const timer = setInterval(() => void check().catch(() => undefined), renewEveryMs);
+  const timer = setInterval(() => void renewLease(store).catch(() => undefined), renewEveryMs);
   timer.unref();
   return {
     store,
-    check,
-    put: (key, expiresAt, payload) => putKey(store, token, { key, expiresAt, payload }),
-    remove: (names) => removeKeys(store, token, names),
-    open: (takenAt) => openRestored(store, token, takenAt),
+    put: (key, expiresAt, payload) => putKey(store, { key, expiresAt, payload }),
+    remove: (names) => removeKeys(store, names),
+    open: (takenAt) => openRestored(store, takenAt),
     async end() {
       clearInterval(timer);
-      await endLease(store, token);
+      await endLease(store);
     },
   };
 }
 
-async function renewLease(store: RecordStore, token: string): Promise<void> {
-  passOrThrow(await run(store, renewScript, { token, leaseMs }));
+async function renewLease(store: RecordStore): Promise<void> {
+  await run(store, renewScript, { leaseMs });
 }
 
-async function endLease(store: RecordStore, token: string): Promise<void> {
-  await run(store, endScript, { token });
+async function endLease(store: RecordStore): Promise<void> {
+  await run(store, endScript, {});
 }
 
 async function putKey(
   store: RecordStore,
-  token: string,
   { key, expiresAt, payload }: { readonly key: string; readonly expiresAt: number | null; readonly payload: Buffer },
 ): Promise<void> {
-  passOrThrow(await run(store, putScript, { token, restoredKey: key, expiresAt: expiresAt ?? 0, payload }));
+  await run(store, putScript, { restoredKey: key, expiresAt: expiresAt ?? 0, payload });
 }
 
-async function removeKeys(store: RecordStore, token: string, names: readonly string[]): Promise<void> {
-  passOrThrow(await run(store, removeScript, { token }, [], false, names));
+async function removeKeys(store: RecordStore, names: readonly string[]): Promise<void> {
+  await run(store, removeScript, {}, [], false, names);
 }
 
-async function openRestored(store: RecordStore, token: string, takenAt: number): Promise<void> {
-  passOrThrow(await run(store, openScript, { token, takenAt, restoredAt: Math.floor(store.clock.now()) }));
+async function openRestored(store: RecordStore, takenAt: number): Promise<void> {
+  await run(store, openScript, { takenAt, restoredAt: Math.floor(store.clock.now()) });
 }
 
 /** `broken off`: the record stays closed until the restore is repeated. */
@@ -141,9 +150,4 @@ export async function readRestore({ connection }: Pick<RecordStore, 'connection'
   const [restoring, lease] = await connection.readAll(reads);
   if (restoring === null) return 'none';
   return lease === null ? 'broken off' : 'running';
-}
-
-function passOrThrow([word]: readonly unknown[]): void {
-  if (word === 'done') return;
-  throw refuse('in_use', `This restore stood still for more than ${leaseMs / 1000} s and was ended: repeat it`);
 }

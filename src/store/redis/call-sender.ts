@@ -231,7 +231,6 @@ function isLost({ client, error }: PendingCall, cause: unknown): boolean {
 }
 
 export function unavailable(cause: unknown, sentence?: string, call?: PendingCall): Refusal {
-  const reason = sentence && cause instanceof Error ? `${sentence}: ${cause.message}` : sentence;
   const Kind = call && isLost(call, cause) ? LostAnswer : Refusal;
-  return Object.assign(new Kind('unavailable', reason, retryAfterSeconds), { cause });
+  return Object.assign(new Kind('unavailable', sentence, retryAfterSeconds), { cause });
 }

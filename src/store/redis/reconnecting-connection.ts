@@ -4,6 +4,7 @@ import type { Log } from '../../base/log.ts';
 import { CallSender, type Patience, unavailable } from './call-sender.ts';
 import type { RedisTopology } from './discovery.ts';
 import type { Cover } from './durability-watch.ts';
+import { explainFailure } from './explain-failure.ts';
 import { isReply, openRedisClient, type RedisClient } from './redis-client.ts';
 import { RedisTimeout, timeoutMs, withTimeout } from './redis-time.ts';
 
@@ -63,7 +64,9 @@ export class ReconnectingConnection {
         }
         // The start fails now; attempts under way end by themselves.
         void this.close();
-        throw unavailable(cause, `Redis cannot be reached at ${this.#topology.name}`);
+        const place = this.#topology.name;
+        const failed = isReply(cause) ? `Redis at ${place} refuses` : `Redis cannot be reached at ${place}`;
+        throw unavailable(cause, `${failed}: ${explainFailure(cause)}`);
       }
     }
   }

@@ -1,0 +1,137 @@
+import { once } from 'node:events';
+import { mkdirSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { createServer } from 'node:tls';
+import { expect } from 'chai';
+import { runAdmin } from '../../src/admin/admin.ts';
+import { runDoctor } from '../../src/admin/doctor.ts';
+import { reportError, type Terminal } from '../../src/admin/terminal.ts';
+import { connect } from '../../src/store/redis/connection.ts';
+import { makeCertificate } from '../support/certificate.ts';
+import { startCutRedis } from '../support/cut-redis.ts';
+import { freePort } from '../support/free-port.ts';
+import { aLog, startTestRedis, startTestServer, type TestRecord, type TestRedis } from '../support/redis.ts';
+import { makeRedisUser } from '../support/redis-rights.ts';
+import { until } from '../support/until.ts';
+
+const secret = 'not-for-the-screen';
+
+/** Runs a command with a Redis, and returns its exit code and all that it said. */
+async function saidBy(
+  command: (terminal: Terminal) => Promise<number> | number,
+  TRAWL_REDIS_URL = '',
+): Promise<{ code: number; said: string }> {
+  let said = '';
+  const write = (text: string) => {
+    said += text;
+  };
+  const code = await command({ out: write, err: write, isWatched: false, env: { TRAWL_REDIS_URL } });
+  expect(said).not.to.contain(secret);
+  return { code, said };
+}
+
+const admin = (url: string, ...line: string[]) => saidBy((terminal) => runAdmin(line, terminal), url);
+
+describe('a command that Redis refuses', function () {
+  this.timeout(60_000);
+  let server: TestRecord;
+  let redis: TestRedis;
+  const send = (...words: string[]) => server.connection.send(words);
+  before(async () => {
+    [server, redis] = await Promise.all([startTestServer(), startTestRedis()]);
+    expect(await admin(server.url, 'plan', 'set', 'basic', '--quota', '5')).to.include({ code: 0 });
+  });
+  after(() => Promise.all([server.stop(), redis.stop()]));
+
+  it('names a wrong password and a missing one, and the setting to correct', async () => {
+    const at = server.url.replace('redis://', '');
+    const withLogin = (login: string) => admin(server.url.replace('://', `://${login}@`), 'plan', 'list');
+    expect(await withLogin(`nobody:${secret}`)).to.deep.equal({
+      code: 1,
+      said: `Redis at ${at} refuses: WRONGPASS invalid username-password pair or user is disabled: correct user and password in TRAWL_REDIS_URL\n`,
+    });
+    await send('ACL', 'SETUSER', 'default', 'resetpass', `>${secret}`);
+    const missing = await admin(server.url, 'plan', 'list');
+    await send('ACL', 'SETUSER', 'default', 'nopass');
+    expect(missing).to.deep.equal({
+      code: 1,
+      said: `Redis at ${at} refuses: NOAUTH Authentication required: correct user and password in TRAWL_REDIS_URL\n`,
+    });
+  });
+
+  it('names a right that the user of Redis lacks, without a stack', async () => {
+    const url = await makeRedisUser(server, {
+      user: 'bob',
+      password: secret,
+      rights: ['on', '~*', '&*', '+@all', '-evalsha'],
+    });
+    const { code, said } = await admin(url, 'plan', 'list');
+    expect(code).to.equal(1);
+    expect(said).to.match(/^Redis refuses: NOPERM .*'evalsha'.*: give .* docs\/operate\.md.*\n$/);
+  });
+
+  it('names a port where nothing listens, a host without an address and a certificate without trust', async () => {
+    const refused = await admin(`redis://:${secret}@localhost:${await freePort()}`, 'plan', 'list');
+    expect(refused.said).to.match(/^Redis cannot be reached at localhost:\d+: .*ECONNREFUSED.*: start Redis, or .*\n$/);
+    // The resolver refuses a label of 64 characters by itself and asks no server.
+    const unknown = await admin(`redis://:${secret}@${'x'.repeat(64)}.invalid:6379`, 'plan', 'list');
+    expect(unknown.said).to.match(/^Redis cannot be reached at .*ENOTFOUND.*: correct the host .*\n$/);
+    const tls = createServer(makeCertificate('localhost')).listen(0, '127.0.0.1');
+    await once(tls, 'listening');
+    const url = `rediss://:${secret}@localhost:${(tls.address() as AddressInfo).port}`;
+    const untrusted = await admin(url, 'plan', 'list');
+    const doctor = await saidBy((terminal) => runDoctor([], terminal), url);
+    tls.close();
+    expect(untrusted.said).to.match(
+      /^Redis cannot be reached at .*: self-signed certificate.*NODE_EXTRA_CA_CERTS.*\n$/,
+    );
+    expect(doctor.said).to.match(
+      /problem +record +Redis cannot be reached at .*: self-signed certificate.*NODE_EXTRA_/,
+    );
+  });
+
+  it('names memory that is full, as text and as JSON', async () => {
+    await send('CONFIG', 'SET', 'maxmemory', '1');
+    const plain = await admin(server.url, 'plan', 'set', 'small', '--quota', '3');
+    const json = await admin(server.url, 'plan', 'set', 'small', '--quota', '3', '--json');
+    await send('CONFIG', 'SET', 'maxmemory', '0');
+    const sentence = /^Redis refuses: OOM .*: raise maxmemory .*$/;
+    expect(plain.said.trimEnd()).to.match(sentence);
+    expect(JSON.parse(json.said).error).to.match(sentence);
+    expect(JSON.parse(json.said).code).to.equal('unavailable');
+  });
+
+  it('names a disk that cannot be written', async () => {
+    const [, folder] = (await send('CONFIG', 'GET', 'dir')) as string[];
+    // A folder stands where the file of the snapshot belongs.
+    mkdirSync(join(folder!, 'dump.rdb', 'full'), { recursive: true });
+    await send('CONFIG', 'SET', 'save', '3600 1');
+    await send('BGSAVE');
+    const isBroken = async () => String(await send('INFO', 'persistence')).includes('rdb_last_bgsave_status:err');
+    await until(isBroken, 10, 'the snapshot has failed');
+    const { code, said } = await admin(server.url, 'plan', 'set', 'small', '--quota', '3');
+    await send('CONFIG', 'SET', 'save', '');
+    expect(code).to.equal(1);
+    expect(said).to.match(/^Redis at \S+ refuses: MISCONF .*: .*disk.*\n$/);
+  });
+
+  it('names a replica and a lost answer, after which the change may have been made', async () => {
+    const at = await connect(server.url, { log: aLog().log });
+    await send('REPLICAOF', '127.0.0.1', '1');
+    const readOnly = await at.send(['SET', '{trawl}:test', '1']).catch((error) => error);
+    await send('REPLICAOF', 'NO', 'ONE');
+    await at.close();
+    const report = (error: unknown) => saidBy((terminal) => reportError(error, false, terminal));
+    expect((await report(readOnly)).said).to.match(/^Redis refuses: READONLY .*: TRAWL_REDIS_URL names a replica.*\n$/);
+    const proxy = await startCutRedis(redis);
+    proxy.cutAt('INCR');
+    const cut = await connect(proxy.url, { log: aLog().log });
+    const lost = await cut.send(['INCR', '{trawl}:test']).catch((error) => error);
+    await cut.close();
+    await proxy.stop();
+    const { code, said } = await report(lost);
+    expect(code).to.equal(1);
+    expect(said).to.match(/^Redis did not answer: .*Socket closed.*The change may have been made all the same.*\n$/);
+  });
+});
