@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { refuse } from '../base/errors.ts';
 import type { AddressException } from '../base/settings/kinds.ts';
-import { judgeUrl, maxWebhookUrlLength } from '../model/public-address.ts';
+import { judgeWebhookUrl, maxWebhookUrlLength } from '../model/public-address.ts';
 import type { RecordStore } from '../store/script.ts';
 import { askForTest, maxTestsPerMinute, readTest } from '../store/webhooks/receiver-tests.ts';
 import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
@@ -44,7 +44,7 @@ export function receiverTestRoutes(exceptions: readonly AddressException[]): Das
 }
 
 function readUrl({ given }: DashboardCall, exceptions: readonly AddressException[]): string {
-  const judged = judgeUrl(requireText(given, 'url', maxWebhookUrlLength), exceptions, maxWebhookUrlLength);
+  const judged = judgeWebhookUrl(requireText(given, 'url', maxWebhookUrlLength), exceptions);
   if (!judged.ok) throw refuse('bad_request', `Bad Request: url ${judged.sentence}`);
   return judged.href;
 }

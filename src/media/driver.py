@@ -26,7 +26,8 @@ from yt_dlp.networking.exceptions import HTTPError
 from yt_dlp.utils import ExtractorError, PagedList, YoutubeDLError
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import bounds  # noqa: E402 - they lie beside this file, where Python does not look by itself
+import addresses  # noqa: E402 - they lie beside this file, where Python does not look by itself
+import bounds  # noqa: E402
 import playlists  # noqa: E402
 import sites  # noqa: E402
 import streams  # noqa: E402
@@ -101,7 +102,7 @@ def inspect(order):
     warnings = []  # a page without formats says why in a warning
     warn = lambda text, **_: None if ABOUT_US.search(text) or len(warnings) > 50 else warnings.append(text[:2000])
     downloader = Downloader(options(order, warn))
-    info = downloader.extract_info(order['url'].partition('#')[0], download=False)
+    info = downloader.extract_info(addresses.address_of(downloader, order['url']), download=False)
     info['formats'] = [each for each in info.get('formats') or [info] if each.get('url') and streams.is_web(each)]
     if not info['formats'] and info.get('live_status') != 'is_upcoming':
         raise ExtractorError(warnings[-1] if warnings else 'No video formats found!', expected=bool(warnings))
@@ -211,7 +212,7 @@ def answer_inspect(order):
         if order['action'] == 'list':
             # A URL of one medium in a playlist stands for the whole playlist here.
             downloader = Downloader({**options(order, lambda *_, **__: None), 'noplaylist': False})
-            return {'entries': playlists.list_entries(downloader, order['url'].partition('#')[0], order['max_entries'])}
+            return {'entries': playlists.list_entries(downloader, order['url'], order['max_entries'])}
         return {'info': describe_info(*inspect(order), order)}
     except Exception as error:  # the caller gets every failure
         return describe(error, 'inspect')

@@ -1,7 +1,7 @@
 import { Ajv } from 'ajv';
 import type { AddressException } from '../base/settings/kinds.ts';
 import { uuidForm } from './job.ts';
-import { judgeUrl, maxUrlLength, notUrl } from './public-address.ts';
+import { type judgeUrl, notUrl } from './public-address.ts';
 import { fieldsAllowed, fieldsPattern, maxFieldsLength, type Path, parseFields } from './select-fields.ts';
 import { parseTime } from './timestamp.ts';
 
@@ -119,10 +119,15 @@ export function text(description: string, limits: ParameterSchema, allowed: stri
   return optional(schema, undefined, check<string>(schema, allowed));
 }
 
-export function url(description: string, maxLength = maxUrlLength, examples?: string[]): Parameter<string, undefined> {
+export function url(
+  description: string,
+  judge: typeof judgeUrl,
+  maxLength: number,
+  examples?: string[],
+): Parameter<string, undefined> {
   const schema = { type: 'string', description, format: 'uri', maxLength, ...(examples && { examples }) };
   return optional(schema, undefined, (given, exceptions) => {
-    const judged = typeof given === 'string' ? judgeUrl(given, exceptions, maxLength) : refuse(notUrl);
+    const judged = typeof given === 'string' ? judge(given, exceptions) : refuse(notUrl);
     return judged.ok ? { ok: true, value: judged.href } : judged;
   });
 }

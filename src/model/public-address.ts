@@ -36,10 +36,12 @@ const ambiguities: readonly (readonly [RegExp, string])[] = [
   [/^ *https?:\/\/[^/?#]*@/i, withCredentials],
 ];
 const encodedHost = /^ *https?:\/\/[^/?#]*%/i;
+/** yt-dlp takes orders for its own extractors, such as headers, from a fragment with this word. */
+const smuggled = '__youtubedl_smuggle';
 
 /**
- * Judges a URL of a caller (D28, webhooks: D55) and returns it as it is handed on: serialised, without its fragment, so that API,
- * yt-dlp, ffmpeg and egress read the same URL.
+ * Judges the URL of a medium (D28) and returns it as it is handed on: serialised, so that API, yt-dlp, ffmpeg and egress read the same
+ * URL. Its fragment stays, because many sites tell their media apart by it, but for one with orders to yt-dlp.
  */
 export function judgeUrl(text: string, exceptions: readonly AddressException[], maxLength = maxUrlLength): JudgedUrl {
   if (!webScheme.test(text)) return refused(notUrl);
@@ -49,13 +51,26 @@ export function judgeUrl(text: string, exceptions: readonly AddressException[], 
   if (url === null) return refused(notUrl);
   const sentence = judgeHost(url, exceptions) ?? (encodedHost.test(text) ? unfitName : null);
   if (sentence !== null) return refused(sentence);
-  // yt-dlp takes orders from a fragment (__youtubedl_smuggle), and no server ever sees one.
-  url.hash = '';
+  if (url.hash === '' || isOrder(url.hash)) url.hash = '';
   // Serialising writes one character as up to nine, and ends a bare host with a slash.
   if (text.length > maxLength || url.href.length > maxLength + 1) {
     return refused(`must be a URL of at most ${maxLength} characters`);
   }
   return { ok: true, href: url.href };
+}
+
+/** Judges the URL of a webhook (D55) by the rules of `judgeUrl`; drops its fragment, which no request sends. */
+export function judgeWebhookUrl(text: string, exceptions: readonly AddressException[]): JudgedUrl {
+  const judged = judgeUrl(text, exceptions, maxWebhookUrlLength);
+  return judged.ok ? { ok: true, href: judged.href.replace(/#.*$/, '') } : judged;
+}
+
+/** Returns true for a fragment with orders to yt-dlp, in capital letters and percent-encoded any number of times too. */
+function isOrder(fragment: string): boolean {
+  const plain = fragment.replace(/%(?:25)*([\da-f]{2})/gi, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  return plain.toLowerCase().includes(smuggled);
 }
 
 /** Returns the receiver of a webhook, `account@host/path` with a short hash of the path: webhooks take turns by it. */

@@ -16,7 +16,7 @@ import {
   text,
   url,
 } from './parameter-kinds.ts';
-import { maxUrlLength, maxWebhookUrlLength } from './public-address.ts';
+import { judgeUrl, judgeWebhookUrl, maxUrlLength, maxWebhookUrlLength } from './public-address.ts';
 import { catalogue, type JudgedStats, judgeStats } from './stats.ts';
 
 /** Parameters as a caller gave them: texts of the query (arrays when repeated) and values of a JSON body, merged (D96). */
@@ -56,9 +56,12 @@ const part = {
     undefined,
   ),
 };
-const sourceUrl = (description: string) => url(description, maxUrlLength, ['https://example.com/film.mp4']);
+const sourceUrl = (description: string) =>
+  url(`${description} Its fragment counts where the site needs it.`, judgeUrl, maxUrlLength, [
+    'https://example.com/film.mp4',
+  ]);
 const webhook = {
-  webhook_url: url('URL to which the end of the job is posted.', maxWebhookUrlLength),
+  webhook_url: url('URL to which the end of the job is posted.', judgeWebhookUrl, maxWebhookUrlLength),
   webhook_authorization: text(
     'Value of the Authorization header of the webhook.',
     { minLength: 1, maxLength: 4096, pattern: '^[!-~]([ -~]*[!-~])?$' },

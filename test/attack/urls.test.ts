@@ -63,10 +63,11 @@ describe('A URL that the API accepts', () => {
     expect(read).to.deep.equal(urls.map(readingOf));
   });
 
-  it('has the same host and port for egress', () => {
+  it('has the same host and port for egress, which sends no fragment', () => {
     const read = urls.map((href): Reading => {
       const [scheme, host, port] = readingOf(href);
       const target = scheme === 'http' ? readPlainTarget(href) : readTunnelTarget(`${host}:${port}`);
+      expect(JSON.stringify(target)).to.not.include('#');
       return [scheme, target?.host ?? '', target?.port ?? 0];
     });
     expect(read).to.deep.equal(urls.map(readingOf));

@@ -1,6 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { plugins } from '../support/media.ts';
 import { aFolder } from '../support/redis.ts';
 import { type Source, startSource } from '../support/source-server.ts';
 import { until } from '../support/until.ts';
@@ -26,6 +27,7 @@ describe('jobs through trawl up', function () {
       TRAWL_CLOCK_FILE: clock(),
       TRAWL_EGRESS_ALLOW: '127.0.0.1:*',
       TRAWL_WORKERS: '1',
+      TRAWL_YTDLP_PLUGINS: plugins,
     });
     key = (await until(() => /'x-api-key: (\S+)'/.exec(up.output()), 5, 'the sample key'))![1]!;
   });
@@ -72,10 +74,28 @@ describe('jobs through trawl up', function () {
     expect(await get('/v1/usage')).to.include({ remaining: 98, held: 0 });
   });
 
+  it('a site gets the fragment of the URL, the job and its metadata show it, and a direct link works with one', async () => {
+    source.addPage('one', {
+      info: { title: 'One', formats: [{ format_id: 'x', url: `${source.url}/films/clip.mp4` }] },
+    });
+    const rows = [
+      [`${source.url}/app/#!/one`, 'One'],
+      [`${source.url}/films/clip.mp4#t=10.5`, 'clip'],
+    ] as const;
+    for (const [query, title] of rows) {
+      const path = `/v1/media/metadata?query=${encodeURIComponent(query)}`;
+      expect((await get(path)).metadata).to.include({ title, original_url: query });
+      const job = await end(await begin(path.replace('media/metadata', 'video/download')));
+      expect([job.status, job.args.query]).to.deep.equal(['CompletedJob', query]);
+      expect(job.result.metadata).to.include({ title, original_url: query });
+    }
+    expect(await get('/v1/usage')).to.include({ remaining: 94, held: 0 });
+  });
+
   it('D16: the job of a missing film ends as NotFound and costs nothing', async () => {
     const job = await end(await begin(`/v1/video/download?query=${source.url}/status/404`));
     expect([job.status, job.error_code]).to.deep.equal(['NotFound', 'deleted']);
-    expect(await get('/v1/usage')).to.include({ remaining: 98, held: 0 });
+    expect(await get('/v1/usage')).to.include({ remaining: 94, held: 0 });
   });
 
   it('D24 D72 D89: a day later its file is gone, and a job that is still queued ends with queue_timeout', async () => {

@@ -55,7 +55,7 @@ describe('judgeUrl of texts that parsers read differently', () => {
 });
 
 describe('every URL that is accepted', () => {
-  it('is handed on as one that the plain rule of RFC 3986 reads the same: scheme, host, port, path and query', () => {
+  it('is handed on as one that the plain rule of RFC 3986 reads the same: scheme, host, port, path, query and fragment', () => {
     const pieces = fc.constantFrom(
       ...'http:// https:// http: / // \\ @ : # ? % %2f %40 . .. a example.com 8.8.8.8 [::1] :80 \t \n ü ； ＠ /a?b=c'.split(
         ' ',
@@ -69,7 +69,7 @@ describe('every URL that is accepted', () => {
         const judged = judgeUrl(start + rest.join(''), []);
         if (!judged.ok) return;
         const [, scheme, host, port = '', tail] =
-          /^(https?):\/\/([^/?#:@\\]+|\[[\da-f:.]+\])(?::(\d+))?(\/[^#\s\\]*)$/.exec(judged.href) ?? [];
+          /^(https?):\/\/([^/?#:@\\]+|\[[\da-f:.]+\])(?::(\d+))?(\/[^#\s\\]*(?:#[^\s\\]+)?)$/.exec(judged.href) ?? [];
         const url = new URL(judged.href);
         expect([`${scheme}:`, host, port, tail]).to.deep.equal([
           url.protocol,

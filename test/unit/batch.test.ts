@@ -75,7 +75,7 @@ describe('the entries of a playlist', () => {
     expect(expanded.ok && expanded.items).to.have.length(1);
     const [item] = expanded.ok ? expanded.items : [];
     expect(item).to.deep.include(webhook);
-    expect(item?.args).to.deep.include({ query: 'https://a.example/1', video_quality: '360p' });
+    expect(item?.args).to.deep.include({ query: 'https://a.example/1#x', video_quality: '360p' });
     expect(item?.args.webhook_authorization).to.equal('***');
   });
 

@@ -5,7 +5,7 @@ import {
   isInRange,
   isPrivateAddress,
   judgeUrl,
-  maxWebhookUrlLength,
+  judgeWebhookUrl,
   readAddress,
   readRange,
   receiverOf,
@@ -35,8 +35,14 @@ describe('judgeUrl', () => {
     ['http://example.com:8080/a.mp4?b=c&d', 'http://example.com:8080/a.mp4?b=c&d'],
     ['HTTP://EXAMPLE.com:80/A', 'http://example.com/A'],
     [' https://example.com/a b ', 'https://example.com/a%20b'],
-    ['https://example.com/#t=5', 'https://example.com/'],
+    ['https://example.com/#t=5', 'https://example.com/#t=5'],
+    ['https://example.com/#!/video/ü?a=b#c', 'https://example.com/#!/video/%C3%BC?a=b#c'],
+    ['https://example.com/a#', 'https://example.com/a'],
     ['https://example.com/a#__youtubedl_smuggle={"referer":"x"}', 'https://example.com/a'],
+    ['https://example.com/a#!/b#__youtubedl_smuggle=x', 'https://example.com/a'],
+    ['https://example.com/a#b&__YouTubeDL_Smuggle=x', 'https://example.com/a'],
+    ['https://example.com/a#__youtubedl%5Fsmuggle=x', 'https://example.com/a'],
+    ['https://example.com/a#%5f_youtubedl_%2573muggle=x', 'https://example.com/a'],
     ['https://example.com./', 'https://example.com./'],
     ['https://bücher.example/', 'https://xn--bcher-kva.example/'],
     ['http://no-such-name.invalid/a.mp4', 'http://no-such-name.invalid/a.mp4'],
@@ -82,7 +88,9 @@ describe('judgeUrl', () => {
     expect(judge(start.padEnd(8192, 'a'))).to.have.length(8192);
     expect(judge(start.padEnd(8193, 'a'))).to.equal(sentence);
     expect(judge(start.padEnd(3000, 'ü'))).to.equal(sentence);
-    expect(judge(`${start}#${'a'.repeat(8192)}`)).to.equal(sentence);
+    expect(judge(`${start}#`.padEnd(8192, 'a'))).to.have.length(8192);
+    expect(judge(`${start}#`.padEnd(8193, 'a'))).to.equal(sentence);
+    expect(judge(`${start}#`.padEnd(3000, 'ü'))).to.equal(sentence);
   });
 });
 
@@ -160,22 +168,22 @@ describe('judgeUrl with exceptions', () => {
   }
 });
 
-describe('judgeUrl with the limit of webhooks', () => {
+describe('judgeWebhookUrl', () => {
   it('accepts 2048 characters and refuses one more', () => {
     const start = 'https://example.com/';
-    expect(judgeUrl(start.padEnd(2048, 'a'), [], maxWebhookUrlLength).ok).to.equal(true);
-    expect(judgeUrl(start.padEnd(2049, 'a'), [], maxWebhookUrlLength)).to.deep.equal({
+    expect(judgeWebhookUrl(start.padEnd(2048, 'a'), []).ok).to.equal(true);
+    expect(judgeWebhookUrl(start.padEnd(2049, 'a'), [])).to.deep.equal({
       ok: false,
       sentence: 'must be a URL of at most 2048 characters',
     });
   });
 
-  it('judges hosts as it does for media URLs', () => {
-    expect(judgeUrl('http://10.0.0.1/hook', [], maxWebhookUrlLength)).to.deep.equal({
+  it('judges hosts as judgeUrl does, and drops the fragment, which no request sends', () => {
+    expect(judgeWebhookUrl('http://10.0.0.1/hook', [])).to.deep.equal({
       ok: false,
       sentence: notPublicAddress,
     });
-    expect(judgeUrl('http://10.0.0.1/hook#x', read('10.0.0.1:80'), maxWebhookUrlLength)).to.deep.equal({
+    expect(judgeWebhookUrl('http://10.0.0.1/hook#x', read('10.0.0.1:80'))).to.deep.equal({
       ok: true,
       href: 'http://10.0.0.1/hook',
     });
@@ -183,7 +191,7 @@ describe('judgeUrl with the limit of webhooks', () => {
 });
 
 describe('every URL', () => {
-  it('is refused, or handed on as an http or https URL without user and fragment that is read as itself', () => {
+  it('is refused, or handed on as an http or https URL without user and orders to yt-dlp that is read as itself', () => {
     const hosts = fc.oneof(
       fc.domain(),
       fc.ipV4(),
@@ -194,6 +202,7 @@ describe('every URL', () => {
     const texts = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.webUrl({ withFragments: true, withQueryParameters: true }),
+      fc.string().map((rest) => `http://example.com/#__youtubedl_smuggle${rest}`),
       fc.tuple(fc.constantFrom('http://', 'https://', 'a@', ''), hosts, fc.string()).map((parts) => parts.join('')),
     );
     fc.assert(
@@ -201,8 +210,9 @@ describe('every URL', () => {
         const judged = judgeUrl(text, []);
         if (!judged.ok) return;
         const url = new URL(judged.href);
-        expect(judged.href).to.match(/^https?:\/\/[^@/]+\/[^#\s]*$/);
-        expect([url.username, url.password, url.hash]).to.deep.equal(['', '', '']);
+        expect(judged.href).to.match(/^https?:\/\/[^@/]+\/\S*$/);
+        expect([url.username, url.password]).to.deep.equal(['', '']);
+        expect(url.hash).to.not.include('__youtubedl_smuggle');
         expect(judgeUrl(judged.href, [])).to.deep.equal(judged);
       }),
     );

@@ -46,7 +46,7 @@ describe('parseRequest fills in defaults', () => {
       'and hands the URL on as it was read',
       'metadata',
       { query: 'HTTPS://Example.com/a b#c' },
-      { query: 'https://example.com/a%20b', is_async: false },
+      { query: 'https://example.com/a%20b#c', is_async: false },
     ],
     ['and leaves soft_fail and fields out', 'metadata', { soft_fail: '1', fields: 'a' }, { query, is_async: false }],
   ];
@@ -202,7 +202,8 @@ describe('requestText', () => {
     ['the order of parameters', Object.fromEntries(Object.entries({ query, ...base }).reverse())],
     ['defaults written out', { video_quality: 'best', video_format: 'mp4', is_async: 'FALSE' }],
     ['another spelling of a number', { max_duration: 2 }],
-    ['another spelling of the URL', { query: 'HTTPS://example.com:443/a.mp4#x' }],
+    ['another spelling of the URL', { query: 'HTTPS://example.com:443/a.mp4#' }],
+    ['a fragment of the webhook', { webhook_url: 'https://example.com/hook#x' }],
     ['parameters that are no arguments', { soft_fail: 'true', fields: 'job_id', unknown: 'x' }],
   ] as const) {
     it(`is the same for ${what}`, () => expect(text(given)).to.equal(text({})));
@@ -210,6 +211,7 @@ describe('requestText', () => {
 
   for (const [what, given] of [
     ['another URL', { query: 'https://example.com/b.mp4' }],
+    ['another fragment of the URL', { query: `${query}#x` }],
     ['another quality', { video_quality: '720p' }],
     ['another webhook', { webhook_url: 'https://example.com/other' }],
     ['another authorization', { webhook_authorization: 'two' }],

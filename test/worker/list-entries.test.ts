@@ -84,6 +84,20 @@ describe('the entries of a playlist', function () {
     expect(await list(source.addPage('empty', { entries: [] }))).to.deep.equal({ entries: [] });
   });
 
+  it('keep their fragments but for what yt-dlp smuggles in them, and a list is found by its own fragment', async () => {
+    const own = film('#!/a');
+    const smuggled = ['#__youtubedl_smuggle=1', '#!/b#__youtubedl_smuggle=2'].map(film);
+    source.addPage('list', { entries: [own, ...smuggled, `${own}#__youtubedl_smuggle=3`] });
+    expect(await list(`${source.url}/app/#!/list`)).to.deep.equal({ entries: [own, film(''), film('#!/b')] });
+  });
+
+  it('are the URL with its fragment when that leads to one medium', async () => {
+    source.addPage('one', { info: { formats: [{ format_id: 'x', url: film('clip.mp4'), ext: 'mp4' }] } });
+    for (const url of [film('clip.mp4#t=1'), `${source.url}/app/#!/one`]) {
+      expect(await list(url)).to.deep.equal({ entries: [url] });
+    }
+  });
+
   it('of a page that fails are its failure', async () => {
     const lost = await list(`${source.url}/status/404`);
     expect('failure' in lost && lost.failure.code).to.equal('deleted');

@@ -293,7 +293,7 @@ export interface components {
         VideoRequest: {
             /**
              * Format: uri
-             * @description URL of the video.
+             * @description URL of the video. Its fragment counts where the site needs it.
              * @example https://example.com/film.mp4
              */
             query: string;
@@ -344,7 +344,7 @@ export interface components {
         AudioRequest: {
             /**
              * Format: uri
-             * @description URL of the sound, or of a video that has it.
+             * @description URL of the sound, or of a video that has it. Its fragment counts where the site needs it.
              * @example https://example.com/film.mp4
              */
             query: string;
@@ -395,7 +395,7 @@ export interface components {
         MetadataRequest: {
             /**
              * Format: uri
-             * @description URL of the media to inspect.
+             * @description URL of the media to inspect. Its fragment counts where the site needs it.
              * @example https://example.com/film.mp4
              */
             query: string;
@@ -438,7 +438,7 @@ export interface components {
             items: {
                 /**
                  * Format: uri
-                 * @description URL of the video.
+                 * @description URL of the video. Its fragment counts where the site needs it.
                  * @example https://example.com/film.mp4
                  */
                 query: string;

@@ -1,6 +1,6 @@
 """The pages of the test's source: each is a JSON text that says what this extractor returns or raises."""
 from yt_dlp.extractor.common import InfoExtractor
-from yt_dlp.utils import ExtractorError, UserNotLive
+from yt_dlp.utils import ExtractorError, UserNotLive, unsmuggle_url
 
 
 class TestPageIE(InfoExtractor):
@@ -8,6 +8,7 @@ class TestPageIE(InfoExtractor):
     _VALID_URL = r'https?://[^/?#]+/page/(?P<id>[\w-]+)'
 
     def _real_extract(self, url):
+        url, orders = unsmuggle_url(url, {})
         name = self._match_id(url)
         page = self._download_json(url, name)
         if 'raises' in page:
@@ -16,7 +17,7 @@ class TestPageIE(InfoExtractor):
             # An entry is a URL, or what an extractor would return for it.
             entries = (each if isinstance(each, dict) else self.url_result(each) for each in page['entries'])
             return self.playlist_result(entries, name, 'a list')
-        return {'id': name, 'title': name, **page.get('info', {'formats': []})}
+        return {'id': orders.get('force_videoid', name), 'title': name, **page.get('info', {'formats': []})}
 
     def _fail(self, kind, text, name):
         if kind == 'expected':
@@ -33,3 +34,18 @@ class TestPageIE(InfoExtractor):
             raise UserNotLive(video_id=name)
         if kind == 'crash':
             raise KeyError(text)
+
+
+class TestAppIE(InfoExtractor):
+    """A site whose addresses differ in their fragment alone."""
+    IE_NAME = 'testapp'
+    _VALID_URL = r'https?://[^/?#]+/app/#!/(?P<id>[\w-]+)$'
+
+    def _real_extract(self, url):
+        return self.url_result(url.replace('/app/#!/', '/page/'))
+
+
+class TestNamedIE(InfoExtractor):
+    """A site that takes whatever follows for a name, a fragment too."""
+    IE_NAME = 'testnamed'
+    _VALID_URL = r'https?://[^/?#]+/named/(?P<id>.+)$'
