@@ -1,5 +1,6 @@
 import { createSecureServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type KubeClient, KubeError, openKubeClient } from '../../src/runners/kubernetes/kube-client.ts';
 import { cacheForMinute } from '../../src/runners/kubernetes/minute-cache.ts';
@@ -98,6 +99,15 @@ describe('the client of an API server', function () {
     await asked;
     expect(performance.now() - began).to.be.at.least(950);
     expect(slowed).to.equal(1);
+  });
+
+  it('does not wait for a Retry-After of an hour, which would stop every step that needs the API server', async () => {
+    for (const status of [429, 503]) {
+      const asked = failure(client.ask('GET', '/a'));
+      (await server.next()).answer(status, { message: 'be back soon' }, { 'retry-after': '3600' });
+      const waited = pause(5_000, 'waits', { ref: false });
+      expect(await Promise.race([asked, waited])).to.include({ status });
+    }
   });
 
   it('repeats a request after a broken connection, a Retry-After and a quota conflict, but not after a plain 500', async () => {

@@ -66,6 +66,8 @@ const plainJson = 'application/json';
 export const metadataOnly = `${plainJson};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,${plainJson}`;
 const usualAnswerMs = 10_000;
 const maxTries = 3;
+/** A request that is to wait longer fails, so that its step makes room for others; it is tried again all the same. */
+const maxRetryAfterMs = 10_000;
 const backoff = { firstMs: 200, maxMs: 5_000, hasJitter: true };
 const maxConnections = 8;
 const strategicMerge = 'application/strategic-merge-patch+json';
@@ -112,7 +114,8 @@ export function openKubeClient({ access, rateLimit, answerMs = usualAnswerMs }: 
       ...(question.signal && { signal: question.signal }),
       delayOf: (error, delayMs, failures) => {
         if (failures >= maxTries || !mayPass(error, method)) return null;
-        return (error instanceof KubeError ? error.retryAfterMs : null) ?? delayMs;
+        const askedMs = (error instanceof KubeError ? error.retryAfterMs : null) ?? delayMs;
+        return askedMs > maxRetryAfterMs ? null : askedMs;
       },
     });
   return {
