@@ -158,6 +158,23 @@ describe('the client of an API server', function () {
     }
   });
 
+  it('asks a silent API server for its version alone and fails other requests at once, until anything is answered', async () => {
+    const noAnswer = { message: 'The API server does not answer' };
+    const held = failure(client.ask('POST', '/a', { body: {} }));
+    expect((await server.next()).path).to.equal('/a');
+    expect(await held).to.include(noAnswer);
+    const [first, second] = [client.ask('GET', '/b'), failure(client.ask('GET', '/c'))];
+    expect(await second).to.include(noAnswer);
+    const asked = await server.next();
+    expect(asked.path).to.equal('/version');
+    asked.answer(403, {});
+    (await server.next()).answer(200, { is: 'first' });
+    expect(await first).to.deep.equal({ is: 'first' });
+    const [, next] = [client.ask('GET', '/d'), await server.next()];
+    expect(next.path).to.equal('/d');
+    next.answer(200, {});
+  });
+
   it('streams an answer past the time limit', async () => {
     const lines: string[] = [];
     const following = client.stream('/a', { watch: true }, never, {
