@@ -65,6 +65,8 @@ type StepOf<D extends Step['do']> = Extract<Step, { readonly do: D }>;
 type NextDelay = Promise<number | null>;
 
 const atOnceMs = 1;
+/** A job that goes on may have been taken again while its last worker was stopped; a watch may be late to show that this one is gone. */
+const afterStopMs = 1_000;
 
 /** Carries out the next step of a job: reads the job, asks its runner, decides with `model/next`, acts. */
 export class JobAdvancer {
@@ -92,12 +94,13 @@ export class JobAdvancer {
     const wasNeverMade =
       isEnded(job.status) && seen.is === 'absent' && this.#starter.forget(attemptNameOf(job.id, job.attempt));
     if (wasNeverMade) countCancelledAttempt(this.#options.metrics, job);
-    this.unsettled.update(job, seen, this.#options.store.clock.now());
+    const now = this.#options.store.clock.now();
+    this.unsettled.update(job, seen, now);
     if (this.#mustStartAgain(job, seen)) {
       await this.#starter.start(runner, job, job.attempt, await this.#deadlineOf(job));
       return atOnceMs;
     }
-    return this.#decide({ term, job, runner, seen });
+    return this.#decide({ term, job, runner, seen: this.unsettled.endOf(job, seen, now) });
   }
 
   /** Adds a verdict that the worker sent after the job was read: a verdict says more than an exit code. */
@@ -242,7 +245,7 @@ export class JobAdvancer {
   async #stop({ job, runner }: Situation): NextDelay {
     await this.#clear(runner, job, job);
     countCancelledAttempt(this.#options.metrics, job);
-    return null;
+    return isEnded(job.status) ? null : afterStopMs;
   }
 
   /** Removes the worker of an attempt that is over, and its objects unless the record says that the job delivered them. */

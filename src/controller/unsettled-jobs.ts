@@ -1,6 +1,9 @@
 import { isEnded, type Job } from '../model/job.ts';
 import { hasOpenAttempt, type Seen } from '../model/next.ts';
 
+/** A worker ends within seconds after its verdict: one that has not by then hangs, or its node is dead. */
+const maxLeaveMs = 60_000;
+
 /** Jobs whose worker has ended and that are not settled yet, with the time when this controller first saw its end. */
 export class UnsettledJobs {
   readonly #since = new Map<string, number>();
@@ -15,6 +18,12 @@ export class UnsettledJobs {
     const hasEnded = seen.is === 'ended' || job.verdict !== null || job.storing_since !== null;
     if (isEnded(job.status) || !hasOpenAttempt(job) || !hasEnded) this.#since.delete(job.id);
     else this.#since.set(job.id, job.storing_since ?? this.#since.get(job.id) ?? now);
+  }
+
+  /** Returns what was seen of a worker, or its verdict as its end when it has not ended a minute after that. */
+  endOf({ id, verdict }: Job, seen: Seen, now: number): Seen {
+    const isHung = seen.is === 'running' && verdict !== null && now - (this.#since.get(id) ?? now) >= maxLeaveMs;
+    return isHung ? { is: 'ended', outcome: verdict } : seen;
   }
 
   delete(jobId: string): void {

@@ -12,7 +12,7 @@ import {
 } from '../model/attempt-protocol.ts';
 import { readStageTimes, type StageTime } from '../model/attempt-stages.ts';
 import { isEnded, type Job } from '../model/job.ts';
-import { attemptMsOf } from '../model/next.ts';
+import { attemptMsOf, hasOpenAttempt } from '../model/next.ts';
 import { objectPrefix, readVerdict } from '../model/outcome.ts';
 import type { Args } from '../model/request-parameters.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
@@ -121,7 +121,7 @@ function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, Gate
 /** Returns the job of an attempt that goes on. */
 async function readOpenAttempt(store: RecordStore, { jobId, attempt }: AttemptId): Promise<Job> {
   const job = await readJob(store, jobId);
-  if (job === null || isEnded(job.status) || job.attempt !== attempt) throw new Gone();
+  if (job === null || isEnded(job.status) || job.attempt !== attempt || !hasOpenAttempt(job)) throw new Gone();
   return job;
 }
 

@@ -10,7 +10,8 @@ export type Seen =
   /** Not running yet; `reason` only when the wait is out of the ordinary. */
   | { readonly is: 'waiting'; readonly reason: string | null }
   | { readonly is: 'running' }
-  | { readonly is: 'ended'; readonly outcome: Outcome };
+  /** `neverRan`: the cluster could not start it. */
+  | { readonly is: 'ended'; readonly outcome: Outcome; readonly neverRan?: true };
 
 export interface JobLimits {
   /** Counts retryable failures. */
@@ -166,7 +167,7 @@ function verdictOf({ verdict }: Job): Outcome | null {
 }
 
 function hasRun(seen: Seen): boolean {
-  return seen.is === 'running' || (seen.is === 'ended' && seen.outcome.is !== 'interrupted');
+  return seen.is === 'running' || (seen.is === 'ended' && seen.outcome.is !== 'interrupted' && !seen.neverRan);
 }
 
 function startLater(job: Job, now: number, limits: JobLimits): Step {

@@ -1,4 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Readable, Writable } from 'node:stream';
 import { endChild } from '../base/child-process.ts';
 import type { Log } from '../base/log.ts';
 import type { Outcome } from '../model/outcome.ts';
@@ -15,6 +17,8 @@ interface ProcessRunnerOptions {
 
 interface WorkerProcess {
   readonly process: ChildProcess;
+  /** Rejects when the worker could not be started. */
+  readonly spawned: Promise<unknown>;
   readonly gone: Promise<void>;
   hasEnded: boolean;
 }
@@ -37,10 +41,13 @@ export function openProcessRunner(options: ProcessRunnerOptions): Runner {
   return {
     async start(attempt) {
       if (workers.has(attempt.name)) return;
-      workers.set(
-        attempt.name,
-        startWorker(options, attempt, () => listeners.notify(attempt.name)),
-      );
+      const worker = startWorker(options, attempt, () => listeners.notify(attempt.name));
+      workers.set(attempt.name, worker);
+      await worker.spawned.catch((error) => {
+        // Such as a program that is being replaced, or no process left: an attempt without a worker was not interrupted.
+        workers.delete(attempt.name);
+        throw error;
+      });
     },
     stop,
     async see(attemptName) {
@@ -59,32 +66,33 @@ export function openProcessRunner(options: ProcessRunnerOptions): Runner {
   };
 }
 
-/** Starts a worker; `ended` is called at its end, also when it could not be started. */
+/** Starts a worker; `ended` is called at its end. */
 function startWorker(options: ProcessRunnerOptions, attempt: AttemptToRun, ended: () => void): WorkerProcess {
   const { command, env, tokenOf, log } = options;
   const [file, ...args] = command;
   const child = spawn(file, args, { stdio: ['pipe', 'ignore', 'pipe'], detached: true, env });
+  // A process that can open no more files makes a child without pipes, whose error comes a moment later.
+  const { stdin, stderr: errors }: Partial<ChildProcessByStdio<Writable, null, Readable>> = child;
   // The standard input stays open: it closes when this process ends, however that happens, and then the worker exits.
-  child.stdin.on('error', () => {});
-  child.stdin.write(`${tokenOf(attempt)}\n`);
+  stdin?.on('error', () => {});
+  stdin?.write(`${tokenOf(attempt)}\n`);
   let stderr = '';
-  child.stderr.on('data', (chunk: Buffer) => {
+  errors?.on('data', (chunk: Buffer) => {
     stderr = `${stderr}${chunk}`.slice(-maxLoggedChars);
   });
   const worker: WorkerProcess = {
     process: child,
+    spawned: once(child, 'spawn'),
     hasEnded: false,
     // 'close' comes after the last output.
     gone: new Promise((resolve) => {
       const end = () => {
         worker.hasEnded = true;
         resolve();
-        ended();
+        // A start that failed is no change: `start` tells it.
+        if (child.pid !== undefined) ended();
       };
-      child.once('error', (error) => {
-        log.error('a worker could not be started', { attempt: attempt.name, error });
-        end();
-      });
+      child.once('error', end);
       child.once('close', (code, signal) => {
         log.debug('a worker ended', { attempt: attempt.name, code, signal, said: stderr });
         end();
@@ -95,7 +103,6 @@ function startWorker(options: ProcessRunnerOptions, attempt: AttemptToRun, ended
 }
 
 /** Returns the outcome of a worker of which only the exit code is known. */
-function outcomeOf({ exitCode, signalCode, pid }: ChildProcess): Outcome {
-  if (pid === undefined) return { is: 'interrupted', reason: 'the worker could not be started' };
+function outcomeOf({ exitCode, signalCode }: ChildProcess): Outcome {
   return exitCode === null ? { is: 'interrupted', reason: signalCode ?? 'killed' } : outcomeOfExitCode(exitCode);
 }

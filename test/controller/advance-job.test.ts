@@ -187,6 +187,43 @@ describe('advancing a job', () => {
     });
   });
 
+  it('a job whose last attempt left its worker is started again as soon as that worker is stopped', async () => {
+    const store = storeOf(redis.connection);
+    const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
+    const runner = aRunner({ [`${job.id}-1`]: { is: 'interrupted', reason: 'its node was shut down' } });
+    const { stop } = runner;
+    runner.stop = async () => {
+      throw new Error('the API server is away');
+    };
+    const advance = advanceWith(store, runner);
+    await advance(job.id).catch(() => undefined);
+    while ((await takeJob(store, holder, 1_000_000)) !== job.id);
+    runner.stop = stop;
+    // No hint comes any more: only the delay that a step returns brings the job back before the next full pass.
+    for (let delay: number | null = 1; delay !== null && runner.started.length === 0; ) delay = await advance(job.id);
+    expect([runner.stopped, runner.started]).to.deep.equal([[`${job.id}-1`], [`${job.id}-2`]]);
+  });
+
+  it('a worker that has sent its verdict and does not end is stopped a minute later, and the verdict counts', async () => {
+    const store = storeOf(redis.connection);
+    const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
+    const delivered = { ...someDelivered(1), key: `${job.id}/1/media.mp4` };
+    const runner = aRunner({}, [`${job.id}-1`]);
+    const see = async () => ({ bytes: delivered.bytes, checksum: delivered.sha256 });
+    const advance = advanceWith(store, runner, { objects: { finish: async () => {}, see, remove: async () => {} } });
+    await store.connection.send(['HSET', keys.job(job.id), 'deadline', String(store.clock.now() + 2 * hour)]);
+    await recordVerdict(store, job.id, 1, { is: 'done', metadata: someMetadata, delivered });
+    await advance(job.id);
+    store.advance(59_000);
+    await advance(job.id);
+    expect([(await theJob(store, job.id)).status, runner.stopped]).to.deep.equal(['Running', []]);
+    store.advance(1_000);
+    await lead(store, holder);
+    await advance(job.id);
+    expect(await theJob(store, job.id)).to.deep.include({ status: 'CompletedJob', delivered });
+    expect(runner.stopped).to.deep.equal([`${job.id}-1`]);
+  });
+
   it('workers of other attempts than the last one, and of unknown jobs, are stopped', async () => {
     const store = storeOf(redis.connection);
     const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));

@@ -40,7 +40,7 @@ describe('metadata jobs', function () {
     server = createServer((req, res) => listeners[Math.min(calls++, listeners.length - 1)]?.(req, res));
     await new Promise<void>((resolve) => server?.listen(socketPath(), resolve));
   };
-  const start = async (readJob: () => Promise<Job | null> = async () => aJob(), seconds = 8) => {
+  const start = async (readJob: () => Promise<Job | null> = async () => aJob({ attempt: 1 }), seconds = 8) => {
     const { log } = aLog();
     const runner = openMetadataRunner(askInspector({ path: socketPath() }), readJob, seconds, log);
     await runner.start(attempt);
@@ -75,8 +75,24 @@ describe('metadata jobs', function () {
     });
   }
 
-  it('an inspector that stays away lets the attempt fail at its limit', async () => {
-    expect(await (await start(undefined, 0.5)).outcome()).to.deep.equal({ is: 'failed', code: 'worker_failed' });
+  it('an inspector that does not answer lets the attempt fail at its limit', async () => {
+    await serve(() => {});
+    expect(await (await start(undefined, 0.5)).outcome()).to.deep.equal({ is: 'failed', code: 'timeout' });
+  });
+
+  it('an attempt waits longer than the limit of one answer for a free slot of the inspector', async () => {
+    const began = performance.now();
+    await serve((req, res) => (performance.now() - began < 1_500 ? res.writeHead(429).end('{}') : done(req, res)));
+    const { runner, outcome } = await start(undefined, 0.5);
+    await until(async () => (await runner.see(attempt.name)).is === 'waiting', 9, 'the attempt waits');
+    expect(await outcome()).to.include({ is: 'done' });
+  });
+
+  it('an attempt that another controller has counted meanwhile asks the inspector no more', async () => {
+    let job = aJob({ attempt: 1 });
+    const { outcome } = await start(async () => job);
+    job = aJob({ attempt: 2 });
+    expect(await outcome()).to.deep.equal({ is: 'interrupted', reason: 'the attempt is over' });
   });
 
   it('a record that is away for a moment ends neither the attempt nor the process', async () => {
@@ -85,7 +101,7 @@ describe('metadata jobs', function () {
     const readJob = async () => {
       reads += 1;
       if (reads === 1) throw refuse('unavailable');
-      return aJob();
+      return aJob({ attempt: 1 });
     };
     expect(await (await start(readJob)).outcome()).to.include({ is: 'done' });
   });

@@ -203,7 +203,14 @@ describe('The worker gateway of two controllers', () => {
     await retryJob(store, holder, counted, { counts: 'failure', code: 'timeout', notBefore: 9e15 });
     await cancelJob(store, cancelled, 'Cancelled');
     for (const job of [counted, cancelled]) {
-      expect((await post(0, job, '/verdict', { is: 'interrupted', reason: 'x' })).status).to.equal(410);
+      const headers = { 'x-sha256': sha256, 'x-ext': 'mp4', 'content-type': 'video/mp4' };
+      const answers = [
+        await call(0, job, ''),
+        await post(0, job, '/permit', upload),
+        await call(0, job, '/object', { method: 'PUT', headers, body: film }),
+        await post(0, job, '/verdict', { is: 'interrupted', reason: 'x' }),
+      ];
+      expect(answers.map(({ status }) => status)).to.deep.equal([410, 410, 410, 410]);
       expect((await theJob(store, job.id)).verdict).to.equal(null);
     }
   });

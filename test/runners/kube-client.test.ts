@@ -1,5 +1,6 @@
 import { createSecureServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type KubeClient, KubeError, openKubeClient } from '../../src/runners/kubernetes/kube-client.ts';
 import { cacheForMinute } from '../../src/runners/kubernetes/minute-cache.ts';
@@ -100,6 +101,15 @@ describe('the client of an API server', function () {
     expect(slowed).to.equal(1);
   });
 
+  it('does not wait for a Retry-After of an hour, which would stop every step that needs the API server', async () => {
+    for (const status of [429, 503]) {
+      const asked = failure(client.ask('GET', '/a'));
+      (await server.next()).answer(status, { message: 'be back soon' }, { 'retry-after': '3600' });
+      const waited = pause(5_000, 'waits', { ref: false });
+      expect(await Promise.race([asked, waited])).to.include({ status });
+    }
+  });
+
   it('repeats a request after a broken connection, a Retry-After and a quota conflict, but not after a plain 500', async () => {
     const asked = client.ask('POST', '/a', { body: {} });
     (await server.next()).destroy();
@@ -146,6 +156,23 @@ describe('the client of an API server', function () {
     for (const error of await Promise.all(asked)) {
       expect(error).to.have.property('message', 'The API server does not answer');
     }
+  });
+
+  it('asks a silent API server for its version alone and fails other requests at once, until anything is answered', async () => {
+    const noAnswer = { message: 'The API server does not answer' };
+    const held = failure(client.ask('POST', '/a', { body: {} }));
+    expect((await server.next()).path).to.equal('/a');
+    expect(await held).to.include(noAnswer);
+    const [first, second] = [client.ask('GET', '/b'), failure(client.ask('GET', '/c'))];
+    expect(await second).to.include(noAnswer);
+    const asked = await server.next();
+    expect(asked.path).to.equal('/version');
+    asked.answer(403, {});
+    (await server.next()).answer(200, { is: 'first' });
+    expect(await first).to.deep.equal({ is: 'first' });
+    const [, next] = [client.ask('GET', '/d'), await server.next()];
+    expect(next.path).to.equal('/d');
+    next.answer(200, {});
   });
 
   it('streams an answer past the time limit', async () => {

@@ -1,5 +1,5 @@
 import { scheduled, unschedulable, waitingFor } from '../support/cluster-objects.ts';
-import { failed, judgeRows, type Row, waiting } from '../support/cluster-rows.ts';
+import { givenUp, judgeRows, type Row, waiting } from '../support/cluster-rows.ts';
 
 const pull = 'The image of the worker is being fetched';
 
@@ -19,7 +19,7 @@ const rows: Record<string, Row> = {
   'the pod is refused by a policy': {
     pods: [],
     said: ['pods "x" is forbidden: violates PodSecurity "restricted:latest"'],
-    seen: failed('worker_failed'),
+    seen: givenUp('worker_failed'),
     alarm: 'pods "x" is forbidden: violates PodSecurity "restricted:latest"',
   },
   'the pod cannot be made for another reason': {
@@ -35,7 +35,7 @@ const rows: Record<string, Row> = {
   'no node has had room for too long': {
     pods: [{ status: unschedulable }],
     seconds: 900,
-    seen: failed('queue_timeout', 'No node of the cluster had room for the job'),
+    seen: givenUp('queue_timeout', 'No node of the cluster had room for the job'),
     alarm: 'Unschedulable: 0/3 nodes are available',
   },
   'no node has room for what a queue of the cluster has admitted': {
@@ -63,7 +63,7 @@ const rows: Record<string, Row> = {
   'the image is not there for too long': {
     pods: [{ status: waitingFor('ErrImagePull') }],
     seconds: 181,
-    seen: failed('worker_failed'),
+    seen: givenUp('worker_failed'),
     alarm: 'ErrImagePull: ',
   },
   'the registry is busy': {
@@ -73,13 +73,13 @@ const rows: Record<string, Row> = {
   },
   'the image can never be there': {
     pods: [{ status: waitingFor('InvalidImageName', 'no name') }],
-    seen: failed('worker_failed'),
+    seen: givenUp('worker_failed'),
     alarm: 'InvalidImageName: no name',
   },
   'the container is configured wrongly': {
     pods: [{ status: waitingFor('CreateContainerConfigError') }],
     seconds: 61,
-    seen: failed('worker_failed'),
+    seen: givenUp('worker_failed'),
     alarm: 'CreateContainerConfigError: ',
   },
   'the container cannot be made': {

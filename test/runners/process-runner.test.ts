@@ -1,10 +1,16 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { openProcessRunner } from '../../src/runners/process-runner.ts';
 import { aFolder, aLog } from '../support/redis.ts';
 import { processesOf } from '../support/worker.ts';
 import { itRunsAttempts, type RunnerUnderTest } from './runner.contract.ts';
+
+const run = promisify(execFile);
+const jobId = randomUUID();
 
 /** Waits for a file that is named as its token and tells how to end. */
 const script =
@@ -47,4 +53,30 @@ describe('workers as processes', function () {
   });
 
   itRunsAttempts(() => tested);
+
+  it('rejects the start of a worker whose program is missing, and starts it once the program is back', async () => {
+    const program = join(place.folder, 'program');
+    const runner = openProcessRunner({ command: [program], env: {}, tokenOf: () => 'token', log: aLog().log });
+    const attempt = { name: `${jobId}-1`, jobId, attempt: 1, endpoint: 'video', deadline: Date.now() } as const;
+    // A hint at each failed start would repeat it without a pause.
+    const told: string[] = [];
+    const unwatch = runner.watch((name) => told.push(name));
+    const refused = await runner.start(attempt).catch(({ code }: NodeJS.ErrnoException) => code);
+    const left = [await runner.see(attempt.name), await runner.list(), told];
+    expect([refused, ...left]).to.deep.equal(['ENOENT', { is: 'absent' }, [], []]);
+    unwatch();
+    writeFileSync(program, '#!/bin/sh\nread more\nread forever\n', { mode: 0o755 });
+    await runner.start(attempt);
+    expect(await runner.see(attempt.name)).to.deep.equal({ is: 'running' });
+    expect(await runner.close()).to.deep.equal([attempt.name]);
+  });
+
+  it('rejects the start of a worker while no more files can be opened, which ends nothing else', async () => {
+    const tried = await run('prlimit', [
+      '--nofile=100',
+      process.execPath,
+      join(import.meta.dirname, 'full-of-files.ts'),
+    ]);
+    expect(tried.stdout).to.equal('EMFILE absent running');
+  });
 });

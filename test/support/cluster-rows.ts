@@ -23,6 +23,8 @@ export const waiting = (reason: string | null): Seen => ({ is: 'waiting', reason
 export const failed = (code: (Outcome & { is: 'failed' })['code'], text?: string): Seen => {
   return { is: 'ended', outcome: { is: 'failed', code, ...(text && { text }) } };
 };
+/** Fails before the worker ran. */
+export const givenUp = (...why: Parameters<typeof failed>): Seen => ({ ...failed(...why), neverRan: true }) as Seen;
 
 /** Tests each row. */
 export function judgeRows(rows: Readonly<Record<string, Row>>): void {

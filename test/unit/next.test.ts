@@ -91,11 +91,14 @@ const unplaced = run({ status: 'QueuedJob', deadline: 26 * hour, stage: 'no room
 const preempted = run({ preempted: 1 });
 const preemptedLast = run({ attempt: 11, interruptions: 10, preempted: 11 });
 const [forAnother, surplus] = ['another account waited for a worker', 'its account would record on every worker'];
+const givenUp: Seen = { is: 'ended', outcome: { is: 'failed', code: 'worker_failed' }, neverRan: true };
+const failsOnce = retry('worker_failed', 7000);
 const confirm: Step = { do: 'confirm', delivered, metadata: whole };
 const watched: Row[] = [
   ['the first sight of its running worker makes a job Running', unseen, running, becomesRunning],
   ['a worker that ended well before it was seen makes the job Running', unseen, done, becomesRunning],
   ['a worker that failed before it was seen makes the job Running', unseen, failed('private'), becomesRunning],
+  ['a worker that the cluster gave up before it ran does not make the job Running', unseen, givenUp, failsOnce],
   ['a worker interrupted before it was seen does not make the job Running', unseen, interrupted, lost('evicted')],
   ['a running worker is let alone until its deadline', run(), running, until(50_000), 49_999],
   ['a passed deadline is a failure that may pass', run(), running, due(50_000, retry('timeout', 56_000)), 51_000],

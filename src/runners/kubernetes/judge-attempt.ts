@@ -46,7 +46,7 @@ export function judgeAttempt(objects: AttemptObjects, limits: StartLimits, now: 
   if (pod && pod.phase !== 'Pending') return certain({ is: 'running' });
   const wait = pod ? explainPendingPod(pod, limits, now) : explainMissingPod(job?.isSuspended ?? false, faults);
   if (!wait.outcome) return certain({ is: 'waiting', reason: wait.reason });
-  return { ...uncertain({ is: 'ended', outcome: wait.outcome }), alarm: alarmOf(pod, faults) };
+  return { ...uncertain({ is: 'ended', outcome: wait.outcome, neverRan: true }), alarm: alarmOf(pod, faults) };
 }
 
 export function isTerminal({ phase }: PodSnapshot): boolean {

@@ -66,6 +66,8 @@ const plainJson = 'application/json';
 export const metadataOnly = `${plainJson};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,${plainJson}`;
 const usualAnswerMs = 10_000;
 const maxTries = 3;
+/** A request that is to wait longer fails; its step is tried again all the same. */
+const maxRetryAfterMs = 10_000;
 const backoff = { firstMs: 200, maxMs: 5_000, hasJitter: true };
 const maxConnections = 8;
 const strategicMerge = 'application/strategic-merge-patch+json';
@@ -74,10 +76,10 @@ const strategicMerge = 'application/strategic-merge-patch+json';
 export function openKubeClient({ access, rateLimit, answerMs = usualAnswerMs }: KubeClientOptions): KubeClient {
   const server = new URL(access.server);
   let dispatcher = connect(access.tls, answerMs);
-  let answeredAt = performance.now();
+  const silence = watchForSilence(answerMs, (signal) => send('GET', '/version', signal ? { signal } : {}));
   /** With HTTP/2 all requests share one connection, which may die unnoticed: it is replaced when nothing was answered for the time limit. */
   const replaceSilent = (silent: Agent) => {
-    if (silent !== dispatcher || performance.now() - answeredAt < answerMs) return;
+    if (silent !== dispatcher || !silence.isNoticed()) return;
     dispatcher = connect(access.tls, answerMs);
     void silent.destroy(new NoAnswerError());
   };
@@ -91,7 +93,7 @@ export function openKubeClient({ access, rateLimit, answerMs = usualAnswerMs }: 
       ...contentOf(method, question, await access.headers()),
     };
     const started = (status: number) => {
-      answeredAt = performance.now();
+      silence.end();
       if (status < 300) reader?.started();
     };
     const used = dispatcher;
@@ -106,23 +108,60 @@ export function openKubeClient({ access, rateLimit, answerMs = usualAnswerMs }: 
       throw error;
     }
   };
-  const sendAgain = <T>(method: KubeMethod, path: string, question: KubeQuestion, read: (text: string) => T) =>
-    retry(async () => read(await send(method, path, question)), {
-      ...backoff,
-      ...(question.signal && { signal: question.signal }),
-      delayOf: (error, delayMs, failures) => {
-        if (failures >= maxTries || !mayPass(error, method)) return null;
-        return (error instanceof KubeError ? error.retryAfterMs : null) ?? delayMs;
-      },
-    });
+  const sendAgain = <T>(method: KubeMethod, path: string, question: KubeQuestion, read: (text: string) => T) => {
+    const { signal } = question;
+    const ask = () => silence.untilAnswered(signal).then(() => send(method, path, question));
+    const delayOf = (error: unknown, delayMs: number, failures: number) =>
+      failures < maxTries ? delayBefore(method, error, delayMs) : null;
+    return retry(() => ask().then(read), { ...backoff, ...(signal && { signal }), delayOf });
+  };
   return {
     ask: <T>(method: KubeMethod, path: string, question: KubeQuestion = {}) =>
       sendAgain(method, path, question, (text) => JSON.parse(text) as T),
     change: (method, path, body) => sendAgain(method, path, { body, accept: metadataOnly }, () => undefined),
-    stream: async (path, query, signal, reader) => void (await send('GET', path, { query, signal }, reader)),
+    stream: async (path, query, signal, reader) => {
+      await silence.untilAnswered(signal);
+      await send('GET', path, { query, signal }, reader);
+    },
     isExhausted: rateLimit.isExhausted,
     waitMs: rateLimit.waitMs,
     close: () => dispatcher.destroy(),
+  };
+}
+
+/**
+ * Notices that the API server answers nothing. Then one request at a time asks for its version first, and the others fail at
+ * once: each would hold its step for the time limit. Any answer ends that, so a webhook that holds up new Jobs stops nothing else.
+ */
+function watchForSilence(answerMs: number, askVersion: (signal?: AbortSignal) => Promise<unknown>) {
+  let answeredAt = performance.now();
+  let silence: { isAsked: boolean } | null = null;
+  const untilAnswered = async (signal?: AbortSignal) => {
+    const noticed = silence;
+    if (noticed === null) return;
+    if (noticed.isAsked) throw new NoAnswerError();
+    noticed.isAsked = true;
+    try {
+      await askVersion(signal);
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error;
+    } finally {
+      noticed.isAsked = false;
+    }
+  };
+  return {
+    end() {
+      answeredAt = performance.now();
+      silence = null;
+    },
+    /** True when nothing was answered for the time limit. */
+    isNoticed(): boolean {
+      if (performance.now() - answeredAt < answerMs) return false;
+      silence ??= { isAsked: false };
+      return true;
+    },
+    /** Throws while the API server is silent. */
+    untilAnswered,
   };
 }
 
@@ -180,6 +219,13 @@ function mayPass(error: unknown, method: KubeMethod): boolean {
   // Of Jobs that are made at the same moment a quota refuses some, which may try again.
   if (method === 'POST' && error.reason === 'Conflict') return true;
   return error.status === 429 || (error.status >= 500 && error.retryAfterMs !== null);
+}
+
+/** Returns the time to wait before the same request, `null` when it may not pass, or only after so long that its step must make room. */
+function delayBefore(method: KubeMethod, error: unknown, delayMs: number): number | null {
+  if (!mayPass(error, method)) return null;
+  const askedMs = (error instanceof KubeError ? error.retryAfterMs : null) ?? delayMs;
+  return askedMs > maxRetryAfterMs ? null : askedMs;
 }
 
 function errorOf(asked: string, { status, headers, text }: KubeAnswer): KubeError {
