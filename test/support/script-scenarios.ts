@@ -21,6 +21,7 @@ import { addPack } from '../../src/store/money/add-pack.ts';
 import { noteCard } from '../../src/store/money/card-expiry.ts';
 import { grantCredits } from '../../src/store/money/grant-credits.ts';
 import { removeOffer, setOffer } from '../../src/store/money/offers.ts';
+import { returnPeriod } from '../../src/store/money/return-period.ts';
 import { rollPeriod } from '../../src/store/money/roll-period.ts';
 import { setTopup } from '../../src/store/money/set-topup.ts';
 import { noteOperation } from '../../src/store/note-operation.ts';
@@ -130,6 +131,15 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     return (s) => addPack(s, caller.accountId, pack);
   }),
   'roll-period': account({ quota: 2 }, (caller) => (s) => rollPeriod(s, caller.accountId), 40 * 86_400_000),
+  'return-period': async (store) => {
+    const { accountId } = await anAccount(store, { quota: 2 });
+    store.advance(400 * 86_400_000);
+    await rollPeriod(store, accountId);
+    store.advance(-400 * 86_400_000);
+    await returnPeriod(store, accountId);
+    store.advance(86_400_000);
+    return { account: accountId, step: (s) => returnPeriod(s, accountId) };
+  },
   'set-topup': account({}, (caller) => (s) => setTopup(s, caller.accountId, topup, storedCard)),
   'note-card': async (store) => {
     const { accountId } = await anAccount(store);
