@@ -134,6 +134,24 @@ describe('the automatic top-up of an account that has no more charges', () => {
     expect([await paidAfter(73 * hour), await looks()]).to.deep.equal([4, 0]);
   });
 
+  it('limit-topup-cooldown: buys again 72 hours after the clock was right again that was ahead during a purchase', async () => {
+    const buyer = await aBuyer(store);
+    const ahead = 400 * 24 * hour;
+    await spend(store, buyer, 5);
+    store.advance(ahead);
+    expect(await paidAfter()).to.equal(1);
+    store.advance(-ahead);
+    // The purchase rolled the period, too: a new quota and the pack were there.
+    await spend(store, buyer, 15);
+    store.advance(71 * hour);
+    await spend(store, buyer, 1);
+    expect(await paidAfter()).to.equal(1);
+    store.advance(hour);
+    await spend(store, buyer, 1);
+    expect(await paidAfter()).to.equal(2);
+    expect((await verifyLedger(store, buyer.accountId)).problems).to.deep.equal([]);
+  });
+
   const closures = [
     ['suspended', { suspended: true }, { suspended: false }],
     ['blocked by an unpaid invoice', { invoice: 'unpaid' }, { invoice: 'paid' }],

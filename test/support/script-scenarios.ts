@@ -118,6 +118,14 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
       (s) =>
         setTopup(s, accountId, topup),
   ),
+  'settle-job with a top-up that a clock ahead bought': settling(
+    { quota: 1, paid: true },
+    completed,
+    {},
+    ({ accountId }) =>
+      (s) =>
+        setTopup(s, accountId, { ...topup, last_purchase_at: String(Date.UTC(2222, 1)) }),
+  ),
   'settle-job of a failed job': settling(busy, failed, withWebhook),
   'settle-job while another job waits': settling(
     { ...busy, concurrency: 1 },
