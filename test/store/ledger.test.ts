@@ -5,7 +5,7 @@ import { keys } from '../../src/store/keys.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import type { Connection } from '../../src/store/redis/connection.ts';
 import { runProgram } from '../support/operator.ts';
-import { anAccount, aPack, aRunningJob, completed, holder, lead, storeOf } from '../support/record.ts';
+import { admitted, anAccount, aPack, aRunningJob, completed, holder, lead, storeOf } from '../support/record.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { root } from '../support/tree.ts';
 import { watchTurns } from '../support/turn-length.ts';
@@ -84,6 +84,18 @@ describe('the check of a ledger', () => {
     expect((await verifyLedger(store, caller.accountId)).problems).to.have.members([
       `Pack ${full} has 2 left, but no charge draws from it`,
       `Pack ${used} has nothing left, but charges draw from it`,
+    ]);
+  });
+
+  it('reports a hold that is missing while another one is that of a synchronous call', async () => {
+    const store = storeOf(redis.connection);
+    const caller = await anAccount(store, { credits: 3 });
+    await admitted(store, caller);
+    await admitted(store, caller, { work: { holdMs: 65_000 } });
+    expect((await verifyLedger(store, caller.accountId)).problems).to.deep.equal([]);
+    await store.connection.send(['HINCRBY', keys.account(caller.accountId), 'held', '-1']);
+    expect((await verifyLedger(store, caller.accountId)).problems).to.deep.equal([
+      'What is held is 1 in the balances and 2 by the open holds',
     ]);
   });
 

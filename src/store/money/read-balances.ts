@@ -15,8 +15,9 @@ const readBalancesScript = script(
   ['accountId'] as const,
   /* lua */ `
 local in_hand = ${countOpenJobs}
--- The calls of all accounts are looked through only for an account that seems to have one.
-if tonumber(redis.call('HGET', account, 'held')) ~= in_hand then
+-- The calls of all accounts are looked through only for an account that may have one.
+local held = tonumber(redis.call('HGET', account, 'held'))
+if held ~= 0 or in_hand ~= 0 then
   for _, member in ipairs(redis.call('ZRANGE', calls, 0, -1)) do
     if string.sub(member, 1, #accountId + 1) == accountId .. '/' then in_hand = in_hand + 1 end
   end
