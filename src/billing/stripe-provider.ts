@@ -97,11 +97,18 @@ function verify(read: () => Stripe.Event): Stripe.Event {
   }
 }
 
+/** Every parameter stands by itself: the compiler lets one pass in a spread that this version of the API does not have any more. */
 function orderOf(purchase: TakenPurchase): Stripe.PaymentIntentCreateParams {
   const { price_cents, currency, customer, payment_method, pack_title } = purchase;
   return {
-    ...{ amount: price_cents, currency, customer, payment_method, description: pack_title },
-    ...{ off_session: true, confirm: true, payment_method_types: ['card'] },
+    amount: price_cents,
+    currency,
+    customer,
+    payment_method,
+    description: pack_title,
+    off_session: true,
+    confirm: true,
+    allowed_payment_method_types: ['card'],
     metadata: metadataOf(purchase),
   };
 }

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { unknownParameters } from './stripe-parameters.ts';
 
 /** Fault of the next request that takes money: lost before it was done, done but its answer lost, or answered with this status. */
 type Fault = 'before' | 'after' | 500 | 429;
@@ -58,7 +59,10 @@ export interface StripeStandIn {
   stop(): Promise<void>;
 }
 
-/** Starts a server that keeps what an off-session charge needs of Stripe: payments, idempotency keys and lists. */
+/**
+ * Starts a server that keeps what an off-session charge needs of Stripe: payments, idempotency keys and lists. As Stripe does, it refuses
+ * a parameter that the version of the API does not have.
+ */
 export async function startStripe(): Promise<StripeStandIn> {
   const [intents, keys] = [new Map<string, Intent>(), new Map<string, Kept>()];
   const [visits, cards]: [Visit[], StripeStandIn['cards']] = [[], new Map()];
@@ -78,6 +82,11 @@ export async function startStripe(): Promise<StripeStandIn> {
     if (request.method === 'GET') {
       const data = [...intents.values()].filter(({ customer }) => customer === searchParams.get('customer')).reverse();
       return say(200, { object: 'list', url: '/v1/payment_intents', has_more: false, data });
+    }
+    const [unknown] = unknownParameters(pathname, new URLSearchParams(text));
+    if (unknown !== undefined) {
+      const message = `Received unknown parameter: ${unknown}`;
+      return say(400, { error: { type: 'invalid_request_error', code: 'parameter_unknown', message } });
     }
     if (!pathname.startsWith('/v1/payment_intents')) {
       const made = { id: `made_${randomUUID()}`, url: 'https://checkout.example/pay' };
