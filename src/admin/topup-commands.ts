@@ -27,7 +27,11 @@ const choices = {
   },
   'pack-title': { value: 'T', read: readPackTitle, text: 'Title of the pack for people.' },
   'pack-total': { value: 'N', read: wholeNumber(1), text: 'Credits in the pack.' },
-  'price-cents': { value: 'N', read: wholeNumber(1), text: 'Price of the pack in the smallest unit of the currency.' },
+  'price-cents': {
+    value: 'N',
+    read: wholeNumber(1),
+    text: 'Price of the pack in the smallest unit of the currency, as Stripe counts it: 500 is EUR 5.00, HUF 5.00 or JPY 500.',
+  },
   currency: { value: 'C', read: readCurrency, text: 'Three letters, such as eur.' },
   customer: { value: 'ID', read: readReference, text: 'Customer at the payment provider.' },
   'payment-method': {

@@ -70,7 +70,8 @@ async function admit(
   routes: BatchRoutes,
   call: KeyedCall,
   request: ReadRequest,
-  repeat = request.ok ? repeatOf(routes, 'batch', call, () => batchText(request)) : null,
+  // An Idempotency-Key in use was used with other items, which comes before wrong ones (D10).
+  repeat = repeatOf(routes, 'batch', call, () => (request.ok ? batchText(request) : `wrong: ${request.sentence}`)),
 ): Promise<ApiReply> {
   const admitted = await admitBatch(routes.store, call.key, newBatch(routes, call, request, repeat));
   const answer = requireAllowed(call.res, admitted, request.ok ? undefined : request.sentence);

@@ -36,8 +36,6 @@ export interface CheckoutOrder {
   readonly customer: string | null;
   /** Pack to pay for; `null` stores a payment method and takes no money. */
   readonly offer: Offer | null;
-  /** Currency that a stored payment method must be able to pay in. */
-  readonly currency: string;
   /** Page of the dashboard that the owner comes back to without having paid. */
   readonly returnUrl: string;
   /** Page that they come back to afterwards. */

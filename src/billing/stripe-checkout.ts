@@ -13,23 +13,31 @@ export function metadataOf({
   return { trawl_purchase: id, trawl_account: account, trawl_kind: kind, pack_title, pack_total };
 }
 
-/** Opens a page of Stripe; the card that is used there is stored for top-ups. */
+/**
+ * Opens a page of Stripe; the card that is used there is stored for top-ups. It takes cards alone, wallets with a card among them: Stripe
+ * refuses to charge a stored method of another kind as a card, so the top-up would be declined each time.
+ */
 export async function startCheckout(stripe: Stripe, order: CheckoutOrder): Promise<string> {
   const { id, account, email, returnUrl, paidUrl } = order;
   const about = { name: account.name, email, metadata: { trawl_account: account.id } };
   const customer = order.customer ?? (await stripe.customers.create(about, { idempotencyKey: `customer-${id}` })).id;
-  const pages = { customer, success_url: paidUrl, cancel_url: returnUrl };
+  const pages: Stripe.Checkout.SessionCreateParams = {
+    customer,
+    success_url: paidUrl,
+    cancel_url: returnUrl,
+    allowed_payment_method_types: ['card'],
+  };
   const session = await stripe.checkout.sessions.create(
-    { ...pages, ...(order.offer === null ? storing(account.id, order.currency) : paying(order, order.offer)) },
+    { ...pages, ...(order.offer === null ? storing(account.id) : paying(order, order.offer)) },
     { idempotencyKey: id },
   );
   if (session.url === null) throw new Error('the payment provider opened no page');
   return session.url;
 }
 
-function storing(account: string, currency: string): Stripe.Checkout.SessionCreateParams {
+function storing(account: string): Stripe.Checkout.SessionCreateParams {
   const setup_intent_data = { metadata: { trawl_account: account } };
-  return { mode: 'setup', currency, setup_intent_data };
+  return { mode: 'setup', setup_intent_data };
 }
 
 function paying(

@@ -54,7 +54,6 @@ async function openCheckout(
     email: signedIn.person.email,
     customer: customer || null,
     offer,
-    currency: offer?.currency ?? offers[0]?.currency ?? 'eur',
     returnUrl: billing,
     // The page waits for this purchase, of which the provider tells a moment later.
     paidUrl: offer === null ? billing : `${billing}?bought=${visit}`,

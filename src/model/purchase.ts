@@ -53,12 +53,21 @@ export function invoiceNumber(place: number): string {
   return `INV-${String(place).padStart(6, '0')}`;
 }
 
-/** Returns an amount in the smallest unit of its currency as people write it: 990 eur is EUR 9.90, 990 jpy is JPY 990. */
+/**
+ * Currencies whose amounts the provider does not count in hundredths. `Intl` does not know them: it shows no decimals of 14 others, such
+ * as HUF and IDR, of which the provider counts hundredths all the same. The pages of the dashboard have the same list.
+ */
+const unusualDecimals: Readonly<Record<number, string>> = {
+  0: 'BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF',
+  3: 'BHD JOD KWD OMR TND',
+};
+
+/** Returns an amount in the provider's smallest unit of its currency as people write it: 990 eur is EUR 9.90, 990 jpy is JPY 990. */
 export function writePrice(cents: number, currency: string): string {
   const code = currency.toUpperCase();
-  const digits = new Intl.NumberFormat('en', { style: 'currency', currency: code }).resolvedOptions();
-  const places = digits.maximumFractionDigits ?? 2;
-  return `${code} ${(cents / 10 ** places).toFixed(places)}`;
+  const [unusual] = Object.entries(unusualDecimals).find(([, codes]) => codes.split(' ').includes(code)) ?? [];
+  const decimals = Number(unusual ?? 2);
+  return `${code} ${(cents / 10 ** decimals).toFixed(decimals)}`;
 }
 
 /** Money that an account paid since a moment, by currency. */

@@ -10,6 +10,7 @@ import { removeJob } from './jobs/remove-job.ts';
 import { keys, longId } from './keys.ts';
 import { sweepLines } from './log/trim-lines.ts';
 import { maxMailAgeMs, takeMail } from './mail/take-mail.ts';
+import { longestPeriodMs, returnPeriod } from './money/return-period.ts';
 import { rollPeriod } from './money/roll-period.ts';
 import { type RecordStore, readDue } from './script.ts';
 
@@ -31,7 +32,7 @@ interface SweepOptions {
 
 /**
  * Removes entries past their lifetime in bounded, repeatable steps: expired blocks, holds of synchronous calls whose API
- * died, keys of removed accounts, old jobs and batches, request-log lines and unsent mails; it also tells of keys that expire, rolls the periods of idle accounts and ends batches without an open job. One that fails
+ * died, keys of removed accounts, old jobs and batches, request-log lines and unsent mails; it also tells of keys that expire, rolls the periods of idle accounts, ends those that a clock ahead began, and ends batches without an open job. One that fails
  * is reported and stops no other.
  */
 export async function sweepRecord(
@@ -100,8 +101,12 @@ function sweepCalls(store: RecordStore, now: number, options: SweepOptions): Pro
   });
 }
 
-function sweepPeriods(store: RecordStore, now: number, options: SweepOptions): Promise<number> {
-  return removeDue(store, keys.periods, now, options, (account) => rollPeriod(store, account));
+async function sweepPeriods(store: RecordStore, now: number, options: SweepOptions): Promise<number> {
+  const rolled = await removeDue(store, keys.periods, now, options, (account) => rollPeriod(store, account));
+  const [ahead, end] = [now + longestPeriodMs + 1, Number.MAX_SAFE_INTEGER];
+  return (
+    rolled + (await removeDue(store, keys.periods, end, options, (account) => returnPeriod(store, account), ahead))
+  );
 }
 
 function sweepExpiring(store: RecordStore, now: number, options: SweepOptions): Promise<number> {

@@ -66,6 +66,19 @@ describe('batches', () => {
     expect(await heldOf(caller)).to.equal(3);
   });
 
+  it('D10 D12: an Idempotency-Key of a batch is 409 with items that are wrong, and one that is not in use 400', async () => {
+    const caller = await api.addCaller({ credits: 20 });
+    const ask = (name: string, items: unknown) =>
+      post(caller, { endpoint: 'video', items }, { 'idempotency-key': name });
+    const { json } = await ask('used', films(3));
+    for (const wrong of [[{ query: 'x' }], [], films(1001)])
+      expectRefused(await ask('used', wrong), 409, 'idempotency_conflict', /other parameters/);
+    expectRefused(await ask('new', [{ query: 'x' }]), 400, 'bad_request', /^Bad Request: items/);
+    expect((await ask('new', films(2))).status).to.equal(202);
+    expect((await ask('used', films(3))).json).to.deep.equal(json);
+    expect(await heldOf(caller)).to.equal(5);
+  });
+
   it('refuses a batch as a whole, names the place of the first wrong item, and holds nothing', async () => {
     const caller = await api.addCaller({ credits: 5 });
     const wrong: [unknown, string][] = [

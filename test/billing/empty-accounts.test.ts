@@ -134,6 +134,48 @@ describe('the automatic top-up of an account that has no more charges', () => {
     expect([await paidAfter(73 * hour), await looks()]).to.deep.equal([4, 0]);
   });
 
+  it('limit-topup-cooldown: buys again 72 hours after the clock was right again that was ahead during a purchase', async () => {
+    const buyer = await aBuyer(store);
+    const ahead = 400 * 24 * hour;
+    await spend(store, buyer, 5);
+    store.advance(ahead);
+    expect(await paidAfter()).to.equal(1);
+    store.advance(-ahead);
+    // The purchase rolled the period, too: a new quota and the pack were there.
+    await spend(store, buyer, 15);
+    store.advance(71 * hour);
+    await spend(store, buyer, 1);
+    expect(await paidAfter()).to.equal(1);
+    store.advance(hour);
+    await spend(store, buyer, 1);
+    expect(await paidAfter()).to.equal(2);
+    expect((await verifyLedger(store, buyer.accountId)).problems).to.deep.equal([]);
+  });
+
+  const closures = [
+    ['suspended', { suspended: true }, { suspended: false }],
+    ['blocked by an unpaid invoice', { invoice: 'unpaid' }, { invoice: 'paid' }],
+  ] as const;
+  for (const [state, closed, open] of closures) {
+    it(`buys nothing for an account that is ${state}, and buys within an hour after`, async () => {
+      const { accountId } = await anEmptyBuyer();
+      await setAccount(store, accountId, closed);
+      expect([await paidAfter(72 * hour), await paidAfter(2 * hour), await looks()]).to.deep.equal([1, 1, 1]);
+      await setAccount(store, accountId, open);
+      expect([await paidAfter(hour), await left(accountId)]).to.deep.equal([2, 10]);
+    });
+
+    it(`buys nothing for a charge that was made before the account was ${state}`, async () => {
+      const buyer = await aBuyer(store);
+      await spend(store, buyer, 9);
+      await setAccount(store, buyer.accountId, closed);
+      expect([await paidAfter(), await paidAfter(2 * hour)]).to.deep.equal([0, 0]);
+      await setAccount(store, buyer.accountId, open);
+      await spend(store, buyer, 1);
+      expect(await paidAfter()).to.equal(1);
+    });
+  }
+
   it('buys once when the purchase of a charge is under way at the end of the 72 hours', async () => {
     const buyer = await anEmptyBuyer();
     store.advance(73 * hour);

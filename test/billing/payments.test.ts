@@ -81,6 +81,19 @@ describe('payments', () => {
     expect([stripe.charges.length, new Set(stripe.asked).size, await invoices()]).to.deep.equal([1, 1, 1]);
   });
 
+  it('are not declined, and are asked for again, when Stripe refuses a parameter of ours', async () => {
+    const buyer = await aBuyer(store);
+    await spend(store, buyer, 5);
+    for (const fault of ['unknown parameter', 'parameter of the past'] as const) {
+      stripe.faults.push(fault);
+      await buyAll();
+      expect((await readTopup(store, buyer.accountId)).enabled).to.equal('1');
+      store.advance(90_001);
+    }
+    await buyAll();
+    expect([stripe.charges.length, new Set(stripe.asked).size, await packsOf(buyer.accountId)]).to.eql([1, 1, 1]);
+  });
+
   it('are looked up when the provider has forgotten the idempotency key of a lost answer', async () => {
     const buyer = await aBuyer(store);
     await spend(store, buyer, 5);

@@ -27,13 +27,13 @@ describe('the checkout', () => {
     return { account, browser: await signedInAt(api, account, role) };
   };
 
-  it('leads an owner to the page of the provider, for an offer at its price or to store a card', async () => {
+  it('leads an owner to the page of the provider, which takes cards, for an offer at its price or to store a card', async () => {
     const { account, browser } = await signedIn('owner');
     expect((await browser.ask('GET', '/api/offers')).json).to.deep.equal({ offers: [offer] });
     const { status, json } = await browser.ask('POST', '/api/checkout', { offer: 'small', price_cents: 1 });
     expect([status, json]).to.deep.equal([200, { url: 'https://checkout.example/pay' }]);
     expect(stripe.visits.at(-1)?.form).to.include({
-      ...{ mode: 'payment', cancel_url: `${api.dashboardUrl}/billing` },
+      ...{ mode: 'payment', cancel_url: `${api.dashboardUrl}/billing`, 'allowed_payment_method_types[0]': 'card' },
       ...{ 'line_items[0][price_data][unit_amount]': '500', 'line_items[0][price_data][currency]': 'usd' },
       ...{ 'payment_intent_data[metadata][trawl_account]': account },
     });
@@ -41,7 +41,11 @@ describe('the checkout', () => {
     expect(`${account}-${new URL(success_url!).searchParams.get('bought')}`).to.equal(purchase);
     expect((await browser.ask('POST', '/api/checkout', {})).status).to.equal(200);
     expect(stripe.visits.at(-1)?.form).to.include({
-      ...{ mode: 'setup', currency: 'usd', success_url: `${api.dashboardUrl}/billing` },
+      ...{
+        mode: 'setup',
+        success_url: `${api.dashboardUrl}/billing`,
+        'allowed_payment_method_types[0]': 'card',
+      },
     });
   });
 

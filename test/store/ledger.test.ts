@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import type { Connection } from '../../src/store/redis/connection.ts';
 import { runProgram } from '../support/operator.ts';
-import { anAccount, storeOf } from '../support/record.ts';
+import { admitted, anAccount, aPack, aRunningJob, completed, holder, lead, storeOf } from '../support/record.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { root } from '../support/tree.ts';
 import { watchTurns } from '../support/turn-length.ts';
@@ -61,5 +62,50 @@ describe('a long ledger', () => {
     expect(verified).to.deep.equal({ entries, problems: [] });
     expect(most).to.be.within(1, 500);
     expect(endWatch()).to.be.below(50);
+  });
+});
+
+describe('the check of a ledger', () => {
+  let redis: TestRedis;
+  before(async () => {
+    redis = await startTestRedis();
+  });
+  after(() => redis.stop());
+
+  it('reports a pack that is left and that no charge would find, and an exhausted one that is still drawn from', async () => {
+    const store = storeOf(redis.connection);
+    await lead(store, holder);
+    const caller = await anAccount(store);
+    const [full, used] = [await aPack(store, caller.accountId, 2, 1), await aPack(store, caller.accountId, 1, 0)];
+    await settleJob(store, holder, await aRunningJob(store, caller), completed);
+    expect((await verifyLedger(store, caller.accountId)).problems).to.deep.equal([]);
+    await store.connection.send(['ZREM', keys.packQueue(caller.accountId), full]);
+    await store.connection.send(['ZADD', keys.packQueue(caller.accountId), '1', used]);
+    expect((await verifyLedger(store, caller.accountId)).problems).to.have.members([
+      `Pack ${full} has 2 left, but no charge draws from it`,
+      `Pack ${used} has nothing left, but charges draw from it`,
+    ]);
+  });
+
+  it('reports a hold that is missing while another one is that of a synchronous call', async () => {
+    const store = storeOf(redis.connection);
+    const caller = await anAccount(store, { credits: 3 });
+    await admitted(store, caller);
+    await admitted(store, caller, { work: { holdMs: 65_000 } });
+    expect((await verifyLedger(store, caller.accountId)).problems).to.deep.equal([]);
+    await store.connection.send(['HINCRBY', keys.account(caller.accountId), 'held', '-1']);
+    expect((await verifyLedger(store, caller.accountId)).problems).to.deep.equal([
+      'What is held is 1 in the balances and 2 by the open holds',
+    ]);
+  });
+
+  it('reports an entry behind the last one that the balances contain', async () => {
+    const store = storeOf(redis.connection);
+    const { accountId } = await anAccount(store, { credits: 3 });
+    const fields = ['at', '1', 'kind', 'g', 'balance', 'c', 'amount', '5', 'job', '', 'pack', ''];
+    const entry = await store.connection.send(['XADD', keys.ledger(accountId), '*', ...fields]);
+    expect((await verifyLedger(store, accountId)).problems.join()).to.match(
+      new RegExp(`^The newest entry is ${entry}, but [0-9-]+ is the last one in the balances$`),
+    );
   });
 });

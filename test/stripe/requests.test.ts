@@ -10,7 +10,7 @@ const purchase: TakenPurchase = {
   ...{ currency: 'eur', customer: 'cus_1', payment_method: 'pm_card_visa', since: now, attempt: 1 },
 };
 const order = {
-  ...{ id: 'visit', account: { id: 'account', name: 'Films' }, email: 'ada@example.com', currency: 'eur' },
+  ...{ id: 'visit', account: { id: 'account', name: 'Films' }, email: 'ada@example.com' },
   returnUrl: 'https://dashboard.example.com/billing',
   paidUrl: 'https://dashboard.example.com/billing?bought=visit',
 };

@@ -1,5 +1,6 @@
 import type { Purchase } from '../../src/model/purchase.ts';
 import { removeAccount } from '../../src/store/accounts/remove-account.ts';
+import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { endMail } from '../../src/store/mail/end-mail.ts';
 import { takeMail } from '../../src/store/mail/take-mail.ts';
@@ -68,6 +69,10 @@ export const purchaseScenarios: Readonly<Record<string, Scenario>> = {
   'take-purchase': purchasing(async (_, account) => (s) => takePurchase(s, account, 1000)),
   'take-purchase that is dropped': purchasing(async (store, account) => {
     await setTopup(store, account, { enabled: '0' });
+    return (s) => takePurchase(s, account, 1000);
+  }),
+  'take-purchase of an account that is suspended': purchasing(async (store, account) => {
+    await setAccount(store, account, { suspended: true });
     return (s) => takePurchase(s, account, 1000);
   }),
   'end-purchase that is paid': purchasing(async (store, account) => {

@@ -21,6 +21,7 @@ import { addPack } from '../../src/store/money/add-pack.ts';
 import { noteCard } from '../../src/store/money/card-expiry.ts';
 import { grantCredits } from '../../src/store/money/grant-credits.ts';
 import { removeOffer, setOffer } from '../../src/store/money/offers.ts';
+import { returnPeriod } from '../../src/store/money/return-period.ts';
 import { rollPeriod } from '../../src/store/money/roll-period.ts';
 import { setTopup } from '../../src/store/money/set-topup.ts';
 import { noteOperation } from '../../src/store/note-operation.ts';
@@ -117,6 +118,14 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
       (s) =>
         setTopup(s, accountId, topup),
   ),
+  'settle-job with a top-up that a clock ahead bought': settling(
+    { quota: 1, paid: true },
+    completed,
+    {},
+    ({ accountId }) =>
+      (s) =>
+        setTopup(s, accountId, { ...topup, last_purchase_at: String(Date.UTC(2222, 1)) }),
+  ),
   'settle-job of a failed job': settling(busy, failed, withWebhook),
   'settle-job while another job waits': settling(
     { ...busy, concurrency: 1 },
@@ -130,6 +139,15 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     return (s) => addPack(s, caller.accountId, pack);
   }),
   'roll-period': account({ quota: 2 }, (caller) => (s) => rollPeriod(s, caller.accountId), 40 * 86_400_000),
+  'return-period': async (store) => {
+    const { accountId } = await anAccount(store, { quota: 2 });
+    store.advance(400 * 86_400_000);
+    await rollPeriod(store, accountId);
+    store.advance(-400 * 86_400_000);
+    await returnPeriod(store, accountId);
+    store.advance(86_400_000);
+    return { account: accountId, step: (s) => returnPeriod(s, accountId) };
+  },
   'set-topup': account({}, (caller) => (s) => setTopup(s, caller.accountId, topup, storedCard)),
   'note-card': async (store) => {
     const { accountId } = await anAccount(store);

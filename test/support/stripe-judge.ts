@@ -37,11 +37,12 @@ export async function startStripeJudge(standIn: string): Promise<StripeJudge> {
     const headers = Object.entries(request.headers).flatMap(([name, value]) =>
       ['connection', 'host', 'content-length'].includes(name) ? [] : [[name, String(value)] as [string, string]],
     );
-    const ask = (place: string) => fetch(place + url, { method, headers, ...(body && { body: new Uint8Array(body) }) });
-    const judged = await ask(judge);
+    const ask = (place: string, sent: Buffer | undefined) =>
+      fetch(place + url, { method, headers, ...(sent && { body: new Uint8Array(sent) }) });
+    const judged = await ask(judge, body && leaveOutNewest(body));
     const path = url.split('?')[0]!.replace(/\/(pi|pm)_.*$/, '/ID');
     verdicts.push({ request: `${method} ${path}`, status: judged.status, text: await judged.text() });
-    const answered = await ask(standIn);
+    const answered = await ask(standIn, body);
     response.writeHead(answered.status, { 'content-type': 'application/json' }).end(await answered.text());
   };
   const server = createServer((request, response) => {
@@ -58,4 +59,11 @@ export async function startStripeJudge(standIn: string): Promise<StripeJudge> {
       await ended;
     },
   };
+}
+
+/** The newest stripe-mock has the document of a version before this parameter; the stand-in judges it by the library. */
+function leaveOutNewest(body: Buffer): Buffer {
+  const form = new URLSearchParams(body.toString());
+  form.delete('allowed_payment_method_types[0]');
+  return Buffer.from(form.toString());
 }

@@ -2,9 +2,10 @@ import { createHash, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { unknownParameters } from './stripe-parameters.ts';
 
 /** Fault of the next request that takes money: lost before it was done, done but its answer lost, or answered with this status. */
-type Fault = 'before' | 'after' | 500 | 429;
+type Fault = 'before' | 'after' | 500 | 429 | 'unknown parameter' | 'parameter of the past';
 
 interface Intent {
   readonly id: string;
@@ -58,7 +59,10 @@ export interface StripeStandIn {
   stop(): Promise<void>;
 }
 
-/** Starts a server that keeps what an off-session charge needs of Stripe: payments, idempotency keys and lists. */
+/**
+ * Starts a server that keeps what an off-session charge needs of Stripe: payments, idempotency keys and lists. As Stripe does, it refuses
+ * a parameter that the version of the API does not have.
+ */
 export async function startStripe(): Promise<StripeStandIn> {
   const [intents, keys] = [new Map<string, Intent>(), new Map<string, Kept>()];
   const [visits, cards]: [Visit[], StripeStandIn['cards']] = [[], new Map()];
@@ -79,6 +83,8 @@ export async function startStripe(): Promise<StripeStandIn> {
       const data = [...intents.values()].filter(({ customer }) => customer === searchParams.get('customer')).reverse();
       return say(200, { object: 'list', url: '/v1/payment_intents', has_more: false, data });
     }
+    const [unknown] = unknownParameters(pathname, new URLSearchParams(text));
+    if (unknown !== undefined) return say(400, refuseParameter(unknown).body);
     if (!pathname.startsWith('/v1/payment_intents')) {
       const made = { id: `made_${randomUUID()}`, url: 'https://checkout.example/pay' };
       visits.push({ id: made.id, path: pathname, form: Object.fromEntries(new URLSearchParams(text)) });
@@ -88,7 +94,8 @@ export async function startStripe(): Promise<StripeStandIn> {
     asked.push(key);
     const fault = faults.shift();
     if (fault === 'before') return request.socket.destroy();
-    if (fault === 500 || fault === 429) return say(fault, { error: { type: 'api_error', message: 'An error' } });
+    const refused = refusalOf(fault);
+    if (refused !== null) return say(refused.status, refused.body);
     const shape = createHash('sha256').update(text).digest('hex');
     const kept: Kept = keys.get(key) ?? { shape, answer: null };
     keys.set(key, kept);
@@ -189,6 +196,17 @@ function takesKey(
   const { status, body } = refuse(401, { type: 'invalid_request_error', message: 'Invalid API Key provided' });
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   return false;
+}
+
+function refusalOf(fault: Fault | undefined): { status: number; body: object } | null {
+  if (fault === 500 || fault === 429) return refuse(fault, { type: 'api_error', message: 'An error' });
+  if (fault === 'unknown parameter') return refuseParameter('confirm');
+  if (fault === 'parameter of the past') return refuseParameter('confirm', 'confirm_no_longer_supported');
+  return null;
+}
+
+function refuseParameter(name: string, code = 'parameter_unknown'): { status: number; body: object } {
+  return refuse(400, { type: 'invalid_request_error', code, message: `Received unknown parameter: ${name}` });
 }
 
 function refuse(status: number, error: object): { status: number; body: object } {

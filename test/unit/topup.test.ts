@@ -239,9 +239,23 @@ describe('writePrice', () => {
     [5, 'usd', 'USD 0.05'],
     [990, 'jpy', 'JPY 990'],
     [1234567, 'kwd', 'KWD 1234.567'],
+    // Stripe counts cents of these, although nobody pays with them any more.
+    [499000, 'huf', 'HUF 4990.00'],
+    [9900000, 'idr', 'IDR 99000.00'],
+    [50000, 'isk', 'ISK 500.00'],
+    [500000, 'ugx', 'UGX 5000.00'],
   ];
   for (const [cents, currency, text] of rows)
     it(`writes ${text}`, () => expect(writePrice(cents, currency)).to.equal(text));
+
+  it('has as many decimals as the pages of the dashboard show, for every currency', async () => {
+    const file = '../../src/dashboard/pages/currency.js';
+    const { decimalsOf } = (await import(file)) as { decimalsOf: (currency: string) => number };
+    for (const currency of Intl.supportedValuesOf('currency')) {
+      const [, decimals = ''] = writePrice(1, currency).split('.');
+      expect([currency, decimalsOf(currency.toLowerCase())]).to.deep.equal([currency, decimals.length]);
+    }
+  });
 });
 
 describe('invoiceNumber', () => {

@@ -1,9 +1,11 @@
+import { decimalsOf } from '/currency.js';
 import { Action, Badge, count, Form, html, Moment, Notice, useAnswer, useState, Waiting } from '/elements.js';
 import { ask } from '/server.js';
 
 function price(cents, currency) {
-  const format = new Intl.NumberFormat(undefined, { style: 'currency', currency });
-  return format.format(cents / 10 ** format.resolvedOptions().maximumFractionDigits);
+  const decimals = decimalsOf(currency);
+  const digits = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
+  return new Intl.NumberFormat(undefined, { style: 'currency', currency, ...digits }).format(cents / 10 ** decimals);
 }
 
 /** Packs that owners may buy at the page of the payment provider, and the automatic top-up, which buys one of them; `last`: what it bought last. */

@@ -1,4 +1,5 @@
 import { beginReplay, differences, type LedgerEntry, type Opening } from '../../model/ledger.ts';
+import type { AccountBalances } from '../../model/money.ts';
 import { parseBalances, type RawBalances, readRawBalances } from '../money/read-balances.ts';
 import { type RecordStore, text } from '../script.ts';
 import {
@@ -74,11 +75,30 @@ async function verifyRaw(
   problems.push(
     ...differences(replaying.balances(), balances, { holds: seen.open, completed: Number(seen.fields.completed) }),
   );
-  const left = balances.packs.reduce((sum, pack) => sum + pack.total - pack.used, 0);
-  const counted = Number(seen.fields.packs_left);
+  problems.push(...strayValues(seen, balances));
+  return { entries, problems };
+}
+
+/** Returns one sentence for each value that stands beside the balances and does not agree with them. */
+function strayValues({ fields, packQueue, newestEntry }: RawBalances, { packs }: AccountBalances): string[] {
+  const problems: string[] = [];
+  const left = packs.reduce((sum, pack) => sum + pack.total - pack.used, 0);
+  const counted = Number(fields.packs_left);
   if (counted !== left)
     problems.push(`What is left of all packs is ${left}, but ${counted} is what admission counts on`);
-  return { entries, problems };
+  const drawn = new Set(packQueue);
+  for (const { id, total, used } of packs) {
+    // Admission counts on it all the same: each call would be an overdraft.
+    if (used < total && !drawn.has(id))
+      problems.push(`Pack ${id} has ${total - used} left, but no charge draws from it`);
+    if (used >= total && drawn.has(id)) problems.push(`Pack ${id} has nothing left, but charges draw from it`);
+  }
+  // Of a ledger that is wholly archived Redis has no entry.
+  if (newestEntry !== '' && newestEntry !== fields.last_entry)
+    problems.push(
+      `The newest entry is ${newestEntry}, but ${fields.last_entry || 'none'} is the last one in the balances`,
+    );
+  return problems;
 }
 
 export function openingBalances(closing: ClosingBalances | undefined): Opening | undefined {

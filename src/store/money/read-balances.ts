@@ -5,23 +5,26 @@ import { number, pairs, type RecordStore, run, script, text } from '../script.ts
 
 /**
  * Reads the money of one account at one moment. Answers {'read', fields of the account, fields of the packs, number of its
- * open jobs and synchronous calls, JSON of the newest archived part of its ledger or ''}.
+ * open jobs and synchronous calls, JSON of the newest archived part of its ledger or '', packs that charges draw from, newest entry that
+ * Redis has of its ledger or ''}.
  */
 const readBalancesScript = script(
   'read-balances',
   'light',
-  ['account', 'packs', 'jobs', 'calls', 'ledgerDays'] as const,
+  ['account', 'packs', 'packQueue', 'jobs', 'calls', 'ledger', 'ledgerDays'] as const,
   ['accountId'] as const,
   /* lua */ `
 local in_hand = ${countOpenJobs}
--- The calls of all accounts are looked through only for an account that seems to have one.
-if tonumber(redis.call('HGET', account, 'held')) ~= in_hand then
+-- The calls of all accounts are looked through only for an account that may have one.
+local held = tonumber(redis.call('HGET', account, 'held'))
+if held ~= 0 or in_hand ~= 0 then
   for _, member in ipairs(redis.call('ZRANGE', calls, 0, -1)) do
     if string.sub(member, 1, #accountId + 1) == accountId .. '/' then in_hand = in_hand + 1 end
   end
 end
+local newest = redis.call('XREVRANGE', ledger, '+', '-', 'COUNT', 1)[1]
 return { 'read', redis.call('HGETALL', account), redis.call('HGETALL', packs), in_hand,
-  redis.call('LINDEX', ledgerDays, -1) or '' }
+  redis.call('LINDEX', ledgerDays, -1) or '', redis.call('ZRANGE', packQueue, 0, -1), newest and newest[1] or '' }
 `,
 );
 
@@ -32,13 +35,19 @@ export interface RawBalances {
   readonly open: number;
   /** JSON of the newest archived part of the ledger, '' without one. */
   readonly newestPart: string;
+  /** Ids of the packs that charges draw from, in their order. */
+  readonly packQueue: readonly string[];
+  /** Id of the newest entry that Redis has of the ledger, '' without one. */
+  readonly newestEntry: string;
 }
 
 export async function readRawBalances(store: RecordStore, accountId: string): Promise<RawBalances> {
   const reply = await run(store, readBalancesScript, { accountId });
   const fields = pairs(reply[1]);
   if (fields.id === undefined) throw refuse('not_found', 'There is no such account');
-  return { fields, packs: pairs(reply[2]), open: Number(reply[3]), newestPart: text(reply[4]) };
+  const packQueue = reply[5] as string[];
+  const [newestPart, newestEntry] = [text(reply[4]), text(reply[6])];
+  return { fields, packs: pairs(reply[2]), open: Number(reply[3]), newestPart, packQueue, newestEntry };
 }
 
 export function parseBalances(

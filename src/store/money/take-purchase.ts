@@ -4,16 +4,19 @@ import { keys } from '../keys.ts';
 import { outboxKeyNames, outboxLua } from '../lua/outbox.ts';
 import { number, type RecordStore, readDue, run, script, text } from '../script.ts';
 
+const lookAgainMs = 3_600_000;
+
 /**
  * Claims the purchase that a charge asked for, and leases it; its id and terms stay the same over all tries. Past the
  * monthly cap, or with top-up disabled, it is dropped, but never after its first try: it may be paid already. The cap is told
- * by one mail a month (D82), and the balance is looked at again when the next month begins.
+ * by one mail a month (D82), and the balance is looked at again when the next month begins. Nothing is bought for an account that could not
+ * use it, because it is suspended or its invoice is unpaid: its balance is looked at again after an hour.
  * Answers {'taken', id, JSON of its terms, time of the charge, number of this try}, {'capped'}, {'dropped'}, {'early'} or {'gone'}.
  */
 const takePurchaseScript = script(
   'take-purchase',
   'always',
-  ['topup', 'purchases', 'topupLooks', ...outboxKeyNames] as const,
+  ['account', 'topup', 'purchases', 'topupLooks', ...outboxKeyNames] as const,
   ['accountId', 'lease', 'month', 'nextMonth'] as const,
   /* lua */ `${outboxLua}
 local at = redis.call('ZSCORE', purchases, accountId)
@@ -27,6 +30,11 @@ local function drop(word)
   redis.call('ZREM', purchases, accountId)
   return { word }
 end
+local function look_again(at)
+  local look = redis.call('ZSCORE', topupLooks, accountId)
+  undos[#undos + 1] = function() put_back_score(topupLooks, look, accountId) end
+  redis.call('ZADD', topupLooks, at, accountId)
+end
 local function mail_cap()
   if tonumber(t[10] or '') and tonumber(t[10]) >= tonumber(month) then return end
   undos[#undos + 1] = function() put_back(topup, { 'cap_mailed_at' }, { t[10] }) end
@@ -39,11 +47,14 @@ local terms = t[8]
 if t[7] == '0' then
   local spent = t[5] == month and tonumber(t[6] or '0') or 0
   if t[2] ~= '1' then return drop('dropped') end
+  local suspended, invoice = unpack(redis.call('HMGET', account, 'suspended', 'invoice'))
+  if suspended == '1' or invoice ~= 'paid' then
+    look_again(string.format('%d', now + ${lookAgainMs}))
+    return drop('dropped')
+  end
   if t[3] and t[3] ~= '' and spent + tonumber(t[4]) > tonumber(t[3]) then
-    local look = redis.call('ZSCORE', topupLooks, accountId)
     mail_cap()
-    undos[#undos + 1] = function() put_back_score(topupLooks, look, accountId) end
-    redis.call('ZADD', topupLooks, nextMonth, accountId)
+    look_again(nextMonth)
     return drop('capped')
   end
   terms = {}
