@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
-import { access, constants, stat, statfs } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { access, constants, readlink, stat, statfs } from 'node:fs/promises';
+import { dirname, join, relative, resolve, sep } from 'node:path';
 import { promisify } from 'node:util';
 import type { Config } from '../base/config.ts';
 import { readLandlockVersion } from '../base/landlock-version.ts';
@@ -54,12 +54,20 @@ async function checkFolder(data: string): Promise<Finding> {
   try {
     const place = await nearestFolder(folder);
     if (!(await stat(place)).isDirectory()) throw new Error(`${place} is no folder`);
+    await refuseLostLink(place, folder);
     await access(place, constants.W_OK | constants.X_OK);
     return { level: 'ok', about: 'data folder', text: `The data folder is ${folder}.` };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     return { level: 'problem', about: 'data folder', text: `The data folder ${folder} cannot be written: ${why}.` };
   }
+}
+
+/** Throws when the first name that is missing below a folder is a link, as to a disk that is not mounted. */
+async function refuseLostLink(place: string, folder: string): Promise<void> {
+  const [name = ''] = relative(place, folder).split(sep);
+  const target = await readlink(join(place, name)).catch(() => null);
+  if (name !== '' && target !== null) throw new Error(`${join(place, name)} is a link to ${target}, which is missing`);
 }
 
 export async function nearestFolder(folder: string): Promise<string> {

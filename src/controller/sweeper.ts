@@ -40,7 +40,7 @@ export function startSweeper(options: SweeperOptions): { wake(): void; close(): 
     const swept = await sweepRecord(store, lifetimes, { report: complain, goOn: mayGoOn });
     if (Object.values(swept).some((count) => count > 0)) log.info('past lifetimes were removed', { ...swept });
   };
-  const sweeps = [sweepEntries, makeObjectSweep(options)].map((sweep) => {
+  const sweeps = [sweepEntries, makeObjectSweep(options, complain)].map((sweep) => {
     const look = (isClosing: () => boolean) =>
       sweep(() => !isClosing() && isLeading() && store.connection.clock.isSteady());
     return repeatLook(look, intervalMs, complain);
@@ -56,8 +56,17 @@ export function startSweeper(options: SweeperOptions): { wake(): void; close(): 
 }
 
 /** Returns one sweep of everything that needs the object store. */
-function makeObjectSweep(options: SweeperOptions): (mayGoOn: () => boolean) => Promise<void> {
+function makeObjectSweep(
+  options: SweeperOptions,
+  complain: (error: unknown) => void,
+): (mayGoOn: () => boolean) => Promise<void> {
   const { store, objects, probe, lifetimes, metrics, log } = options;
+  // A removal that fails while the object store answers keeps no day from the archive.
+  const tell = async (error: unknown) => {
+    if (!(await probe.check())) throw error;
+    complain(error);
+    return 0;
+  };
   let movedOn = Number.NaN;
   let searchedOn = Number.NaN;
   return async (mayGoOn) => {
@@ -71,13 +80,13 @@ function makeObjectSweep(options: SweeperOptions): (mayGoOn: () => boolean) => P
     const cleaner = { ...options, goOn };
     const files = await removeDueFiles(cleaner, lifetimes.file);
     const strays = await removeStrayObjects(cleaner, lifetimes.file);
-    const uploads = await sweepUploads(options, goOn);
-    const days = await removeArchivedDays(store, objects, lifetimes.line, goOn);
+    const uploads = await sweepUploads(options, goOn).catch(tell);
+    const days = await removeArchivedDays(store, objects, lifetimes.line, goOn).catch(tell);
     if (files + strays + uploads + days > 0) log.info('past lifetimes were removed', { files, strays, uploads, days });
     const today = dayOf(store.clock.now());
     if (goOn() && searchedOn !== today) {
       await findStrayObjects(cleaner);
-      await removeRevocations(objects, async () => (await readRedisTime(store)) - revocationLifeMs, goOn);
+      await removeRevocations(objects, async () => (await readRedisTime(store)) - revocationLifeMs, goOn).catch(tell);
       if (goOn()) searchedOn = today;
     }
     // Last: a full object store must not prevent the removal of files.

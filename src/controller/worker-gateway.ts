@@ -74,10 +74,12 @@ export function makeWorkerGateway(options: WorkerGatewayOptions): Server {
 function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, GatewayRoute>> {
   const { store, objects } = options;
   const notes = new ProgressNotes(store);
-  const permit = ({ id, attempt }: Job, json: unknown) => {
+  // A restored record begins attempts anew that had uploaded a file, or a part of it. No clock of a rehearsal moves the time of a file.
+  const readBefore = async () => (await readRestoredAt(store)) - store.clock.offset();
+  const permit = ({ id, attempt }: Job, json: unknown, before: number) => {
     const { ext, ...upload } = orBad(readUpload(json));
     if (upload.bytes > options.maxFileBytes) throw new Bad();
-    return objects.permit(`${objectPrefix(id, attempt)}media.${ext}`, upload);
+    return objects.permit(`${objectPrefix(id, attempt)}media.${ext}`, upload, before);
   };
   return {
     'GET /v1/attempt': async (caller) => {
@@ -93,16 +95,15 @@ function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, Gate
     },
     'POST /v1/attempt/permit': async (caller, req) => {
       const job = await readOpenAttempt(store, caller);
-      const permitted = await permit(job, await readJson(req));
+      const permitted = await permit(job, await readJson(req), await readBefore());
       const whole: UploadPermit = { key: permitted.key, parts: null, through_egress: false };
       return permitted.is === 'parts' ? permitted : whole;
     },
     'PUT /v1/attempt/object': async (caller, req) => {
       const job = await readOpenAttempt(store, caller);
-      const permitted = await permit(job, readHeaders(req));
+      const before = await readBefore();
+      const permitted = await permit(job, readHeaders(req), before);
       if (permitted.is === 'parts') throw new Bad();
-      // A restored record begins attempts anew that had uploaded a file. No clock of a rehearsal moves the time of a file.
-      const before = (await readRestoredAt(store)) - store.clock.offset();
       const { checksum } = await objects.receive(permitted, req, before);
       if (checksum !== req.headers['x-sha256']) throw new Bad();
       return null;

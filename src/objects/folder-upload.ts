@@ -37,16 +37,22 @@ export async function receiveObject(
   }
 }
 
-/** Removes uploads that were last written to before a time; returns their number. */
+/** Removes uploads that were last written to before a time; returns their number. One that cannot be removed stops no other. */
 export async function sweepUploads(root: string, before: number): Promise<number> {
   let removed = 0;
+  let failure: unknown;
   for (const name of await readdir(uploadsFolder(root))) {
     const folder = join(uploadsFolder(root), name);
     const writtenAt = Math.max(...(await Promise.all([folder, join(folder, unfinished)].map(readTime))));
     if (writtenAt >= before) continue;
-    await rm(folder, { recursive: true, force: true });
-    removed += 1;
+    try {
+      await rm(folder, { recursive: true, force: true });
+      removed += 1;
+    } catch (error) {
+      failure ??= error;
+    }
   }
+  if (failure !== undefined) throw failure;
   return removed;
 }
 

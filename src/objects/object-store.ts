@@ -10,8 +10,11 @@ import { maxKeyLength } from '../model/outcome.ts';
 export interface ObjectStore {
   /** Bytes of every part of an upload but the last; `null` when files come whole, through the gateway. */
   readonly partBytes: number | null;
-  /** Returns what a worker needs to upload exactly this file. A second call names only the parts that are missing. */
-  readonly permit: (key: string, upload: Upload) => Promise<Permit>;
+  /**
+   * Returns what a worker needs to upload exactly this file. A second call names only the parts that are missing. An upload that was
+   * begun before the time `before`, in milliseconds since 1970, may be of another file: it is aborted.
+   */
+  readonly permit: (key: string, upload: Upload, before?: number) => Promise<Permit>;
   /**
    * Stores the whole file of a permit. The body is not read when the permit is invalid. An object under its key is replaced when it
    * was made before the time `before`, in milliseconds since 1970; another one is refused.

@@ -60,11 +60,12 @@ export function openS3({ settings, partBytes, throughEgress }: S3Options): Objec
   const bucket = openBucket(settings);
   return {
     partBytes,
-    permit: async (key, upload) => {
+    permit: async (key, upload, before = 0) => {
       if (!isObjectKey(key)) throw refuse('bad_request', 'Bad Request: nothing can be kept under this key');
       checkUpload(upload, partBytes);
       // A name that cannot be resolved means that the store cannot be reached.
       const through_egress = (await callBucket(throughEgress())) !== false;
+      if (before > 0) await abortUploads(bucket, key, before);
       return { is: 'parts', key, through_egress, parts: await permitParts(bucket, key, upload, partBytes) };
     },
     receive: async () => {

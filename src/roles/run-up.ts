@@ -52,7 +52,7 @@ async function start(running: RunningRole): Promise<void> {
   const { config, log, metrics, stop, terminal } = running;
   const report = (finding: Finding) => terminal.err(`${finding.text}\n`);
   await refuseUnfitMachine(config, report);
-  const home = await openStateFolder(config.data, config.secret);
+  const home = await openStateFolder(config);
   stop.add('data folder', home.release);
   const isInCluster = config.runner === 'kubernetes';
   // Before the first child: with version 2, this process moves to another cgroup.

@@ -1,17 +1,23 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { chmod, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type ServedUrls, servedUrlsFile } from '../admin/served-urls.ts';
+import type { Config } from '../base/config.ts';
 import { refuse } from '../base/errors.ts';
 import { syncFolder } from '../objects/file-system.ts';
+import { recordFolder } from '../store/open-store.ts';
 
 /** Exit code of flock. */
 const heldByAnother = 1;
 
-/** Opens the data folder (TRAWL_DATA, 0700), takes its lock and makes its secret once; refuses while another process has the lock. */
-export async function openStateFolder(wanted: string, secret: Buffer | null) {
-  const path = resolve(wanted);
+/**
+ * Opens the data folder (TRAWL_DATA, 0700), takes its lock and makes its secret once; refuses while another process has the lock, and
+ * when the secret is gone from beside the record that was made with it.
+ */
+export async function openStateFolder({ data, secret, redisUrl }: Pick<Config, 'data' | 'secret' | 'redisUrl'>) {
+  const path = resolve(data);
   await mkdir(path, { recursive: true, mode: 0o700 });
   await chmod(path, 0o700);
   const lock = await open(join(path, 'lock'), 'a', 0o600);
@@ -30,7 +36,7 @@ export async function openStateFolder(wanted: string, secret: Buffer | null) {
     writePrivateFile(urls, JSON.stringify({ publicUrl, dashboardUrl }));
   return {
     path,
-    secret: secret ?? (await readOrMakeSecret(join(path, 'secret'))),
+    secret: secret ?? (await readOrMakeSecret(join(path, 'secret'), redisUrl === null ? recordFolder(path) : null)),
     keepUrls,
     release: async () => {
       await rm(urls, { force: true });
@@ -46,7 +52,7 @@ export async function writePrivateFile(file: string, text: string): Promise<void
   await syncFolder(dirname(file));
 }
 
-async function readOrMakeSecret(file: string): Promise<Buffer> {
+async function readOrMakeSecret(file: string, record: string | null): Promise<Buffer> {
   try {
     const kept = Buffer.from((await readFile(file, 'utf8')).trim(), 'base64');
     if (kept.length === 32) return kept;
@@ -57,7 +63,15 @@ async function readOrMakeSecret(file: string): Promise<Buffer> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
+  // A first start makes the secret before the record.
+  if (record !== null && existsSync(record)) throw refuse('unavailable', explainLoss(file, record));
   const fresh = randomBytes(32);
   await writePrivateFile(file, `${fresh.toString('base64')}\n`);
   return fresh;
+}
+
+function explainLoss(file: string, record: string): string {
+  return `${file} is missing and TRAWL_SECRET is not set, but ${record} has a record: put the secret back with which it was made.
+If no copy of it exists, this line makes a new one, with which no link and no sealed value of the record opens any more:
+head -c 32 /dev/urandom | base64 > '${file.replaceAll("'", "'\\''")}'`;
 }

@@ -46,7 +46,9 @@ export async function openStopped(config: StoreSettings, log: Log, options: Stor
   if ((await findServer(folder)) !== null) {
     throw refuse('in_use', `A trawl up runs in ${resolve(data)} (TRAWL_DATA): stop it first`);
   }
-  const server = await startRedis({ folder, log });
+  const server = await startRedis({ folder, log }).catch((error: unknown) => {
+    throw refuseBy(error);
+  });
   try {
     const { store, close } = await open(server.url, config, log, options);
     return { store, close: () => close().finally(server.stop) };
@@ -82,9 +84,13 @@ async function open(
     return { store: { ...store, release }, close: end };
   } catch (error) {
     await close();
-    // A plain error here is a sentence for the operator, such as one about settings of Redis.
-    throw error instanceof Error && error.constructor === Error ? refuse('unavailable', error.message) : error;
+    throw refuseBy(error);
   }
+}
+
+/** A plain error is a sentence for the operator, such as one about settings of Redis. */
+function refuseBy(error: unknown): unknown {
+  return error instanceof Error && error.constructor === Error ? refuse('unavailable', error.message) : error;
 }
 
 /** URL of the record: the Redis of TRAWL_REDIS_URL, else that of a running `trawl up`; `null` when none runs. */

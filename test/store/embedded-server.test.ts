@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { connect } from '../../src/store/redis/connection.ts';
@@ -11,6 +11,12 @@ import { aFolder, aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 const key = '{trawl}:n';
+
+/** Overwrites 40 bytes in the middle of a text. */
+function damaged(text: string, by: string): string {
+  const at = Math.floor(text.length / 2);
+  return text.slice(0, at) + by.repeat(40) + text.slice(at + 40);
+}
 
 describe('a redis-server of our own', () => {
   let folder: string;
@@ -134,10 +140,39 @@ describe('a redis-server of our own', () => {
     await second.stop();
   });
 
-  it('fails with the error of redis-server when it cannot start', async () => {
-    mkdirSync(join(folder, 'appendonlydir'));
-    writeFileSync(join(folder, 'appendonlydir', 'appendonly.aof.manifest'), 'nonsense');
-    expect(await failureOf(start())).to.match(/^redis-server ended with exit code 1: .*manifest/);
+  for (const [title, name, damage] of [
+    ['whose file is overwritten in its middle', 'appendonly.aof.1.incr.aof', (text: string) => damaged(text, '\xff')],
+    ['whose file has zeros in its middle', 'appendonly.aof.1.incr.aof', (text: string) => damaged(text, '\0')],
+    ['whose first snapshot is no snapshot', 'appendonly.aof.1.base.rdb', () => 'nonsense'],
+    ['whose list of files is empty', 'appendonly.aof.manifest', () => ''],
+    ['whose list of files is no list', 'appendonly.aof.manifest', () => 'nonsense'],
+    ['whose file is gone', 'appendonly.aof.1.incr.aof', () => null],
+  ] as const) {
+    it(`a server ${title} names the folder and the procedure, not the advice of Redis to cut the file`, async () => {
+      const first = await start();
+      for (let n = 0; n < 20; n += 1) await ask(first, 'INCR', key);
+      await first.stop();
+      const file = join(folder, 'appendonlydir', name);
+      const text = damage(readFileSync(file, 'latin1'));
+      if (text === null) rmSync(file);
+      else writeFileSync(file, text, 'latin1');
+      const said = await failureOf(start());
+      const advice =
+        `. The files of the record in ${folder} are damaged: docs/operate.md says how to recover from that. ` +
+        'redis-check-aof --fix would remove every change behind the damage';
+      expect(said)
+        .to.match(/^redis-server ended with exit code 1: [A-Z]/)
+        .and.satisfy((text: string) => text.endsWith(advice), said)
+        .and.not.contain('./redis-check-aof');
+    });
+  }
+
+  it('names the error of the system when it may not read its file, and nothing of damage', async () => {
+    await (await start()).stop();
+    const file = join(folder, 'appendonlydir', 'appendonly.aof.manifest');
+    rmSync(file);
+    mkdirSync(file);
+    expect(await failureOf(start())).to.match(/^redis-server ended .*manifest.*Is a directory$/);
   });
 
   it('is found by the commands of the operator', async () => {

@@ -17,6 +17,11 @@ describe('the error of a program that does not start', () => {
     ],
     ['an address of another machine', failed('not available', { code: 'EADDRNOTAVAIL' }), 'not available'],
     [
+      'a host that no name service knows',
+      failed('getaddrinfo ENOTFOUND films', { code: 'ENOTFOUND', hostname: 'films' }),
+      'The host films cannot be found',
+    ],
+    [
       'an option that is not known',
       failed('Unknown option', { code: 'ERR_PARSE_ARGS_UNKNOWN_OPTION' }),
       'Unknown option',

@@ -35,6 +35,11 @@ const maxLogBytes = 1024 * 1024;
 const firstDelayMs = 100;
 const steadyMs = 10_000;
 const takeOverSeconds = 3;
+/** Words of redis-server about a file that it does not understand. */
+const damagedFile = /append only file|\bAOF\b|RDB reading|loading DB|load DB/i;
+/** The file is whole then, but cannot be read or written. */
+const systemError =
+  /: (Permission denied|No space left on device|Read-only file system|Is a directory|Input\/output error)$/;
 
 /**
  * Starts a redis-server that keeps every change on disk, and keeps it running until it is stopped; it ends with this process
@@ -58,7 +63,7 @@ export async function startRedis(options: ServerOptions): Promise<RedisServer> {
   const begin = () => spawnRedis(folder, settings(options), password);
   let server = begin();
   await whenReady(server, socket, password).catch(async (cause) => {
-    throw new Error(`${cause.message}: ${await lastLine(folder)}`, { cause });
+    throw new Error(`${cause.message}: ${explainEnd(await lastLine(folder), folder)}`, { cause });
   });
   const restarted = () => {
     options.log.info('redis-server runs again');
@@ -156,6 +161,14 @@ async function limitLog(folder: string): Promise<void> {
   const path = join(folder, logFile);
   const { size } = await stat(path).catch(() => ({ size: 0 }));
   if (size > maxLogBytes) await rename(path, `${path}.1`);
+}
+
+/** Returns why redis-server could not start; its own advice for a damaged file would remove changes that were answered. */
+function explainEnd(line: string, folder: string): string {
+  const words = line.replace(/^\d+:\w [^#*]*[#*] /, '').replace(/: make a backup of .*$/, '');
+  if (!damagedFile.test(words) || systemError.test(words)) return words;
+  const advice = 'redis-check-aof --fix would remove every change behind the damage';
+  return `${words}. The files of the record in ${folder} are damaged: docs/operate.md says how to recover from that. ${advice}`;
 }
 
 async function lastLine(folder: string): Promise<string> {

@@ -1,0 +1,50 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { makeService, type Service } from '../support/service.ts';
+import { spawnUp } from '../support/up.ts';
+
+describe('trawl up that lacks a part of its data', function () {
+  this.timeout(120_000);
+  let service: Service;
+  beforeEach(() => {
+    service = makeService();
+  });
+  afterEach(() => service.close());
+
+  /** Returns the sentences of a start that is refused. */
+  const refused = async (data: string): Promise<string> => {
+    const up = spawnUp({ TRAWL_DATA: data });
+    expect(await up.ended).to.equal(1);
+    return up.output().replace(/^\{.*\n/gm, '');
+  };
+
+  it('names the link of its data folder that leads to a disk which is not mounted', async () => {
+    const disk = join(service.folder, 'disk');
+    symlinkSync(disk, service.data);
+    for (const path of [service.data, join(service.data, 'below')]) {
+      const why = `${service.data} is a link to ${disk}, which is missing`;
+      expect(await refused(path)).to.equal(`The data folder ${path} cannot be written: ${why}.\n`);
+    }
+    expect(existsSync(disk)).to.equal(false);
+  });
+
+  it('makes no other secret where its own is gone from beside the record, and names the line that makes one', async () => {
+    await service.start();
+    const { key } = await service.aCustomer();
+    expect(await service.stop()).to.equal(0);
+    const file = join(service.data, 'secret');
+    const secret = readFileSync(file);
+    rmSync(file);
+    const said = await refused(service.data);
+    expect(existsSync(file)).to.equal(false);
+    expect(said)
+      .to.contain(`${file} is missing and TRAWL_SECRET is not set`)
+      .and.not.match(/^ +at /m);
+    execFileSync('sh', ['-c', /^head -c .*$/m.exec(said)?.[0] ?? 'false']);
+    expect(readFileSync(file)).not.to.deep.equal(secret);
+    await service.start();
+    expect((await service.ask(key, '/v1/usage')).status).to.equal(200);
+  });
+});
