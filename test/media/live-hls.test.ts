@@ -1,14 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { produce } from '../../src/media/produce-file.ts';
 import { Failed } from '../../src/media/tools.ts';
 import { makeFilms } from '../support/films.ts';
-import { aTools, look } from '../support/media.ts';
-import { startProxy } from '../support/proxy.ts';
-import { aFolder } from '../support/redis.ts';
+import { recordLive } from '../support/media.ts';
 
 const master =
   '#EXTM3U\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="a",DEFAULT=YES,URI="a.m3u8"\n#EXT-X-STREAM-INF:BANDWIDTH=500000,CODECS="avc1.42c01e,mp4a.40.2",RESOLUTION=640x360,AUDIO="a"\nv.m3u8\n';
@@ -89,7 +85,7 @@ async function record(
   maxSeconds: number,
 ): Promise<{ seconds: number; asked: readonly string[] }> {
   const asked: string[] = [];
-  const source = createServer(async (request, response) => {
+  const serve: RequestListener = async (request, response) => {
     const name = (request.url ?? '').slice(1);
     const [, kind, number] = /^([av])(\d*)\.(?:ts|m3u8)$/.exec(name) ?? [];
     if (!number) {
@@ -100,25 +96,8 @@ async function record(
     const piece = await pieceOf(kind ?? '', number);
     if (piece === null) return void response.writeHead(404).end();
     response.setHeader('content-type', 'video/mp2t').end(piece);
-  });
-  await new Promise<void>((resolve) => source.listen(0, '127.0.0.1', resolve));
-  const host = `127.0.0.1:${(source.address() as AddressInfo).port}`;
-  const proxy = await startProxy((each) => each === host);
-  const { folder, remove } = aFolder();
-  const args = {
-    query: `http://${host}/master.m3u8`,
-    download_type: 'audio_video',
-    video_format: 'mp4',
-    max_duration: maxSeconds,
   };
-  try {
-    const { signal } = new AbortController();
-    const { file } = await produce({ endpoint: 'video', args }, aTools(folder, proxy.url), () => {}, signal);
-    return { seconds: look(file).duration ?? 0, asked };
-  } finally {
-    await proxy.stop();
-    source.closeAllConnections();
-    source.close();
-    remove();
-  }
+  const film = { download_type: 'audio_video', video_format: 'mp4', max_duration: maxSeconds };
+  const { seconds } = await recordLive(serve, '/master.m3u8', film);
+  return { seconds: seconds ?? 0, asked };
 }

@@ -1,14 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { produce } from '../../src/media/produce-file.ts';
 import { makeFilms } from '../support/films.ts';
-import { aTools, look, python } from '../support/media.ts';
-import { startProxy } from '../support/proxy.ts';
-import { aFolder } from '../support/redis.ts';
+import { python, recordLive } from '../support/media.ts';
 import { root } from '../support/tree.ts';
 
 /** Manifest of a live film of segments of one second each. */
@@ -30,7 +26,7 @@ describe('A live DASH stream', function () {
       'convert',
       'prove',
     ]);
-    expect(made.live_status).to.equal('is_live');
+    expect(made.liveStatus).to.equal('is_live');
     expect(made.seconds).to.be.closeTo(2, 0.2);
     expect(asked).to.deep.equal([asked[0], (asked[0] ?? 0) + 1]);
     expect(readings).to.be.at.least(3);
@@ -74,32 +70,14 @@ function aTimeline(listed: number): string {
 async function record(manifestOf: (reading: number) => string, maxSeconds: number, stages: Set<string>) {
   const asked: number[] = [];
   let readings = 0;
-  const source = createServer((request, response) => {
+  const serve: RequestListener = (request, response) => {
     const name = (request.url ?? '').slice(1);
     if (name === 'list.mpd')
       return void response.setHeader('content-type', 'application/dash+xml').end(manifestOf(++readings));
     if (name.startsWith('chunk')) asked.push(Number(name.slice(14, 19)));
     response.setHeader('content-type', 'video/mp4').end(readFileSync(join(makeFilms(), 'dash', name)));
-  });
-  await new Promise<void>((resolve) => source.listen(0, '127.0.0.1', resolve));
-  const host = `127.0.0.1:${(source.address() as AddressInfo).port}`;
-  const proxy = await startProxy((each) => each === host);
-  const { folder, remove } = aFolder();
-  const args = {
-    query: `http://${host}/list.mpd`,
-    download_type: 'video',
-    video_format: 'mp4',
-    max_duration: maxSeconds,
   };
-  try {
-    const { signal } = new AbortController();
-    const tell = ({ stage }: { stage: string }) => stages.add(stage);
-    const { file, metadata } = await produce({ endpoint: 'video', args }, aTools(folder, proxy.url), tell, signal);
-    return { made: { live_status: metadata.live_status, seconds: look(file).duration }, asked, readings };
-  } finally {
-    await proxy.stop();
-    source.closeAllConnections();
-    source.close();
-    remove();
-  }
+  const film = { download_type: 'video', video_format: 'mp4', max_duration: maxSeconds };
+  const made = await recordLive(serve, '/list.mpd', film, (stage) => stages.add(stage));
+  return { made, asked, readings };
 }

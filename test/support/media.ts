@@ -1,4 +1,6 @@
 import { execFileSync } from 'node:child_process';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { layWrappers } from '../../src/media/ffmpeg-arguments.ts';
@@ -89,6 +91,32 @@ export async function openMediaFixture(): Promise<MediaFixture> {
       await source.stop();
     },
   };
+}
+
+/** Records a stream of a source of its own; returns the length of the file, and what its metadata say of the stream. */
+export async function recordLive(
+  serve: RequestListener,
+  path: string,
+  args: MediaOrder['args'],
+  told: (stage: string) => void = () => {},
+): Promise<{ readonly seconds: number | null; readonly liveStatus: unknown }> {
+  const source = createServer(serve);
+  await new Promise<void>((resolve) => source.listen(0, '127.0.0.1', resolve));
+  const host = `127.0.0.1:${(source.address() as AddressInfo).port}`;
+  const proxy = await startProxy((each) => each === host);
+  const { folder, remove } = aFolder();
+  const order: MediaOrder = { endpoint: 'video', args: { ...args, query: `http://${host}${path}` } };
+  try {
+    const tools = aTools(folder, proxy.url);
+    const { signal } = new AbortController();
+    const { file, metadata } = await produce(order, tools, ({ stage }) => told(stage), signal);
+    return { seconds: look(file).duration, liveStatus: metadata.live_status };
+  } finally {
+    await proxy.stop();
+    source.closeAllConnections();
+    source.close();
+    remove();
+  }
 }
 
 /** Reads a delivered file with the machine's own ffprobe. */
