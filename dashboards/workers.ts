@@ -129,7 +129,7 @@ export const workers: Board = {
         kind: 'stack',
         title: 'Open jobs',
         empty: 'no leader',
-        good: 'Running ones up to TRAWL_WORKERS; queued ones come and go.',
+        good: 'Running ones up to TRAWL_WORKERS; queued ones come and go. Delayed ones wait before another attempt.',
         unit: units.Short,
         queries: { [amount('jobs_open', '', 'state')]: '{{state}}' },
       },
