@@ -1,6 +1,6 @@
 import * as units from '@grafana/grafana-foundation-sdk/units';
 import type { Board } from './panels.ts';
-import { growth, inHour, of, rate } from './queries.ts';
+import { amount, growth, inHour, of, rate } from './queries.ts';
 
 /** What is held, charged and bought, and whether the books are right. */
 export const money: Board = {
@@ -42,7 +42,7 @@ export const money: Board = {
         empty: 'no leader',
         good: 'As many as there are open jobs and calls. It returns to 0 when nothing runs.',
         unit: units.Short,
-        queries: { [`max(${of('holds_open')})`]: '' },
+        queries: { [amount('holds_open')]: '' },
       },
       {
         kind: 'number',
@@ -99,7 +99,7 @@ export const money: Board = {
         empty: 'no leader',
         good: 'It rises and falls with the open jobs. A level that only rises is a hold that nobody releases.',
         unit: units.Short,
-        queries: { [`max(${of('holds_open')})`]: 'on hold', [`sum(${of('jobs_open')})`]: 'open jobs' },
+        queries: { [amount('holds_open')]: 'on hold', [`sum(${amount('jobs_open', '', 'state')})`]: 'open jobs' },
       },
     ],
     'Lapses, purchases and mails': [

@@ -11,6 +11,12 @@ export function rate(metric: string, matchers = '', by = ''): string {
   return `sum ${by && `by (${by}) `}(rate(${of(metric, matchers)}[$__rate_interval]))`;
 }
 
+/** Returns a gauge that each part of a namespace shows as a whole, added up over the namespaces; grouped by labels where some are named. */
+export function amount(metric: string, matchers = '', by = ''): string {
+  const within = ['namespace', by].filter(Boolean).join(', ');
+  return `sum ${by && `by (${by}) `}(max by (${within}) (${of(metric, matchers)}))`;
+}
+
 /** Returns by how much a counter grew in the time that is shown. */
 export function growth(metric: string, matchers = '', by = ''): string {
   return `sum ${by && `by (${by}) `}(increase(${of(metric, matchers)}[$__range]))`;

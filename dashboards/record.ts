@@ -1,6 +1,6 @@
 import * as units from '@grafana/grafana-foundation-sdk/units';
 import type { Board } from './panels.ts';
-import { inHour, of, quantile, rate } from './queries.ts';
+import { amount, inHour, of, quantile, rate } from './queries.ts';
 
 /** Redis, which keeps the record. */
 export const record: Board = {
@@ -76,7 +76,7 @@ export const record: Board = {
         empty: 'no leader',
         good: 'Few. Many mean that receivers or egress are away.',
         unit: units.Short,
-        queries: { [`max(${of('webhooks_due')})`]: '' },
+        queries: { [amount('webhooks_due')]: '' },
       },
     ],
     Redis: [

@@ -1,7 +1,7 @@
 import * as units from '@grafana/grafana-foundation-sdk/units';
 import { money } from './money.ts';
 import type { Board, Panel } from './panels.ts';
-import { growth, of, quantile, rate, recently, share, upTo } from './queries.ts';
+import { amount, growth, of, quantile, rate, recently, share, upTo } from './queries.ts';
 import { record } from './record.ts';
 import { sources } from './sources.ts';
 import { workers } from './workers.ts';
@@ -174,7 +174,7 @@ const rows = {
       empty: 'no leader',
       good: 'Few. One address of many callers is usually a proxy that TRAWL_TRUSTED_PROXIES does not name.',
       unit: units.Short,
-      queries: { [`max(${of('blocked_ips')})`]: 'addresses' },
+      queries: { [amount('blocked_ips')]: 'addresses' },
     },
   ],
   Jobs: [

@@ -1,6 +1,9 @@
 import * as units from '@grafana/grafana-foundation-sdk/units';
 import type { Board } from './panels.ts';
-import { inHour, of, quantile, rate, recently, share } from './queries.ts';
+import { amount, inHour, of, quantile, rate, recently, share } from './queries.ts';
+
+/** Leaders in each namespace that has a part of trawl. */
+const leaders = `(sum by (namespace) (${of('leader')}) or 0 * count by (namespace) (${of('build_info')}))`;
 
 /** Where jobs run, and who leads. */
 export const workers: Board = {
@@ -13,9 +16,9 @@ export const workers: Board = {
       {
         kind: 'number',
         title: 'Leaders',
-        good: '1. At 0 no job starts or ends: see TrawlNoLeader.',
+        good: '1 in each namespace. At 0 no job starts or ends in one of them: see TrawlNoLeader.',
         unit: units.Short,
-        queries: { [`sum(${of('leader')}) or vector(0)`]: '' },
+        queries: { [`max(${leaders}) > 1 or min(${leaders}) or vector(0)`]: '' },
         limits: [
           [null, 'red'],
           [1, 'green'],
@@ -57,7 +60,7 @@ export const workers: Board = {
         empty: 'no leader',
         good: 'Few. Many with few running jobs mean that workers do not start.',
         unit: units.Short,
-        queries: { [`sum(${of('jobs_open', 'state="queued"')})`]: '' },
+        queries: { [amount('jobs_open', 'state="queued"')]: '' },
       },
       {
         kind: 'number',
@@ -65,15 +68,15 @@ export const workers: Board = {
         empty: 'no leader',
         good: 'At most TRAWL_WORKERS.',
         unit: units.Short,
-        queries: { [`sum(${of('jobs_open', 'state="running"')})`]: '' },
+        queries: { [amount('jobs_open', 'state="running"')]: '' },
       },
       {
         kind: 'number',
         title: 'Releases in use',
         empty: 'not seen',
-        good: '1. For the minutes of an upgrade 2.',
+        good: '1 in each namespace. For the minutes of an upgrade 2.',
         unit: units.Short,
-        queries: { [`count(count by (version) (${of('build_info')}))`]: '' },
+        queries: { [`max(count by (namespace) (count by (namespace, version) (${of('build_info')})))`]: '' },
         limits: [
           [null, 'green'],
           [2, 'yellow'],
@@ -126,9 +129,9 @@ export const workers: Board = {
         kind: 'stack',
         title: 'Open jobs',
         empty: 'no leader',
-        good: 'Running ones up to TRAWL_WORKERS; queued ones come and go.',
+        good: 'Running ones up to TRAWL_WORKERS; queued ones come and go. Delayed ones wait before another attempt.',
         unit: units.Short,
-        queries: { [`sum by (state) (${of('jobs_open')})`]: '{{state}}' },
+        queries: { [amount('jobs_open', '', 'state')]: '{{state}}' },
       },
       {
         kind: 'stack',
@@ -163,7 +166,7 @@ export const workers: Board = {
         empty: 'no cluster',
         good: 'Few, and `starting`. `room` wants nodes, `admission` a queue, `image` a registry; empty without Kubernetes.',
         unit: units.Short,
-        queries: { [`max by (wait) (${of('attempts_waiting')})`]: '{{wait}}' },
+        queries: { [amount('attempts_waiting', '', 'wait')]: '{{wait}}' },
       },
       {
         kind: 'lines',
@@ -252,7 +255,7 @@ export const workers: Board = {
         empty: 'nothing was found',
         queries: {
           [inHour('removal_errors_total')]: 'failed removals in an hour',
-          [`max(${of('stray_objects')})`]: 'stray objects',
+          [amount('stray_objects')]: 'stray objects',
         },
         limits: [
           [null, 'green'],

@@ -92,6 +92,7 @@ function jobSources(): Source[] {
     ]),
     gauge('trawl_jobs_open', from(leader, { state: 'queued' }), ({ random, busy }) => Math.round(busy * 4 * random())),
     gauge('trawl_jobs_open', from(leader, { state: 'running' }), (moment) => Math.round(jobsPerSecond(moment) * 24)),
+    gauge('trawl_jobs_open', from(leader, { state: 'delayed' }), ({ random, busy }) => Math.round(busy * 2 * random())),
     gauge('trawl_oldest_queued_seconds', from(leader), ({ random }) => 6 * random()),
     gauge('trawl_oldest_unsettled_seconds', from(leader), ({ random }) => random()),
     counter('trawl_attempts_total', from(leader, { class: 'done' }), share(0.95)),

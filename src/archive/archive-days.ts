@@ -161,15 +161,11 @@ async function archiveOldest<T extends StreamEntry>(
   const oldest = await readOldestEntries(store, origin, maxEntriesPerObject);
   const young = oldest.findIndex(({ at }) => at >= before);
   const old = young < 0 ? oldest : oldest.slice(0, young);
-  if (old.length === 0) return 0;
-  const object = archivedPartKey(origin, from);
-  if (closingAfter(old, last?.closing) === null) return 0;
-  await writeJsonLines(objects, object, old);
-  const kept = (await readJsonLines(objects, object)) as readonly T[] | null;
-  const newest = kept?.at(-1);
-  if (!kept || !newest) throw new Error(`${object} does not hold what was written`);
-  // After Redis was restored from a backup, an object may hold entries that never happened: Redis keeps its own.
-  if (origin.kind !== 'free' && kept.some(({ entry }, n) => entry !== old[n]?.entry)) return 0;
+  if (old.length === 0 || closingAfter(old, last?.closing) === null) return 0;
+  const isNext = async () => (await newestArchivedPart(store, origin))?.last === last?.last;
+  const found = await keepEntries(objects, { origin, from, old, isNext });
+  if (found === null) return 0;
+  const { object, kept } = found;
   const closing = closingAfter(kept, last?.closing);
   if (closing === null) return 0;
   const days =
@@ -177,8 +173,36 @@ async function archiveOldest<T extends StreamEntry>(
       ? { days: countLines(origin.kind, kept as unknown as readonly CountedLine[]) }
       : {};
   const part = { object, ...days, ...(closing ? { closing } : {}) };
-  const isMoved = await noteArchived(store, origin, from, newest, part, ageMs);
+  const isMoved = await noteArchived(store, origin, from, kept.at(-1)!, part, ageMs);
   return isMoved ? kept.length : 0;
+}
+
+interface KeptEntries<T> {
+  readonly origin: EntryStream<StreamEntry>;
+  readonly from: string;
+  readonly old: readonly T[];
+  /** Returns true while the record has no part that follows `from`. */
+  readonly isNext: () => Promise<boolean>;
+}
+
+/**
+ * Returns the object that holds entries, and what was read back from it; `null` when another controller has moved them meanwhile. After
+ * Redis was restored from a backup, the first object may hold entries that this record never had: it stays, and the next key is taken.
+ */
+async function keepEntries<T extends StreamEntry>(
+  objects: ArchiveObjects,
+  { origin, from, old, isNext }: KeptEntries<T>,
+): Promise<{ readonly object: string; readonly kept: readonly T[] } | null> {
+  for (let copy = 0; ; copy++) {
+    const object = archivedPartKey(origin, from, copy);
+    await writeJsonLines(objects, object, old);
+    const kept = (await readJsonLines(objects, object)) as readonly T[] | null;
+    if (!kept?.at(-1)) throw new Error(`${object} does not hold what was written`);
+    // Of free lines the oldest leave Redis with the limit of a key, so those in the object may be more.
+    const isSame = origin.kind === 'free' || kept.every(({ entry }, n) => entry === old[n]?.entry);
+    if (isSame) return { object, kept };
+    if (!(await isNext())) return null;
+  }
 }
 
 /** A ledger with a problem stays in Redis. */

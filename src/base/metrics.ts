@@ -23,7 +23,7 @@ const labels = {
   blame: '`caller`, `site` or `us`, empty when completed',
   stage:
     '`queue` until the first worker runs, `work` until the last one has ended, `storage` while the object store is waited for',
-  state: '`queued` or `running`',
+  state: '`queued`, `running`, or `delayed` until its next attempt may begin',
   balance: '`subscription`, `packs`, `credits` or `overdraft`',
   script: 'name of the atomic script: that of its file in `src/store`, or of its function there',
   verdict: listed(egressVerdicts),
@@ -82,7 +82,7 @@ const declared = {
   webhook_deliveries_total: counter('Attempts to deliver a webhook that have ended.', 'outcome'),
   webhook_delay_seconds: histogram(
     works,
-    'Time from the end of a job to the first attempt to deliver its webhook, in seconds.',
+    'Time from the end of a job to the first attempt to deliver its webhook, in seconds; none for a delivery that is sent again.',
   ),
   webhooks_due: gauge('Webhooks that are due and not yet sent.'),
   oldest_webhook_seconds: gauge('How long the oldest due webhook is overdue; 0 when none is due.'),

@@ -42,6 +42,7 @@ async function setGauges({ store, metrics, oldestUnsettled, backupsScheduled }: 
   const age = (since: number | null) => (since === null ? 0 : Math.max(0, (now - since) / 1000));
   metrics.jobs_open.set({ state: 'queued' }, seen.queued);
   metrics.jobs_open.set({ state: 'running' }, seen.active);
+  metrics.jobs_open.set({ state: 'delayed' }, seen.delayed);
   metrics.holds_open.set(seen.held);
   metrics.oldest_queued_seconds.set(age(seen.oldestQueued));
   metrics.webhooks_due.set(seen.webhooks);

@@ -148,7 +148,8 @@ async function post(
   if (kept === null) return { is: 'refused', why: 'the job is gone' };
   const now = store.clock.now();
   const endedAt = 'job' in kept.about ? kept.about.job.ended_at : null;
-  if (attempt === 1 && endedAt !== null) metrics.webhook_delay_seconds.observe(Math.max(0, now - endedAt) / 1000);
+  const isFirst = attempt === 1 && !kept.wasTried;
+  if (isFirst && endedAt !== null) metrics.webhook_delay_seconds.observe(Math.max(0, now - endedAt) / 1000);
   const composed = makeRequest(kept, now, options, traceparent);
   if (composed !== null) return sendWebhook(proxy, composed, limitSeconds * 1000, stop);
   log.error('a webhook was sealed with a secret that is not known any more', { job: jobId });

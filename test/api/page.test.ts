@@ -209,6 +209,7 @@ describe('docs/api.md', () => {
         authorization: '',
         secret: seal.seal('webhook_secret', secret),
         isReplayed: false,
+        wasTried: false,
         requestTrace: null,
       };
       const post = makeRequest(kept, Date.now(), { seal, linkOf: () => link })!;

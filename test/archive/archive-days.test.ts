@@ -242,16 +242,24 @@ describe('ended days', () => {
     expect(await readLedger(store, caller.accountId, 1000, open)).to.deep.equal(ledger);
   });
 
-  it('stay in Redis when their object belongs to another record', async () => {
+  it('go to another object when theirs has entries that this record never had, as after a restore of an old backup', async () => {
     const caller = await anOldAccount(store);
     const before = await all(caller);
-    const entries = (await readLedger(store, caller.accountId, 99)).reverse();
-    const others = entries.slice(0, 5).map((entry, n) => ({ ...entry, entry: `${n + 1}-0` }));
-    await writeJsonLines(objects, archivedPartKey(ledgerStream(caller.accountId), beforeFirstEntry), others);
+    const origins = [ledgerStream(caller.accountId), paidLineStream(caller.keyId)];
+    const foreign = origins.map((origin) => archivedPartKey(origin, beforeFirstEntry));
+    const others = [1, 2, 3].map((n) => ({ entry: `${n}-0`, at: n }));
+    for (const object of foreign) await writeJsonLines(objects, object, others);
     await move();
-    expect(await lengthOf(keys.ledger(caller.accountId))).to.equal(entries.length);
+    for (const { stream } of origins) expect(await lengthOf(stream), stream).to.be.within(1, 3);
     expect(await all(caller)).to.deep.equal(before);
-    expect((await verifyLedger(store, caller.accountId, open)).problems).to.deep.equal([]);
+    for (const check of [await verifyLedger(store, caller.accountId), await verifyLedger(store, caller.accountId, open)])
+      expect(check.problems).to.deep.equal([]);
+    for (const object of foreign) expect(await open(object)).to.deep.equal(others);
+    expect(await move()).to.equal(0);
+    store.advance(91 * day);
+    await removeArchivedDays(store, objects, 90 * day, goOn);
+    const kept = objectsIn(place.folder).filter((path) => path.startsWith('days/paid/'));
+    expect(kept.map((path) => path.replace(/(lines\.gz).*/, '$1'))).to.deep.equal(foreign.slice(1));
   });
 
   it('of a ledger with a problem stay in Redis', async () => {

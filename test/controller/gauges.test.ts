@@ -3,7 +3,8 @@ import { makeLog } from '../../src/base/log.ts';
 import { type Metrics, makeMetrics, renderMetrics } from '../../src/base/metrics.ts';
 import { startGauges } from '../../src/controller/gauges.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
-import { admitted, anAccount, storeOf, type TestStore, theJob } from '../support/record.ts';
+import { retryJob } from '../../src/store/jobs/retry-job.ts';
+import { admitted, anAccount, aRunningJob, holder, storeOf, type TestStore, theJob } from '../support/record.ts';
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 
 describe('gauges of the record', () => {
@@ -38,6 +39,23 @@ describe('gauges of the record', () => {
       .and.match(/^trawl_jobs_open\{state="queued"\} 0$/m);
     await gauges.close();
     expect(metrics.refreshers.size).to.equal(0);
+  });
+
+  it('show a job that waits for another attempt as open, like its hold', async () => {
+    const { metrics, gauges } = begin(() => true);
+    const caller = await anAccount(store, { credits: 1 });
+    const job = await aRunningJob(store, caller);
+    const why = { counts: 'failure', code: 'source_error', notBefore: store.clock.now() + 60_000 } as const;
+    await retryJob(store, holder, job, why);
+    const open = (await shown(metrics)).filter((line) => /^trawl_(jobs|holds)_open/.test(line));
+    expect(open.sort()).to.deep.equal([
+      'trawl_holds_open 1',
+      'trawl_jobs_open{state="delayed"} 1',
+      'trawl_jobs_open{state="queued"} 0',
+      'trawl_jobs_open{state="running"} 0',
+    ]);
+    await cancelJob(store, await theJob(store, job.id), 'Cancelled');
+    await gauges.close();
   });
 
   it('show the age of the oldest unsettled job, and 0 for none', async () => {

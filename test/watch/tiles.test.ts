@@ -27,6 +27,10 @@ const all = [...numbers.values()].flat();
 const [service] = boards;
 const firstRow = Object.values(service!.rows)[0]!;
 const states = [null, ...faults.map(({ drill }) => drill)];
+/** Namespace of a second healthy system. */
+const second = 'music';
+/** Numbers that are as large again for each system. */
+const amounts = ['Charged', 'Credits on hold', 'Queued jobs', 'Running jobs', 'Webhooks due'];
 
 describe('the histories of the drills before a real Prometheus', function () {
   this.timeout(300_000);
@@ -46,6 +50,7 @@ describe('the histories of the drills before a real Prometheus', function () {
         .filter((line) => line && !line.startsWith('#'));
       return lines.join('\n').replaceAll('namespace="films"', `namespace="${nameOf(drill)}"`);
     });
+    texts.push(texts[states.indexOf(null)]!.replaceAll(`namespace="${nameOf(null)}"`, `namespace="${second}"`));
     server = await serveHistory(`${texts.join('\n')}\n# EOF\n`, { port: await freePort() });
   });
   after(() => server?.stop());
@@ -60,44 +65,65 @@ describe('the histories of the drills before a real Prometheus', function () {
   });
 
   it('show only green numbers in a healthy system', async () => {
-    const colors = await Promise.all(all.map(async (panel) => [panel.title, await colorOf(panel, null)] as const));
+    const colors = await Promise.all(
+      all.map(async (panel) => [panel.title, await colorOf(panel, nameOf(null))] as const),
+    );
     expect(colors.filter(([, color]) => color !== 'green')).to.deep.equal([]);
+  });
+
+  it('show only green numbers for two healthy systems in two namespaces, and the sum of what both have', async () => {
+    const both = `${nameOf(null)}|${second}`;
+    const colors = await Promise.all(all.map(async (panel) => [panel.title, await colorOf(panel, both)] as const));
+    expect(colors.filter(([, color]) => color !== 'green')).to.deep.equal([]);
+    for (const { title, queries } of all.filter((panel) => amounts.includes(panel.title))) {
+      const [one, sum] = await Promise.all([nameOf(null), both].map((names) => ask(Object.keys(queries)[0]!, names)));
+      expect(Number(sum?.[0]?.value[1]), title).to.equal(2 * Number(one?.[0]?.value[1]));
+    }
+  });
+
+  it('show a namespace without a leader beside a healthy system', async () => {
+    const leaders = all.find(({ title }) => title === 'Leaders')!;
+    const away = `${nameOf(null)}|${nameOf('No controller leads')}`;
+    expect(await colorOf(leaders, away)).to.equal('red');
   });
 
   for (const { name, alerts: fired } of drills)
     it(`turn a number of the first row of Service, and one of each dashboard that an alert names, yellow or red when '${name}'`, async () => {
       const named = alerts.filter(({ alert }) => alert in fired).map(({ annotations }) => annotations.dashboard);
       for (const panels of [firstRow, ...named.map((dashboard) => numbers.get(dashboard)!)]) {
-        const colors = await Promise.all(panels.map((panel) => colorOf(panel, name)));
+        const colors = await Promise.all(panels.map((panel) => colorOf(panel, nameOf(name))));
         expect(colors).to.satisfy((shown: (Color | null)[]) => shown.includes('yellow') || shown.includes('red'));
       }
     });
 
   it('count a worker that waits for the cluster once, although each controller shows it', async () => {
     const panel = workers.rows.Cluster!.find(({ title }) => title === 'Workers that wait for the cluster')!;
-    const [shown] = await ask(`sum(${Object.keys(panel.queries)[0]})`, null);
-    const [seen] = await ask('sum(trawl_attempts_waiting{namespace="$namespace",instance="trawl-controller-1"})', null);
+    const [shown] = await ask(`sum(${Object.keys(panel.queries)[0]})`, nameOf(null));
+    const [seen] = await ask(
+      'sum(trawl_attempts_waiting{namespace="$namespace",instance="trawl-controller-1"})',
+      nameOf(null),
+    );
     expect(Number(seen?.value[1])).to.be.greaterThan(0);
     expect(shown?.value).to.deep.equal(seen?.value);
   });
 
   it('show what their drills see', async () => {
     for (const { name, shows = [] } of drills)
-      for (const query of shows) expect(await ask(query, name), `${name}: ${query}`).to.have.length(1);
+      for (const query of shows) expect(await ask(query, nameOf(name)), `${name}: ${query}`).to.have.length(1);
   });
 
   /** Returns the color that Grafana gives a number at the end of a history, `null` when there is none. */
-  async function colorOf(panel: Panel, drill: string | null): Promise<Color | null> {
-    const [found] = await ask(Object.keys(panel.queries)[0]!, drill);
+  async function colorOf(panel: Panel, namespaces: string): Promise<Color | null> {
+    const [found] = await ask(Object.keys(panel.queries)[0]!, namespaces);
     if (!found) return null;
     const value = Number(found.value[1]);
     const passed = (panel.limits ?? [[null, 'green']]).filter(([from]) => from === null || value >= from);
     return passed.at(-1)![1];
   }
 
-  /** Asks for the end of a history. */
-  async function ask(query: string, drill: string | null): Promise<Answer['data']['result']> {
-    const text = query.replaceAll('$namespace', nameOf(drill)).replaceAll('$__range', '6h');
+  /** Asks for the end of the histories in some namespaces. */
+  async function ask(query: string, namespaces: string): Promise<Answer['data']['result']> {
+    const text = query.replaceAll('$namespace', namespaces).replaceAll('$__range', '6h');
     const asked = new URLSearchParams({ query: text, time: String(end) });
     const { data } = (await (await fetch(`${server.url}/api/v1/query?${asked}`)).json()) as Answer;
     return data.result;

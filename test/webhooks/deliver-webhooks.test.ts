@@ -8,6 +8,7 @@ import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { type JobEnding, settleJob } from '../../src/store/jobs/settle-job.ts';
 import { readDelivery, type StoredDelivery } from '../../src/store/webhooks/read-deliveries.ts';
+import { replayWebhook } from '../../src/store/webhooks/replay-webhook.ts';
 import { type DeliveryOptions, deliverWebhooks, type WebhookDelivery } from '../../src/webhooks/deliver-webhooks.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
 import { type ReceiverProxy, startReceiverProxy } from '../support/receiver-proxy.ts';
@@ -85,10 +86,17 @@ describe('the delivery of webhooks', () => {
       result: { metadata: completed.metadata, response: `https://trawl.test/files/${id}` },
     });
     expect(await outcomes()).to.deep.equal({ delivered: 1 });
+  });
+
+  it('webhook_delay_seconds has the first attempt alone, also when a person has the delivery sent again', async () => {
+    const { id } = await aWebhook('http://gone.test/');
+    start();
+    await ended(id);
+    store.advance(86_400_000);
+    await replayWebhook(store, id);
+    expect(await ended(id)).to.include({ state: 'failed', attempts: 3 });
     const delays = await metrics.registry.getSingleMetricAsString('trawl_webhook_delay_seconds');
-    expect(delays)
-      .to.match(/_bucket\{le="10"\} 1$/m)
-      .and.match(/_count 1$/m);
+    expect(delays).to.match(/_bucket\{le="10"\} 1\n[^]*_count 1$/);
   });
 
   it('events-5 D94: a failed and a cancelled job send a webhook with status Error', async () => {

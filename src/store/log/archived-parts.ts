@@ -140,8 +140,17 @@ export async function newestArchivedPart(
 
 /**
  * Returns the key of the object that holds the entries after `from`. Nothing in it changes before the part is noted, so a
- * repetition after a crash finds the object that was written before.
+ * repetition after a crash finds the object that was written before. `copy` counts the keys that hold entries of another record.
  */
-export function archivedPartKey({ kind, id }: Pick<EntryStream<StreamEntry>, 'kind' | 'id'>, from: string): string {
-  return `days/${kind}/${id}/${from}/lines.gz`;
+export function archivedPartKey(
+  { kind, id }: Pick<EntryStream<StreamEntry>, 'kind' | 'id'>,
+  from: string,
+  copy = 0,
+): string {
+  return `days/${kind}/${id}/${from}${copy === 0 ? '' : `.${copy}`}/lines.gz`;
+}
+
+/** Returns the name of an archived part in the set of those that expire: `kind/id/from`. */
+export function archivedPartName(object: string): string {
+  return object.split('/').slice(1, 4).join('/');
 }

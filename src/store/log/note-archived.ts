@@ -2,7 +2,7 @@ import { keys } from '../keys.ts';
 import { ageArgNames, ageValues, beforeAge } from '../lua/age.ts';
 import { indexedStream } from '../lua/indexed-stream.ts';
 import { type RecordStore, run, script } from '../script.ts';
-import type { ArchivedPart, EntryStream, StreamEntry } from './archived-parts.ts';
+import { type ArchivedPart, archivedPartName, type EntryStream, type StreamEntry } from './archived-parts.ts';
 
 /**
  * Removes the oldest entries of a stream and notes, in the same step, the object that holds them. `from` is the last entry
@@ -56,7 +56,7 @@ export async function noteArchived(
     json: JSON.stringify({ ...days, last: newest.entry }),
     // Without a member nothing is added, so the key that stands for it is not written.
     expiring: origin.expiring ?? keys.days,
-    member: origin.expiring === undefined ? '' : `${origin.kind}/${origin.id}/${from}`,
+    member: origin.expiring === undefined ? '' : archivedPartName(days.object),
     at: newest.at,
     ...ageValues(store, ageMs),
   });

@@ -40,6 +40,8 @@ export interface OutgoingWebhook {
   readonly secret: string;
   /** The record was restored from a backup of the job or batch: its end may have been told before. */
   readonly isReplayed: boolean;
+  /** An attempt has ended before, perhaps of a delivery that a person has had sent again. */
+  readonly wasTried: boolean;
   /** `traceparent` of the request of the job, or of the first job of the batch; `null` where it is not traced. */
   readonly requestTrace: string | null;
 }
@@ -65,12 +67,17 @@ async function readBatchWebhook(store: RecordStore, id: string): Promise<Outgoin
   return { about, url, authorization, requestTrace, ...(await readFacts(store, batch)) };
 }
 
-async function readFacts({ connection }: RecordStore, { account, created_at }: Pick<Job, 'account' | 'created_at'>) {
-  const [secret, restoredFrom] = await connection.readAll([
+async function readFacts(
+  { connection }: RecordStore,
+  { id, account, created_at }: Pick<Job, 'id' | 'account' | 'created_at'>,
+) {
+  const [secret, restoredFrom, tried] = await connection.readAll([
     ['HGET', keys.account(account), 'webhook_secret'],
     ['HGET', keys.restored, 'taken_at'],
+    ['HGET', keys.webhook(id), 'tried'],
   ]);
-  return { secret: text(secret), isReplayed: created_at <= (number(restoredFrom) ?? Number.NEGATIVE_INFINITY) };
+  const isReplayed = created_at <= (number(restoredFrom) ?? Number.NEGATIVE_INFINITY);
+  return { secret: text(secret), isReplayed, wasTried: text(tried) !== '' };
 }
 
 /** Returns the delivery of the webhook of a job or a batch, or `null` when it has none or has not ended. */
