@@ -26,13 +26,13 @@ export function cacheStats(store: RecordStore) {
   };
   return {
     read: (endpoint: Endpoint) => refresh(endpoint).minutes,
-    /** Returns the mean duration of the last hour's jobs, as far as it was read already; `null` without one. */
+    /** Returns how long the last hour's jobs ran on average, as far as it was read already; `null` without one. */
     averageSeconds: (endpoint: Endpoint) => refresh(endpoint).seconds,
   };
 }
 
 function averageOf(minutes: readonly MinuteBucket[], now: number): number | null {
   const last = minutes.filter(({ minute }) => minute > now / 60_000 - 60);
-  const timed = last.reduce((sum, one) => sum + one.timed, 0);
-  return timed === 0 ? null : last.reduce((sum, one) => sum + one.milliseconds, 0) / timed / 1000;
+  const runs = last.reduce((sum, one) => sum + one.runs, 0);
+  return runs === 0 ? null : last.reduce((sum, one) => sum + one.runMs, 0) / runs / 1000;
 }

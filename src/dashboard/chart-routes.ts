@@ -61,7 +61,7 @@ export function chartRoutes(store: RecordStore, open: ReadArchivedPart): Dashboa
 async function readChart(store: RecordStore, open: ReadArchivedPart, accountId: string): Promise<Charted> {
   const now = store.clock.now();
   const range = historyRange(undefined, undefined, now)!;
-  const [{ days, hours }, entries, { balances }] = await Promise.all([
+  const [{ days, hours }, booked, { balances, unbooked }] = await Promise.all([
     readHistoryAndHours(store, accountId, range, firstHour(now, shownHours)),
     readLedger(store, accountId, maxEntries, open),
     readSnapshot(store, accountId),
@@ -69,6 +69,7 @@ async function readChart(store: RecordStore, open: ReadArchivedPart, accountId: 
   const counts = sumDays(
     days.map(({ day, calls, credits, completed, failed }) => ({ [day]: { calls, credits, completed, failed } })),
   );
-  const known = { entries, isWhole: entries.length < maxEntries, remaining: remaining(balances) };
+  const due = { at: now, kind: unbooked < 0 ? 'lapse' : 'grant', amount: Math.abs(unbooked) } as const;
+  const known = { entries: [due, ...booked], isWhole: booked.length < maxEntries, remaining: remaining(balances) };
   return { days: chartDays(counts, known, now, shownDays), hours: chartHours(hours, now, shownHours) };
 }

@@ -23,6 +23,9 @@ export interface MinuteBucket {
   /** Those of `count` that took at most 60 s. */
   readonly timed: number;
   readonly milliseconds: number;
+  /** Those of `count` that ran, however long, and the milliseconds for which they ran. */
+  readonly runs: number;
+  readonly runMs: number;
 }
 
 const owners: ReadonlyMap<string, Engine> = new Map(

@@ -199,6 +199,21 @@ describe('polling', () => {
       ]);
     });
 
+    it('is estimated by how long jobs ran, also those of more than a minute, without their wait', async () => {
+      // The jobs of other tests leave the hour.
+      api.store.advance(3_600_000);
+      const caller = await api.addCaller({ concurrency: 1 });
+      const ids = await submitApart(3, () => submit(caller));
+      for (const [n, seconds] of [300, 100].entries()) {
+        await runJob(api.store, ids[n]!);
+        api.store.advance(seconds * 1000);
+        await endJob(api.store, ids[n]!);
+      }
+      const estimate = async () => (await poll(caller, ids[2]!)).queue.eta_seconds;
+      await until(async () => (await estimate()) >= 200, 5, 'an estimate of the newest jobs');
+      expect(await estimate()).to.be.at.most(210);
+    });
+
     it('is 0 for a job that is about to start', async () => {
       const caller = await api.addCaller();
       const id = await submit(caller);

@@ -2,10 +2,12 @@ import { expect } from 'chai';
 import { archiveDays } from '../../src/archive/archive-days.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { readKey } from '../../src/model/api-key.ts';
+import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { anotherKey } from '../support/api.ts';
 import { type Dashboard, eachWithDashboard } from '../support/browser-session.ts';
 import type { Json } from '../support/json.ts';
+import { aPlan } from '../support/record.ts';
 import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { putDeliveries } from '../support/webhooks.ts';
@@ -193,6 +195,17 @@ describe('the history on the dashboard', () => {
       [0, 0, 0, before - 2],
       [1, 1, 1, before - 3],
     ]);
+  });
+
+  it('counts a larger quota of the plan as left from today on, also before it is booked by a charge', async () => {
+    const before = (await owner.ask('GET', '/api/billing')).json.usage.remaining as number;
+    await aPlan(api.store, 'growing', { quota: 10 });
+    await setAccount(api.store, caller.account, { plan: 'growing' });
+    api.store.advance(2 * day);
+    await aPlan(api.store, 'growing', { quota: 50 });
+    const { days } = (await (await signedIn(caller.account, 'viewer')).ask('GET', '/api/history')).json;
+    const shown = days.slice(-4).map((one: Record<string, number>) => one.remaining);
+    expect(shown).to.deep.equal([0, before + 10, before + 10, before + 50]);
   });
 
   it('counts the calls of each of the last 24 hours, of every key, and no older ones', async () => {

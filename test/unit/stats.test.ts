@@ -56,7 +56,7 @@ const now = Date.UTC(2026, 10, 20, 12, 0, 30);
 const minute = now / 60_000 - 0.5;
 
 function bucket(over: Partial<MinuteBucket>): MinuteBucket {
-  return { minute, count: 0, good: 0, timed: 0, milliseconds: 0, ...over };
+  return { minute, count: 0, good: 0, timed: 0, milliseconds: 0, runs: 0, runMs: 0, ...over };
 }
 
 describe('the health snapshot', () => {
@@ -138,7 +138,9 @@ describe('the health snapshot', () => {
     );
     fc.assert(
       fc.property(buckets, (made) => {
-        const hour = made.map(({ failed, ...rest }) => ({ ...rest, good: rest.count - Math.min(failed, rest.count) }));
+        const hour = made.map(({ failed, ...rest }) =>
+          bucket({ ...rest, good: rest.count - Math.min(failed, rest.count) }),
+        );
         const { success_rate: rate, health, avg_response_time_ms: average } = healthOf('video', null, hour, now);
         expect(rate).to.be.within(0, 100);
         expect(rate).to.equal(Number(rate.toFixed(1)));

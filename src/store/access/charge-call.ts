@@ -33,7 +33,7 @@ end
 write_balances()
 logged = append(paidLines, lineStreams, now, 'endpoint', line, 'status', 200, 'duration_ms', took, 'ip', ip, 'credits', 1)
 if repeated[1] == id and is_stored then redis.call('HSET', repeats, 'answer', answer, 'until', now + 86400000) end
-count_answer(200, tonumber(took))
+count_answer(200, tonumber(took), tonumber(took))
 redis.call('ZREM', calls, accountId .. '/' .. id)
 if repeated[1] == id and not is_stored then redis.call('DEL', repeats) end
 return { 'charged', balance }

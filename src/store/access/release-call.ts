@@ -24,7 +24,7 @@ undos[1] = function()
   redis.pcall('HSET', account, 'held', held)
 end
 redis.call('HSET', account, 'held', string.format('%d', held - 1))
-if log ~= '' then count_answer(log, tonumber(took)) end
+if log ~= '' then count_answer(log, tonumber(took), tonumber(took)) end
 redis.call('ZREM', calls, accountId .. '/' .. id)
 if is_repeatable then redis.call('DEL', repeats) end
 return { 'released' }

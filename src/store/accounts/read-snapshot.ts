@@ -1,5 +1,5 @@
 import type { Account, Plan } from '../../model/account.ts';
-import type { AccountBalances } from '../../model/money.ts';
+import { type AccountBalances, subscriptionLeft } from '../../model/money.ts';
 import { parseBalances, readRawBalances } from '../money/read-balances.ts';
 import { rollPeriod } from '../money/roll-period.ts';
 import { number, type RecordStore } from '../script.ts';
@@ -10,6 +10,8 @@ export interface AccountSnapshot {
   readonly account: Account;
   readonly plan: Plan | null;
   readonly balances: AccountBalances;
+  /** Credits of a changed plan that the next charge books in the ledger; below 0 where they lapse. */
+  readonly unbooked: number;
 }
 
 /** Reads an account with its balances, and rolls its billing period first when that has ended. Throws `not_found`. */
@@ -28,6 +30,8 @@ export function snapshotOf(
   packs: Readonly<Record<string, string>>,
   plan: Plan | null,
 ): AccountSnapshot {
-  const balances = { ...parseBalances(fields, packs), quota: plan?.quota ?? 0 };
-  return { account: accountOf(fields), plan, balances };
+  const booked = parseBalances(fields, packs);
+  const balances = { ...booked, quota: plan?.quota ?? 0 };
+  const unbooked = subscriptionLeft(balances) - subscriptionLeft(booked);
+  return { account: accountOf(fields), plan, balances, unbooked };
 }

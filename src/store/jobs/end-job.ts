@@ -145,7 +145,7 @@ local function end_job(e)
   write_balances()
   line = append(paidLines, lineStreams, at, 'endpoint', j.line, 'status', e.log, 'duration_ms', took, 'ip', j.ip,
     'credits', completed and '1' or '0')
-  count_answer(e.log, took)
+  count_answer(e.log, took, j.started_at ~= '' and math.max(0, now - j.started_at) or nil)
   ${makeWebhookDue.trim()}
   ${leaveWork.trim()}
   ${markAttempt.trim()}
