@@ -252,7 +252,10 @@ describe('ended days', () => {
     await move();
     for (const { stream } of origins) expect(await lengthOf(stream), stream).to.be.within(1, 3);
     expect(await all(caller)).to.deep.equal(before);
-    for (const check of [await verifyLedger(store, caller.accountId), await verifyLedger(store, caller.accountId, open)])
+    for (const check of [
+      await verifyLedger(store, caller.accountId),
+      await verifyLedger(store, caller.accountId, open),
+    ])
       expect(check.problems).to.deep.equal([]);
     for (const object of foreign) expect(await open(object)).to.deep.equal(others);
     expect(await move()).to.equal(0);

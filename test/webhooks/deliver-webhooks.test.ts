@@ -96,7 +96,7 @@ describe('the delivery of webhooks', () => {
     await replayWebhook(store, id);
     expect(await ended(id)).to.include({ state: 'failed', attempts: 3 });
     const delays = await metrics.registry.getSingleMetricAsString('trawl_webhook_delay_seconds');
-    expect(delays).to.match(/_bucket\{le="10"\} 1\n[^]*_count 1$/);
+    expect(delays).to.match(/_bucket\{le="10"\} 1\n[\s\S]*_count 1$/);
   });
 
   it('events-5 D94: a failed and a cancelled job send a webhook with status Error', async () => {
