@@ -226,7 +226,7 @@ export const workers: Board = {
         logs: '"level":"warn"',
         title: 'Failed steps and tasks',
         empty: 'nothing has failed',
-        good: '0. Each is repeated and logged as a warning. TrawlControllerErrors fires when steps stay above the line, or tasks fail more than five times in 15 minutes.',
+        good: '0. Each is repeated and logged as a warning. TrawlControllerErrors fires above the line, at six failed tasks in 15 minutes, or at one of `days`.',
         unit: units.OpsPerSecond,
         limits: [
           [null, 'green'],

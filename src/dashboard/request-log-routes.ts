@@ -12,6 +12,8 @@ const limits = { default: 50, max: 200 };
 const maxRounds = 20;
 const linesOfRound = 1_000;
 const write = oneAtATime('A file of this account is being written: wait for its end');
+/** Cell of the last row of a file that has not all lines. */
+const leftOut = '"Older lines are left out: choose a key, a status or a day"';
 const columns = ['at', 'endpoint', 'status', 'duration_ms', 'ip', 'credits', 'key'] as const;
 
 /** The request log of an account: a page of it, or a file for a spreadsheet. */
@@ -57,9 +59,10 @@ async function writeCsv(store: RecordStore, open: ReadArchivedPart, call: Dashbo
       const shown = lineJson(line);
       res.write(`${columns.map((name) => csvCell(shown[name])).join(',')}\r\n`);
     }
-    if (next === null) break;
     after = next;
+    if (after === null) break;
   }
+  if (after !== null) res.write(`${leftOut}${','.repeat(columns.length - 1)}\r\n`);
   res.end();
   return null;
 }

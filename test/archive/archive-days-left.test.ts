@@ -35,7 +35,7 @@ describe('closed days that cannot be archived now', () => {
   const failuresOf = async ({ upkeep_errors_total }: Pick<Metrics, 'upkeep_errors_total'>) =>
     (await upkeep_errors_total.get()).values.find(({ labels }) => labels.task === 'days')?.value;
 
-  it('with a damaged object stay for the next day, and other streams are archived', async () => {
+  it('with a damaged object stay until it is removed, and other streams are archived', async () => {
     const [damaged, whole] = [await anOldAccount(store), await anOldAccount(store)];
     const before = [await allOfIt(damaged), await allOfIt(whole)];
     const origins = [ledgerStream(damaged.accountId), paidLineStream(damaged.keyId), freeLineStream(damaged.keyId)];
@@ -51,6 +51,10 @@ describe('closed days that cannot be archived now', () => {
     expect(await allOfIt(damaged)).to.deep.equal(before[0]);
     expect(await listArchivedParts(store, ledgerStream(whole.accountId))).to.have.length(1);
     expect(await allOfIt(whole)).to.deep.equal(before[1]);
+    for (const origin of origins) await objects.remove(archivedPartKey(origin, beforeFirstEntry).replace(/[^/]*$/, ''));
+    await move();
+    for (const origin of origins) expect(await listArchivedParts(store, origin)).to.have.length.above(0);
+    expect(await allOfIt(damaged)).to.deep.equal(before[0]);
   });
 
   it('of an account that cannot be read stay, and other streams are archived', async () => {

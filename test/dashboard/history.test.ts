@@ -97,6 +97,17 @@ describe('the history on the dashboard', () => {
     for (const line of lines) expect(line.endsWith(`,0,"'=1+1, ""x"""`)).to.equal(true, line);
   });
 
+  it('says at the end of a CSV that older lines are left out, and nothing where it has all', async () => {
+    await write(caller, 10_001);
+    await write(caller, 10_000, 10_001);
+    const newest = (await owner.ask('GET', '/api/requests.csv')).text.trimEnd().split('\r\n');
+    expect(newest).to.have.length(1 + 20_000 + 1);
+    expect(newest.at(-1)).to.match(/^"?Older lines are left out: choose a key, a status or a day"?,{6}$/);
+    const [, ...failed] = (await owner.ask('GET', '/api/requests.csv?status=500')).text.trimEnd().split('\r\n');
+    expect(failed).to.have.length(2001);
+    expect(failed.every((line) => line.includes(',500,'))).to.equal(true);
+  });
+
   it('shows jobs and one job with its timeline; a hostile title is data', async () => {
     const { json } = await owner.ask('POST', '/api/jobs', {
       query: 'https://example.com/film.mp4',

@@ -67,9 +67,7 @@ describe('the alerts', () => {
       const panels: Panel[] = Object.values(board?.rows ?? {}).flat();
       const shown = panels.filter(({ words }) => words === undefined).flatMap(({ queries }) => Object.keys(queries));
       const own = listMetrics(expr).filter((metric) => metric.startsWith('trawl_'));
-      // The volume of Redis is measured by Kubernetes alone.
-      if (own.length > 0) expect(shown.flatMap(listMetrics), alert).to.include.oneOf(own);
-      else expect([alert, board?.name]).to.deep.equal(['TrawlVolumeFull', 'record']);
+      expect(shown.flatMap(listMetrics), alert).to.include.oneOf(own);
     }
   });
 

@@ -164,6 +164,8 @@ async function startPair(
   const following = [...options, '--replicaof', '127.0.0.1', String(await lead(masterPort))];
   const replica = await startNode(folder, replicaPort, following, { secret });
   await says(replica, ['INFO', 'replication'], 'master_link_status:up');
+  // The master refuses writes until it counts the replica.
+  await says(master, ['INFO', 'replication'], 'min_slaves_good_slaves:1');
   return [master, replica] as const;
 }
 

@@ -42,8 +42,9 @@ export const clusterScenarios: readonly Scenario[] = [
     change: { 'trawl_upkeep_errors_total{task="sweep"}': '0x359 0+1x40' },
     fires: {
       TrawlControllerErrors: {
-        summary: 'The controller has failed 15 times in 15 minutes',
-        description: 'Steps of jobs: 15; tasks: sweep 15',
+        summary: 'Failed steps and tasks of the controller: 15',
+        description:
+          'In 15 minutes, steps of jobs: 15; tasks: sweep 15. In a day, lists of entries that the archive left: 0',
       },
     },
   },
@@ -52,8 +53,18 @@ export const clusterScenarios: readonly Scenario[] = [
     change: { trawl_reconcile_errors_total: '0+1x359 364+5x40' },
     fires: {
       TrawlControllerErrors: {
-        summary: 'The controller has failed 75 times in 15 minutes',
-        description: 'Steps of jobs: 75; tasks: ',
+        summary: 'Failed steps and tasks of the controller: 75',
+        description: 'In 15 minutes, steps of jobs: 75; tasks: . In a day, lists of entries that the archive left: 0',
+      },
+    },
+  },
+  {
+    title: 'the archive cannot move the days of an account, which it tries once a day',
+    change: { 'trawl_upkeep_errors_total{task="days"}': '0x99 1x300' },
+    fires: {
+      TrawlControllerErrors: {
+        summary: 'Failed steps and tasks of the controller: 1',
+        description: 'In 15 minutes, steps of jobs: 15; tasks: . In a day, lists of entries that the archive left: 1',
       },
     },
   },

@@ -19,6 +19,13 @@ export const silentScenarios: readonly Omit<Scenario, 'fires'>[] = [
     title: 'twenty minutes after such a drain',
     change: { [errors]: '0x339 0+120x30 3600x30', trawl_drain_seconds: '0x339 0+60x30 0x30' },
   },
+  {
+    title: 'while the volume of a Redis of another program is full, in a namespace without trawl',
+    change: {
+      'kubelet_volume_stats_available_bytes{namespace="shop",persistentvolumeclaim="data-redis-0"}': '500000000x400',
+      'kubelet_volume_stats_capacity_bytes{namespace="shop",persistentvolumeclaim="data-redis-0"}': '10000000000x400',
+    },
+  },
 ];
 
 /** A fault each, with the alerts that it fires and no other. */
