@@ -35,13 +35,14 @@ export function childEnv(env: Readonly<Record<string, string | undefined>>, home
 
 /**
  * Runs a role of this program as a child and restarts it with back-off when it ends (D93). Its standard input is its lifeline.
- * Returns how to end it for good.
+ * `onStart` is called at each start. Returns how to end it for good.
  */
 export function keepChild(
   role: string,
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   log: Log,
+  onStart: () => void = () => {},
 ): () => Promise<void> {
   const [program, ...words] = ownCommand;
   const stopping = new AbortController();
@@ -52,6 +53,7 @@ export function keepChild(
     const stdio = ['pipe', 'ignore', 'inherit'] as const;
     const started = spawn(program, [...words, role, '--lifeline', ...args], { stdio: [...stdio], detached: true, env });
     child = started;
+    onStart();
     started.stdin?.on('error', () => {
       // The child has ended; the event of its end follows.
     });

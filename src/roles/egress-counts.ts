@@ -7,22 +7,18 @@ const answerMs = 1_000;
 const maxAnswerBytes = 1024 * 1024;
 
 const countLines = /^trawl_egress_connections_total\{verdict="(\w+)"\} (\d+)$/gm;
-const startLine = /^trawl_process_start_time_seconds (\S+)$/m;
 
 /**
- * Counts in this process what the child `egress` counts: each scrape reads its probes and adds what is new. A child that was started
- * again begins at 0, and our counters go on. They are absent, not 0, until it is read for the first time.
+ * Counts in this process what the child `egress` counts: each scrape reads its probes and adds what is new. The counters are absent,
+ * not 0, until it is read for the first time. Returns a function that must be called at each start of the child, which begins at 0
+ * while our counters go on.
  */
 export function addEgressCounts(
   { egress_connections_total: counter, refreshers }: Pick<Metrics, 'egress_connections_total' | 'refreshers'>,
   probe: ServerAddress,
-): void {
+): () => void {
   const counted = new Map<string, number>();
-  let startedAt: string | undefined;
   const add = (text: string) => {
-    const start = startLine.exec(text)?.[1];
-    if (start !== startedAt) counted.clear();
-    startedAt = start;
     for (const [, verdict = '', count] of text.matchAll(countLines)) {
       counter.inc({ verdict }, Math.max(0, Number(count) - (counted.get(verdict) ?? 0)));
       counted.set(verdict, Number(count));
@@ -37,4 +33,5 @@ export function addEgressCounts(
     if (answer !== null) add(answer.text);
   });
   refreshers.add(run);
+  return () => counted.clear();
 }

@@ -116,8 +116,8 @@ function keepEgress(
   env: Readonly<Record<string, string>>,
   { log, metrics, stop }: RunningRole,
 ): void {
-  stop.add('egress', keepChild('egress', ['--at', path, '--probe', probe.path], env, log), 6);
-  addEgressCounts(metrics, probe);
+  const begin = addEgressCounts(metrics, probe);
+  stop.add('egress', keepChild('egress', ['--at', path, '--probe', probe.path], env, log, begin), 6);
 }
 
 /** Ends and removes what was left by workers that were killed with everything else: none runs yet. */
