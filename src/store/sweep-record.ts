@@ -10,7 +10,7 @@ import { removeJob } from './jobs/remove-job.ts';
 import { keys, longId } from './keys.ts';
 import { sweepLines } from './log/trim-lines.ts';
 import { maxMailAgeMs, takeMail } from './mail/take-mail.ts';
-import { longestPeriodMs, returnPeriod } from './money/return-period.ts';
+import { maxPeriodMs, returnPeriod } from './money/return-period.ts';
 import { rollPeriod } from './money/roll-period.ts';
 import { type RecordStore, readDue } from './script.ts';
 
@@ -103,7 +103,7 @@ function sweepCalls(store: RecordStore, now: number, options: SweepOptions): Pro
 
 async function sweepPeriods(store: RecordStore, now: number, options: SweepOptions): Promise<number> {
   const rolled = await removeDue(store, keys.periods, now, options, (account) => rollPeriod(store, account));
-  const [ahead, end] = [now + longestPeriodMs + 1, Number.MAX_SAFE_INTEGER];
+  const [ahead, end] = [now + maxPeriodMs + 1, Number.MAX_SAFE_INTEGER];
   return (
     rolled + (await removeDue(store, keys.periods, end, options, (account) => returnPeriod(store, account), ahead))
   );

@@ -9,10 +9,8 @@ local function count_answer(log, took, ran)
   local minute = math.floor(now / 60000)
   local slot = string.format('%d', minute % 61)
   local old = redis.call('HGET', stats, slot)
-  local present, answers, well, timed, sum, runs, run_sum = string.match(old or '', '^(%d+) (%d+) (%d+) (%d+) (%d+) ?(%d*) ?(%d*)$')
+  local present, answers, well, timed, sum, runs, run_sum = string.match(old or '', '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
   if tonumber(present) ~= minute then answers, well, timed, sum, runs, run_sum = 0, 0, 0, 0, 0, 0 end
-  -- '' in what an older release has counted.
-  runs, run_sum = tonumber(runs) or 0, tonumber(run_sum) or 0
   if tonumber(log) < 500 then well = well + 1 end
   if took <= 60000 then timed, sum = timed + 1, sum + took end
   if ran then runs, run_sum = runs + 1, run_sum + ran end

@@ -4,7 +4,7 @@ import { type RecordStore, run, script, text } from '../script.ts';
 
 const day = 86_400_000;
 /** No billing period is longer: one that ends later has not begun. */
-export const longestPeriodMs = 31 * day;
+export const maxPeriodMs = 31 * day;
 
 /**
  * Brings an account back whose billing period begins in the future, because a clock that was ahead rolled it: it would get no quota until then.

@@ -1,33 +1,33 @@
 import { LostAnswer, Refusal, refusals } from '../../base/errors.ts';
 import { redactText } from '../../base/redact.ts';
 
-const url = 'TRAWL_REDIS_URL';
+const urlSetting = 'TRAWL_REDIS_URL';
 
 /** Advice for the operator by words of a reply of Redis, an error code or the message of an error: the first match counts. */
 const remedies: readonly (readonly [RegExp, string])[] = [
-  [/^(WRONGPASS|NOAUTH|ERR AUTH|ERR invalid password)/, `correct user and password in ${url}`],
+  [/^(WRONGPASS|NOAUTH|ERR AUTH|ERR invalid password)/, `correct user and password in ${urlSetting}`],
   [/^NOPERM/, 'give this user the rights that docs/operate.md lists under "Rights in Redis"'],
   [/^OOM/, 'raise maxmemory of Redis, or TRAWL_REDIS_MEMORY for that of trawl up'],
-  [/^READONLY/, `${url} names a replica: name the primary, the Sentinels or every node of the Cluster there`],
+  [/^READONLY/, `${urlSetting} names a replica: name the primary, the Sentinels or every node of the Cluster there`],
   [/^MISCONF/, 'Redis cannot write to its disk: its log says why'],
   [/^LOADING/, 'Redis still reads its file: repeat the command once it has'],
   [/^BUSY/, 'a script keeps Redis busy: repeat the command later'],
   [/^(NOREPLICAS|MASTERDOWN|No replica had)/, 'bring the primary and its replicas together again'],
   [/^(CLUSTERDOWN|TRYAGAIN|MOVED|ASK)/, 'look after the nodes of the Cluster'],
-  [/\bECONNREFUSED\b/, `start Redis, or correct host and port in ${url}`],
+  [/\bECONNREFUSED\b/, `start Redis, or correct host and port in ${urlSetting}`],
   [/\b(ENOENT|EACCES)\b/, 'start trawl up again, as the user who owns its folder'],
-  [/\b(ENOTFOUND|EAI_AGAIN)\b/, `correct the host in ${url}, or the name service of this machine`],
+  [/\b(ENOTFOUND|EAI_AGAIN)\b/, `correct the host in ${urlSetting}, or the name service of this machine`],
   [
     /\b(CERT_\w+|DEPTH_ZERO_\w+|SELF_SIGNED_\w+|UNABLE_TO_\w+|ERR_TLS_CERT_\w+)/,
-    `the host in ${url} must be one of the certificate, and NODE_EXTRA_CA_CERTS must name the file of its authority`,
+    `the host in ${urlSetting} must be one of the certificate, and NODE_EXTRA_CA_CERTS must name the file of its authority`,
   ],
   [
     /\b(EPROTO|ERR_SSL_\w+|ECONNRESET|Socket closed)/,
-    `look into the log of Redis; rediss:// in ${url} needs a port with TLS, redis:// one without`,
+    `look into the log of Redis; rediss:// in ${urlSetting} needs a port with TLS, redis:// one without`,
   ],
   [
     /\b(EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|Connection timeout|No answer within)/,
-    `Redis hangs, or a network lies between: check both, and that rediss:// in ${url} names a port with TLS`,
+    `Redis hangs, or a network lies between: check both, and that rediss:// in ${urlSetting} names a port with TLS`,
   ],
 ];
 
