@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { type Request, type Response, Router } from 'express';
 import { Refusal, refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
@@ -13,10 +14,12 @@ import type { OpenLimit } from './open-limit.ts';
 import { type ApiReply, errorReply, goneStatus, sendReply, softened } from './reply.ts';
 import {
   hasOneHost,
+  headerOf,
   isLoadedByOtherSite,
   judgeQuery,
   type RequestBody,
   readJsonBody,
+  readQuery,
   requireSmallBody,
 } from './request-syntax.ts';
 import { beginTrace, type RequestTrace, recordRequest } from './request-trace.ts';
@@ -49,10 +52,17 @@ interface ServedRoute extends Route {
   readonly template: string;
 }
 
+/** A request as the router hands it on: Node's own, with the parameters of its path. */
+export interface ApiRequest extends IncomingMessage {
+  method: string;
+  url: string;
+  params: Readonly<Record<string, string | string[]>>;
+}
+
 /** One request on its way through the checks. */
 interface ApiCall {
-  readonly req: Request;
-  readonly res: Response;
+  readonly req: ApiRequest;
+  readonly res: ServerResponse;
   /** `null` for a path that no route has. */
   readonly route: ServedRoute | null;
   readonly caller: CallerAddress;
@@ -93,14 +103,12 @@ const notDecodable = 'Bad Request: the path has a percent sign that does not enc
 const requestIdForm = /^[\w.-]{1,64}$/;
 
 /** Makes the public API: every route under all its paths, behind the same checks. */
-export function makeApp(server: ApiServer, handlers: ApiHandlers): Express {
-  const app = express();
-  app.disable('etag').disable('x-powered-by').set('query parser', 'simple');
-  app.set('strict routing', true).set('case sensitive routing', true);
+export function makeApp(server: ApiServer, handlers: ApiHandlers): RequestListener {
+  const router = Router({ strict: true, caseSensitive: true });
   const add = (row: Route, answer: (call: ApiCall) => Promise<ApiReply | null>) => {
     const route = { ...row, allowed: allowedMethods(row), template: pathTemplate(row.paths[0]) };
-    // Not `app.all`, which makes a layer of the router for each HTTP method.
-    app.route([...route.paths]).all((req, res) => serve(server, startCall(server, route, req, res), route, answer));
+    // Not `router.all`, which makes a layer of the router for each HTTP method.
+    router.route([...route.paths]).all((req, res) => serve(server, startCall(server, route, req, res), route, answer));
   };
   for (const name of Object.keys(keyedRoutes) as (keyof typeof keyedRoutes)[]) {
     add(keyedRoutes[name], (call) => answerKeyed(server, call, handlers[name]));
@@ -112,27 +120,31 @@ export function makeApp(server: ApiServer, handlers: ApiHandlers): Express {
       return takeInHand(server, () => waitIdle(server, () => handlers[name](call)));
     });
   }
-  const refuseOther = (req: Request, res: Response, refusal: Refusal) =>
-    finish(server, startCall(server, null, req, res), errorReply(refusal, server.keyQuotaStatus));
-  app.use((req: Request, res: Response) => refuseOther(req, res, refuse('not_found')));
-  app.use((error: unknown, req: Request, res: Response, _next: NextFunction) => {
-    if (error instanceof URIError) return refuseOther(req, res, refuse('bad_request', notDecodable));
-    server.log.error('a request failed outside its route', { error });
-    res.destroy();
-  });
-  return app;
+  return (message, res) => {
+    // The type asks for the requests of an Express application; the router needs nothing of them.
+    const req = message as Request;
+    router(req, res as Response, (error: unknown) => {
+      if (error && !(error instanceof URIError)) {
+        server.log.error('a request failed outside its route', { error });
+        res.destroy();
+        return;
+      }
+      const refusal = error ? refuse('bad_request', notDecodable) : refuse('not_found');
+      finish(server, startCall(server, null, req, res), errorReply(refusal, server.keyQuotaStatus));
+    });
+  };
 }
 
 /** Begins a request: its id, its caller, its query, and the headers that every answer has. */
-function startCall(server: ApiServer, route: ServedRoute | null, req: Request, res: Response): ApiCall {
-  const requestId = req.get('x-request-id') ?? '';
+function startCall(server: ApiServer, route: ServedRoute | null, req: ApiRequest, res: ServerResponse): ApiCall {
+  const requestId = headerOf(req, 'x-request-id') ?? '';
   res.setHeader('x-request-id', requestIdForm.test(requestId) ? requestId : randomUUID());
   res.setHeader('cache-control', 'no-store');
   res.setHeader('x-content-type-options', 'nosniff');
   if (server.draining.aborted) res.setHeader('connection', 'close');
-  const caller = server.findCaller(req.socket.remoteAddress, req.get('x-forwarded-for'));
-  const trace = server.traces && route?.isTraced ? beginTrace(req.get('traceparent')) : null;
-  return { req, res, route, caller, began: performance.now(), given: req.query, trace, logged: null };
+  const caller = server.findCaller(req.socket.remoteAddress, headerOf(req, 'x-forwarded-for'));
+  const trace = server.traces && route?.isTraced ? beginTrace(headerOf(req, 'traceparent')) : null;
+  return { req, res, route, caller, began: performance.now(), given: readQuery(req.url), trace, logged: null };
 }
 
 /** Answers a request from its first check to its line in the request log. */
@@ -160,13 +172,13 @@ async function serve(
 function answerHttp({ req, res }: ApiCall, { allowed }: ServedRoute): boolean {
   if (!hasOneHost(req)) {
     // A proxy in front may take the rest of the connection for another request.
-    res.set('connection', 'close');
+    res.setHeader('connection', 'close');
     throw refuse('bad_request', 'Bad Request: there must be one Host header');
   }
   if (allowed.includes(req.method)) return false;
-  res.set('allow', allowed.join(', '));
+  res.setHeader('allow', allowed.join(', '));
   if (req.method !== 'OPTIONS') throw refuse('method_not_allowed');
-  res.status(204).end();
+  res.writeHead(204).end();
   return true;
 }
 
@@ -198,12 +210,12 @@ async function answerComplete(
   const { x_api_key } = asked;
   // Most calls have the key in a header: nothing is copied for them.
   call.given = x_api_key === undefined ? asked : withoutKey(asked);
-  const bearer = route?.takesBearer ? /^Bearer (\S+)$/i.exec(req.get('authorization') ?? '')?.[1] : undefined;
-  const key = readKey(req.get('x-api-key') || bearer || x_api_key);
+  const bearer = route?.takesBearer ? /^Bearer (\S+)$/i.exec(req.headers.authorization ?? '')?.[1] : undefined;
+  const key = readKey(headerOf(req, 'x-api-key') || bearer || x_api_key);
   if (key === null) throw refuse('invalid_api_key');
   call.logged = key;
 
-  const isPrefetch = route?.endpoint !== undefined && /\bprefetch\b/.test(req.get('sec-purpose') ?? '');
+  const isPrefetch = route?.endpoint !== undefined && /\bprefetch\b/.test(headerOf(req, 'sec-purpose') ?? '');
   const prefetchFault = isPrefetch ? 'Bad Request: a prefetch starts nothing' : null;
   // A key in the header wins over one in the query (D11), but a parameter given twice stays a fault (D5).
   const keysFault = Array.isArray(x_api_key) ? 'Bad Request: x_api_key must be given once' : null;
@@ -259,7 +271,7 @@ function finish(server: ApiServer, call: ApiCall, reply: ApiReply | null): void 
   const status = reply ? (reply.loggedStatus ?? reply.status) : res.headersSent ? res.statusCode : goneStatus;
   if (reply && !res.headersSent && !res.destroyed) {
     // The rest of a body that is too large is not read.
-    if (status === 413 || server.draining.aborted) res.set('connection', 'close');
+    if (status === 413 || server.draining.aborted) res.setHeader('connection', 'close');
     // A masked error under a file's link would be saved as the file (D85).
     const isSoft = reply.status >= 400 && !(route && route.name in openRoutes) && wantsSoftFail(given);
     sendReply(res, isSoft ? softened(reply) : reply);

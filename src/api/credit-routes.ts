@@ -29,6 +29,7 @@ import type { KeyedCall, KeyedHandler } from './app.ts';
 import { enterFree, requireFlags, requireParsed } from './free-call.ts';
 import { readOwnJob } from './job-view.ts';
 import { type ApiReply, errorReply, failureReply, requireAllowed } from './reply.ts';
+import { headerOf } from './request-syntax.ts';
 import { routes } from './routes.ts';
 
 /** Dependencies of the routes that cost a credit. */
@@ -122,7 +123,10 @@ export function faultOf(call: CallWithRepeat & Pick<KeyedCall, 'fault'>): string
   return isGood ? null : badIdempotencyKey;
 }
 
-function idempotencyKeyOf({ req, idempotencyKey = req.get('idempotency-key') }: CallWithRepeat): string | undefined {
+function idempotencyKeyOf({
+  req,
+  idempotencyKey = headerOf(req, 'idempotency-key'),
+}: CallWithRepeat): string | undefined {
   return idempotencyKey;
 }
 

@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { Request, Response } from 'express';
+import { type Request, request } from 'express';
 import { refuse } from '../base/errors.ts';
 import { escapeHtml } from '../base/escape-html.ts';
-import type { OpenHandler } from './app.ts';
+import type { ApiRequest, OpenHandler } from './app.ts';
 
 const press = promisify(gzip);
 const own = (name: string) => new URL(`./pages/${name}`, import.meta.url);
@@ -55,7 +56,7 @@ export function sendDocsFile(): OpenHandler {
     if (file === undefined) throw refuse('not_found');
     const body = bodies.get(name) ?? readFile(file.from).then(withPressed);
     bodies.set(name, body);
-    res.set('cache-control', 'public, max-age=3600');
+    res.setHeader('cache-control', 'public, max-age=3600');
     return send(req, res, `${file.type}; charset=utf-8`, await body);
   };
 }
@@ -64,11 +65,9 @@ function showPage(name: string, fill: (text: string) => string): OpenHandler {
   let body: Promise<PageBody> | undefined;
   return async ({ req, res }) => {
     body ??= readFile(own(name), 'utf8').then((text) => withPressed(Buffer.from(fill(text))));
-    res.set({
-      'content-security-policy': policy,
-      'referrer-policy': 'no-referrer',
-      'cross-origin-opener-policy': 'same-origin',
-    });
+    res.setHeader('content-security-policy', policy);
+    res.setHeader('referrer-policy', 'no-referrer');
+    res.setHeader('cross-origin-opener-policy', 'same-origin');
     return send(req, res, 'text/html; charset=utf-8', await body);
   };
 }
@@ -77,8 +76,8 @@ async function withPressed(plain: Buffer): Promise<PageBody> {
   return { plain, pressed: await press(plain) };
 }
 
-function send(req: Request, res: Response, type: string, { plain, pressed }: PageBody): null {
-  const isPressed = req.acceptsEncodings('gzip') === 'gzip';
+function send(req: ApiRequest, res: ServerResponse, type: string, { plain, pressed }: PageBody): null {
+  const isPressed = request.acceptsEncodings.call(req as Request, 'gzip') === 'gzip';
   const body = isPressed ? pressed : plain;
   res.writeHead(200, {
     'content-type': type,

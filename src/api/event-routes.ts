@@ -6,6 +6,7 @@ import type { KeyedCall, KeyedHandler } from './app.ts';
 import { isGone } from './file-routes.ts';
 import { enterJob, type JobRoutes } from './job-routes.ts';
 import type { JobWatch } from './job-watch.ts';
+import { headerOf } from './request-syntax.ts';
 
 const reconnectMs = 1000;
 
@@ -14,7 +15,8 @@ export function streamEvents(routes: JobRoutes): KeyedHandler {
   return async (call) => {
     const { job, fields } = await enterJob(routes, call);
     const watch = await routes.watchJob(job);
-    call.res.set({ 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' }).flushHeaders();
+    call.res.setHeader('content-type', 'text/event-stream; charset=utf-8').setHeader('x-accel-buffering', 'no');
+    call.res.flushHeaders();
     // The stream is not awaited: an open stream is neither in hand nor late in the request log.
     void pipeline(eventsOf(routes, call, watch, fields), call.res, { end: false })
       .catch((error) => {
@@ -36,7 +38,7 @@ async function* eventsOf(
   fields: readonly Path[],
 ): AsyncGenerator<string, void> {
   res.once('close', watch.close);
-  let sentRevision = readLastEventId(req.get('last-event-id'));
+  let sentRevision = readLastEventId(headerOf(req, 'last-event-id'));
   while (!res.destroyed && req.method !== 'HEAD') {
     if (routes.draining.aborted) return yield `retry: ${reconnectMs}\n\n`;
     const watched = await watch.read();

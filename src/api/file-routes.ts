@@ -1,5 +1,5 @@
+import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import type { Request, Response } from 'express';
 import { refuse } from '../base/errors.ts';
 import type { Seal } from '../base/seal.ts';
 import { isHeld, readRange } from '../model/byte-range.ts';
@@ -8,7 +8,7 @@ import { checkLink, dispositionOf } from '../model/file-link.ts';
 import type { Job } from '../model/job.ts';
 import type { Delivered } from '../model/outcome.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
-import type { OpenHandler } from './app.ts';
+import type { ApiRequest, OpenHandler } from './app.ts';
 import { type ApiReply, errorReply } from './reply.ts';
 
 /** Dependencies of the result links. */
@@ -31,7 +31,7 @@ const caching = 'private, no-store';
 /** GET or HEAD of a result link: the file, a part of it, or why not (D23, D68, D85). */
 export function deliverFile(routes: FileRoutes): OpenHandler {
   return async ({ req, res }) => {
-    const link = checkLink(req.originalUrl, routes.now(), routes.verify);
+    const link = checkLink(req.url, routes.now(), routes.verify);
     if (link.is === 'altered') throw refuse('forbidden');
     if (link.is === 'expired') return gone('this link has expired');
     const job = await routes.readJob(link.job);
@@ -45,15 +45,15 @@ export function deliverFile(routes: FileRoutes): OpenHandler {
   };
 }
 
-async function headFile(routes: FileRoutes, res: Response, { key, bytes }: Delivered, headers: HeaderFields) {
+async function headFile(routes: FileRoutes, res: ServerResponse, { key, bytes }: Delivered, headers: HeaderFields) {
   if ((await routes.objects.see(key)) === null) return lost();
   return end(res, 200, { ...headers, 'content-length': bytes });
 }
 
 async function sendFile(
   routes: FileRoutes,
-  req: Request,
-  res: Response,
+  req: ApiRequest,
+  res: ServerResponse,
   { key, bytes }: Delivered,
   headers: ShownFields,
 ) {
@@ -102,7 +102,7 @@ function headersOf({ content_type: type }: Delivered, name: string, etag: string
   };
 }
 
-function end(res: Response, status: number, headers: HeaderFields): null {
+function end(res: ServerResponse, status: number, headers: HeaderFields): null {
   res.writeHead(status, headers).end();
   return null;
 }

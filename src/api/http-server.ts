@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Express } from 'express';
 import { closeServer } from '../base/close-server.ts';
 import { listenAt } from '../base/server-address.ts';
 import { hasBody, originTarget } from './request-syntax.ts';
@@ -74,7 +73,7 @@ const faults: Readonly<Record<string, FaultReply>> = {
 
 /** Serves the app; connections that send slowly, or too much, are closed. */
 export async function listen(
-  app: Express,
+  app: RequestListener,
   host: string,
   port: number,
   pending: PendingLimit,

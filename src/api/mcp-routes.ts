@@ -9,6 +9,7 @@ import { isGone } from './file-routes.ts';
 import { enterFree, requireFlags } from './free-call.ts';
 import type { JobRoutes } from './job-routes.ts';
 import { readOwnJob } from './job-view.ts';
+import { headerOf } from './request-syntax.ts';
 
 /** Dependencies of the route of the Model Context Protocol: the handlers of what its tools do. */
 interface McpRoutes extends Pick<JobRoutes, 'store' | 'viewJob' | 'watchJob' | 'draining' | 'log'> {
@@ -47,7 +48,7 @@ export function answerMcp(routes: McpRoutes): KeyedHandler {
     const service = ownService(routes, call, judged, written);
     const headers = Object.fromEntries(
       protocolHeaders.flatMap((name) => {
-        const value = call.req.get(name);
+        const value = headerOf(call.req, name);
         return value === undefined ? [] : [[name, value]];
       }),
     );

@@ -1,10 +1,11 @@
-import type { Request } from 'express';
+import type { IncomingMessage } from 'node:http';
 import { refuse } from '../base/errors.ts';
 import { countInWindows } from '../base/window-count.ts';
 import type { FindCaller } from './caller-address.ts';
+import { headerOf } from './request-syntax.ts';
 
 /** Counts a request that needs no key or session; throws `rate_limited` when there were too many. */
-export type OpenLimit = (req: Request) => void;
+export type OpenLimit = (req: IncomingMessage) => void;
 
 const windowMs = 60_000;
 const maxOpenRequests = 600;
@@ -17,7 +18,7 @@ const sentence = `More than ${maxOpenRequests} requests in a minute came from th
 export function limitOpenRequests(findCaller: FindCaller): OpenLimit {
   const countAddress = countInWindows(windowMs);
   return (req) => {
-    const { blame } = findCaller(req.socket.remoteAddress, req.get('x-forwarded-for'));
+    const { blame } = findCaller(req.socket.remoteAddress, headerOf(req, 'x-forwarded-for'));
     if (blame === null) return;
     const { count, secondsLeft } = countAddress(blame);
     if (count > maxOpenRequests) throw refuse('rate_limited', sentence, secondsLeft);

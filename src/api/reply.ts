@@ -1,4 +1,4 @@
-import type { Response } from 'express';
+import type { ServerResponse } from 'node:http';
 import { type FailureCode, failures, Refusal, type RefusalCode, refusals, refuse } from '../base/errors.ts';
 import type { Rates, RefusedCall } from '../store/access/authorize.ts';
 
@@ -49,8 +49,8 @@ export function softened(reply: ApiReply): ApiReply {
   return { ...reply, status: 200, headers };
 }
 
-/** Writes an answer as JSON, by Node itself: every answer has the same type, so nothing of Express's `json` is needed. */
-export function sendReply(res: Response, { status, headers = {}, body }: ApiReply): void {
+/** Writes an answer as JSON. */
+export function sendReply(res: ServerResponse, { status, headers = {}, body }: ApiReply): void {
   const text = JSON.stringify(body);
   res.statusCode = status;
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
@@ -61,7 +61,7 @@ export function sendReply(res: Response, { status, headers = {}, body }: ApiRepl
 
 /** Sets the RateLimit headers of what the record answered; throws a refusal in the words of the contract. */
 export function requireAllowed<T extends { readonly rates: Rates }>(
-  res: Response,
+  res: ServerResponse,
   answer: T | RefusedCall,
   badRequest: string = refusals.bad_request.sentence,
 ): T {
@@ -75,7 +75,7 @@ export function requireAllowed<T extends { readonly rates: Rates }>(
 }
 
 /** Sets the standard RateLimit fields, for the windows that the plan has. */
-function setRateHeaders(res: Response, { perSecond, perMinute }: Rates): void {
+function setRateHeaders(res: ServerResponse, { perSecond, perMinute }: Rates): void {
   const [policies, left]: [string[], string[]] = [[], []];
   if (perSecond) {
     policies.push(`"per-second";q=${perSecond.limit};w=1`);

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { type ParsedUrlQuery, parse } from 'node:querystring';
 import { refuse } from '../base/errors.ts';
 import { readBody } from '../base/read-body.ts';
 
@@ -20,6 +21,18 @@ export function originTarget(target: string): string {
   const rest = /^https?:\/\/[^/?#]*(.*)$/is.exec(target)?.[1];
   if (rest === undefined) return target;
   return rest.startsWith('/') ? rest : `/${rest}`;
+}
+
+/** Returns the parameters in the query of a target. */
+export function readQuery(target: string): ParsedUrlQuery {
+  const query = /\?([^#]*)/.exec(target)?.[1];
+  return parse(query ?? '');
+}
+
+/** Returns a header field; Node joins one that was sent more than once. */
+export function headerOf({ headers }: IncomingMessage, name: string): string | undefined {
+  const value = headers[name];
+  return value === undefined ? undefined : String(value);
 }
 
 /**

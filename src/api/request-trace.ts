@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import type { Request } from 'express';
 import type { Traces } from '../base/traces.ts';
 import { readTraceparent, type TraceContext } from '../model/trace-context.ts';
 import type { ApiReply } from './reply.ts';
@@ -19,7 +18,7 @@ export function beginTrace(traceparent: string | undefined): RequestTrace | null
 
 /** The parts of a call that its span tells of. */
 interface TracedCall {
-  readonly req: Pick<Request, 'method'>;
+  readonly req: { readonly method: string };
   readonly route: { readonly template: string } | null;
   readonly trace: RequestTrace | null;
   /** Arrival, by the monotonic clock. */

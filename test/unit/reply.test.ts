@@ -1,5 +1,5 @@
+import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
-import type { Response } from 'express';
 import { errorReply, failureReply, requireAllowed, softened } from '../../src/api/reply.ts';
 import { failures, Refusal, refusals, refuse } from '../../src/base/errors.ts';
 
@@ -47,7 +47,7 @@ describe('replies of the API', () => {
 
   it('an answer of the record sets the RateLimit headers of the windows that the plan has', () => {
     const set: string[][] = [];
-    const res = { setHeader: (...header: string[]) => set.push(header) } as unknown as Response;
+    const res = { setHeader: (...header: string[]) => set.push(header) } as unknown as ServerResponse;
     const both = { perSecond: { limit: 5, left: 4 }, perMinute: { limit: 60, left: 9 } };
     expect(requireAllowed(res, { rates: both, found: 1 }).found).to.equal(1);
     requireAllowed(res, { rates: { perSecond: null, perMinute: null } });
@@ -58,7 +58,7 @@ describe('replies of the API', () => {
   });
 
   it('a repeat of a call that still runs is told to wait, and one of another call is not', () => {
-    const res = { set: () => res } as unknown as Response;
+    const res = { set: () => res } as unknown as ServerResponse;
     const none = {
       refused: 'idempotency_conflict',
       retryAfterSeconds: null,
@@ -81,7 +81,7 @@ describe('replies of the API', () => {
     ['bad_request', '', 'Bad Request: query'],
   ] as const) {
     it(`the record's refusal ${refused} ${detail} is thrown with its sentence`, () => {
-      const res = { set: () => res } as unknown as Response;
+      const res = { set: () => res } as unknown as ServerResponse;
       const answer = { refused, detail, retryAfterSeconds: 3, rates: { perSecond: null, perMinute: null } };
       expect(() => requireAllowed(res, answer, 'Bad Request: query'))
         .to.throw(Refusal, sentence)
