@@ -7,6 +7,8 @@ import { type ServedUrls, servedUrlsFile } from '../admin/served-urls.ts';
 import type { Config } from '../base/config.ts';
 import { refuse } from '../base/errors.ts';
 import { syncFolder } from '../objects/file-system.ts';
+import { uploadsFolder } from '../objects/folder-upload.ts';
+import { objectsFolder } from '../objects/open-objects.ts';
 import { recordFolder } from '../store/open-store.ts';
 
 /** Exit code of flock. */
@@ -14,9 +16,14 @@ const heldByAnother = 1;
 
 /**
  * Opens the data folder (TRAWL_DATA, 0700), takes its lock and makes its secret once; refuses while another process has the lock, and
- * when the secret is gone from beside the record that was made with it.
+ * when the secret or the files are gone from beside the record.
  */
-export async function openStateFolder({ data, secret, redisUrl }: Pick<Config, 'data' | 'secret' | 'redisUrl'>) {
+export async function openStateFolder({
+  data,
+  secret,
+  redisUrl,
+  objects,
+}: Pick<Config, 'data' | 'secret' | 'redisUrl' | 'objects'>) {
   const path = resolve(data);
   await mkdir(path, { recursive: true, mode: 0o700 });
   await chmod(path, 0o700);
@@ -34,9 +41,11 @@ export async function openStateFolder({ data, secret, redisUrl }: Pick<Config, '
   await rm(urls, { force: true });
   const keepUrls = ({ publicUrl, dashboardUrl }: ServedUrls) =>
     writePrivateFile(urls, JSON.stringify({ publicUrl, dashboardUrl }));
+  const record = redisUrl === null && existsSync(recordFolder(path)) ? recordFolder(path) : null;
+  if (record !== null && objects === 'folder') requireObjects(objectsFolder(path));
   return {
     path,
-    secret: secret ?? (await readOrMakeSecret(join(path, 'secret'), redisUrl === null ? recordFolder(path) : null)),
+    secret: secret ?? (await readOrMakeSecret(join(path, 'secret'), record)),
     keepUrls,
     release: async () => {
       await rm(urls, { force: true });
@@ -64,7 +73,7 @@ async function readOrMakeSecret(file: string, record: string | null): Promise<Bu
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
   // A first start makes the secret before the record.
-  if (record !== null && existsSync(record)) throw refuse('unavailable', explainLoss(file, record));
+  if (record !== null) throw refuse('unavailable', explainLoss(file, record));
   const fresh = randomBytes(32);
   await writePrivateFile(file, `${fresh.toString('base64')}\n`);
   return fresh;
@@ -73,5 +82,22 @@ async function readOrMakeSecret(file: string, record: string | null): Promise<Bu
 function explainLoss(file: string, record: string): string {
   return `${file} is missing and TRAWL_SECRET is not set, but ${record} has a record: put the secret back with which it was made.
 If no copy of it exists, this line makes a new one, with which no link and no sealed value of the record opens any more:
-head -c 32 /dev/urandom | base64 > '${file.replaceAll("'", "'\\''")}'`;
+head -c 32 /dev/urandom | base64 > ${quote(file)}`;
+}
+
+/** Refuses the empty folder where a disk is not mounted: what is written there is hidden as soon as the disk is back. */
+function requireObjects(folder: string): void {
+  const uploads = uploadsFolder(folder);
+  if (!existsSync(folder) || existsSync(uploads)) return;
+  throw refuse(
+    'unavailable',
+    `${folder} is not the folder in which files were kept: mount its disk.
+If this is its new disk, or no copy of the files exists, this line makes it the folder for files:
+mkdir ${quote(uploads)}`,
+  );
+}
+
+/** Quotes a path for a shell. */
+function quote(path: string): string {
+  return `'${path.replaceAll("'", "'\\''")}'`;
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { makeService, type Service } from '../support/service.ts';
@@ -46,5 +46,20 @@ describe('trawl up that lacks a part of its data', function () {
     expect(readFileSync(file)).not.to.deep.equal(secret);
     await service.start();
     expect((await service.ask(key, '/v1/usage')).status).to.equal(200);
+  });
+
+  it('keeps no files in the empty folder where the disk of its files is not mounted, and names the line for a new disk', async () => {
+    await service.start();
+    expect(await service.stop()).to.equal(0);
+    const folder = join(service.data, 'objects');
+    rmSync(folder, { recursive: true });
+    mkdirSync(folder);
+    const said = await refused(service.data);
+    expect(readdirSync(folder)).to.deep.equal([]);
+    expect(said)
+      .to.contain(`${folder} is not the folder in which files were kept`)
+      .and.not.match(/^ +at /m);
+    execFileSync('sh', ['-c', /^mkdir .*$/m.exec(said)?.[0] ?? 'false']);
+    await service.start();
   });
 });
