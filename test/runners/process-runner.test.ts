@@ -72,11 +72,8 @@ describe('workers as processes', function () {
   });
 
   it('rejects the start of a worker while no more files can be opened, which ends nothing else', async () => {
-    const tried = await run('prlimit', [
-      '--nofile=100',
-      process.execPath,
-      join(import.meta.dirname, 'full-of-files.ts'),
-    ]);
+    const script = join(import.meta.dirname, '../support/full-of-files.ts');
+    const tried = await run('prlimit', ['--nofile=100', process.execPath, script, 'worker']);
     expect(tried.stdout).to.equal('EMFILE absent running');
   });
 });

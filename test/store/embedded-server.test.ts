@@ -1,7 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { connect } from '../../src/store/redis/connection.ts';
 import { findServer, type RedisServer, type ServerOptions, startRedis } from '../../src/store/redis/embedded-server.ts';
@@ -63,6 +64,12 @@ describe('a redis-server of our own', () => {
     const server = await start();
     delete process.env.ONLY_FOR_TESTS;
     expect(readFileSync(`/proc/${server.pid()}/environ`, 'utf8')).not.to.contain('secret');
+  });
+
+  it('has ended, and is started again, when this process could open no more files', async () => {
+    const script = join(import.meta.dirname, '../support/full-of-files.ts');
+    const { stdout } = await promisify(execFile)('prlimit', ['--nofile=100', process.execPath, script, 'redis']);
+    expect(stdout).to.equal('before it began: spawn setpriv EMFILE, by SIGTERM');
   });
 
   it('has its data after a restart', async () => {

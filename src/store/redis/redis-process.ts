@@ -1,5 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { createConnection } from 'node:net';
+import type { Writable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { endChild } from '../../base/child-process.ts';
 
@@ -47,9 +48,11 @@ export function spawnRedis(folder: string, options: readonly string[], password?
     env: { PATH: process.env.PATH },
     stdio: ['pipe', 'ignore', 'ignore'],
   });
+  // A process that can open no more files makes a child without pipes, whose error comes a moment later.
+  const { stdin }: { readonly stdin?: Writable } = child;
   // EPIPE: it ended before it read its settings, and its end tells why.
-  child.stdin.on('error', () => {});
-  child.stdin.end(password === undefined ? '' : `requirepass ${password}\n`);
+  stdin?.on('error', () => {});
+  stdin?.end(password === undefined ? '' : `requirepass ${password}\n`);
   const ended = new Promise<string>((resolve) => {
     child.once('exit', (code, signal) => resolve(signal ? `by ${signal}` : `with exit code ${code}`));
     child.once('error', (error) => resolve(`before it began: ${error.message}`));
