@@ -80,7 +80,8 @@ function openClient({ s3Region, s3PathStyle }: BucketSettings, endpoint: string 
   });
 }
 
-function nameOf(error: unknown): string {
+/** Returns the name of S3's error; '' for what is none. */
+export function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : '';
 }
 

@@ -14,7 +14,7 @@ import {
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import type { UploadPart } from '../model/attempt-protocol.ts';
 import { isObjectKey, type Upload } from './object-store.ts';
-import { type Bucket, callBucket, statusOf, timeLimit } from './s3-bucket.ts';
+import { type Bucket, callBucket, nameOf, statusOf, timeLimit } from './s3-bucket.ts';
 
 /** Metadata of an object that hold what its permit allowed. */
 export interface PermittedMetadata {
@@ -27,6 +27,8 @@ export interface PermittedMetadata {
 const partUrlSeconds = 3600;
 /** S3 needs time to join an object of many parts. */
 const finishTimeoutMs = 60_000;
+/** Errors of status 400 that tell of the service or of our credentials, not of the parts. */
+const passingErrors = /^(KMS\.|RequestTimeout$|ExpiredToken$)/;
 const checksumHeader = 'x-amz-checksum-sha256';
 
 /** Begins or continues an upload and signs a URL for each missing part. */
@@ -73,7 +75,7 @@ export async function finishUpload(bucket: Bucket, key: string): Promise<void> {
   const place = { Bucket: bucket.name, Key: key, UploadId: fullest.id };
   const command = new CompleteMultipartUploadCommand({ ...place, MultipartUpload: { Parts: parts } });
   const asked = bucket.client.send(command, timeLimit(finishTimeoutMs)).catch((error: unknown) => {
-    if (statusOf(error) === 400) return null;
+    if (statusOf(error) === 400 && !passingErrors.test(nameOf(error))) return null;
     throw error;
   });
   await callBucket(asked);

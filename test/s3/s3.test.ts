@@ -8,6 +8,7 @@ import { openS3, partBytesFor } from '../../src/objects/s3-store.ts';
 import { send } from '../../src/worker/gateway-client.ts';
 import { bodyOf, describeObjectStore, refusalOf, uploadOf } from '../objects/object-store.contract.ts';
 import { credentials, startS3, type TestS3 } from '../support/s3.ts';
+import { type S3Proxy, startS3Proxy } from '../support/s3-proxy.ts';
 
 /** The least that S3 takes for a part that is not the last. */
 const partBytes = 5 * 1024 ** 2;
@@ -70,10 +71,15 @@ describe('an S3 bucket', function () {
   this.timeout(120_000);
   const film = Buffer.concat([Buffer.alloc(partBytes, 'a'), Buffer.alloc(partBytes, 'b'), Buffer.from('the end')]);
 
+  let front: S3Proxy;
   before(async () => {
     s3 = await startS3();
+    front = await startS3Proxy(s3.settings.s3Endpoint);
   });
-  after(() => s3.stop());
+  after(async () => {
+    await front.stop();
+    await s3.stop();
+  });
   beforeEach(() => {
     store = open();
   });
@@ -270,6 +276,19 @@ describe('an S3 bucket', function () {
       }
     });
   }
+
+  it('throws unavailable when S3 cannot join the parts for a reason that has nothing to do with them', async () => {
+    await putAll(uploadOf(content), Buffer.from(content));
+    const through = open({ ...s3.settings, s3Endpoint: `http://127.0.0.1:${front.port}` });
+    for (const code of ['KMS.DisabledException', 'RequestTimeout', 'ExpiredToken']) {
+      front.failJoins(code);
+      expect(await refusalOf(through.finish(key)), code).to.equal('unavailable');
+    }
+    front.failJoins('InvalidPart');
+    await through.finish(key);
+    await store.finish(key);
+    expect(await store.see(key)).to.deep.include({ bytes: content.length });
+  });
 
   it('throws unavailable when S3 does not answer for 10 s', async () => {
     const thaw = await s3.freeze();

@@ -6,11 +6,13 @@ import type { AddressInfo, Socket } from 'node:net';
 /** The fault of one part upload: a status instead of the store's, a broken connection, or silence. */
 export type UploadFault = number | 'cut' | 'hang';
 
-/** A proxy before an object store that forwards everything, and fails part uploads on demand. */
+/** A proxy before an object store that forwards everything, and fails part uploads and joins of parts on demand. */
 export interface S3Proxy {
   readonly port: number;
   /** Sets the faults of the next part uploads; later ones arrive. */
   readonly fail: (...faults: UploadFault[]) => void;
+  /** Has each join of parts answered with status 400 and this error. */
+  readonly failJoins: (code: string) => void;
   /** Number of part uploads, failed ones included. */
   readonly uploads: () => number;
   readonly stop: () => Promise<void>;
@@ -21,8 +23,17 @@ export async function startS3Proxy(origin: string, certificate?: { key: string; 
   const sockets = new Set<Socket>();
   let faults: UploadFault[] = [];
   let uploads = 0;
+  let joinError: string | null = null;
   const serve = (req: IncomingMessage, res: ServerResponse) => {
-    if (!req.url?.includes('partNumber=')) return passOn(origin, req, res);
+    if (joinError !== null && req.method === 'POST' && req.url?.includes('uploadId=')) {
+      const body = `<Error><Code>${joinError}</Code></Error>`;
+      req.resume().once('end', () => res.writeHead(400, { 'content-type': 'application/xml' }).end(body));
+      return;
+    }
+    if (!req.url?.includes('partNumber=')) {
+      passOn(origin, req, res);
+      return;
+    }
     uploads += 1;
     const fault = faults.shift();
     if (fault === undefined) passOn(origin, req, res);
@@ -41,6 +52,9 @@ export async function startS3Proxy(origin: string, certificate?: { key: string; 
     port: (server.address() as AddressInfo).port,
     fail: (...told) => {
       faults = told;
+    },
+    failJoins: (code) => {
+      joinError = code;
     },
     uploads: () => uploads,
     stop: async () => {
