@@ -31,19 +31,21 @@ export const planCommands = [
       paid: { value: 'yes|no', read: yesOrNo, text: 'Paid plans may have an automatic top-up; no for a new plan.' },
     },
     run: async (given, { store }) => {
-      const before = await readPlan(store, given.NAME);
-      const quota = given.quota ?? before?.quota;
-      if (quota === undefined) throw new UsageError(`--quota is missing: there is no plan ${given.NAME} yet`);
-      const { 'per-second': perSecond = before?.per_second, 'per-minute': perMinute = before?.per_minute } = given;
-      const plan: Plan = {
-        name: given.NAME,
-        quota,
-        per_second: perSecond ?? null,
-        per_minute: perMinute ?? null,
-        paid: given.paid ?? before?.paid ?? false,
-      };
-      await setPlan(store, plan);
-      return { value: plan, text: fieldText({ ...plan }) };
+      for (;;) {
+        const before = await readPlan(store, given.NAME);
+        const quota = given.quota ?? before?.quota;
+        if (quota === undefined) throw new UsageError(`--quota is missing: there is no plan ${given.NAME} yet`);
+        const { 'per-second': perSecond = before?.per_second, 'per-minute': perMinute = before?.per_minute } = given;
+        const plan: Plan = {
+          name: given.NAME,
+          quota,
+          per_second: perSecond ?? null,
+          per_minute: perMinute ?? null,
+          paid: given.paid ?? before?.paid ?? false,
+        };
+        // Another operator may change other fields of it at the same time.
+        if (await setPlan(store, plan, before)) return { value: plan, text: fieldText({ ...plan }) };
+      }
     },
   }),
   command({

@@ -49,6 +49,19 @@ describe('plans, accounts and keys', () => {
       expect((await operator.json<Shape[]>('plan', 'list')).map(({ name }) => name)).to.deep.equal(['gold']);
     });
 
+    it('keeps the fields of two changes that are made at once', async () => {
+      await operator.json('plan', 'set', 'silver', '--quota', '0');
+      for (let n = 1; n <= 10; n++) {
+        await Promise.all([
+          operator.json('plan', 'set', 'silver', '--quota', String(n)),
+          operator.json('plan', 'set', 'silver', '--per-minute', String(n)),
+        ]);
+        const plans = await operator.json<Shape[]>('plan', 'list');
+        expect(plans.find(({ name }) => name === 'silver')).to.include({ quota: n, per_minute: n });
+      }
+      await operator.json('plan', 'remove', 'silver');
+    });
+
     it('a plan that is created without a quota is refused as wrong usage', async () => {
       const { code, out, err } = await operator.run(['plan', 'set', 'new', '--paid', 'yes', '--json']);
       expect({ code, said: JSON.parse(out) }).to.deep.equal({
