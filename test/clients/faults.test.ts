@@ -38,6 +38,21 @@ describe('the clients of callers, at the edges', function () {
     },
   );
 
+  inEach(
+    'keeps the charged file of a download that is given up when its job has ended already',
+    async ({ link, customer, run, interrupt }) => {
+      link.holdAnswers(submits, 1);
+      const outcome = run({ verb: 'abort' });
+      const hasEnded = async () => (await jobsOf(customer))[0]?.status === 'CompletedJob';
+      await until(hasEnded, 30, 'the job has completed');
+      interrupt();
+      expect(await outcome).to.deep.equal({ value: {} });
+      const jobs = await jobsOf(customer);
+      expect(jobs.map(({ removed_at }) => removed_at)).to.deep.equal([null]);
+      await service.checkLedger(customer.account, jobs);
+    },
+  );
+
   inEach('ends a download whose progress callback fails, with that failure', async ({ run }) => {
     expect(await run({ verb: 'fail' }, { patienceSeconds: 2 })).to.deep.equal({ value: { thrown: 'of the caller' } });
   });

@@ -36,11 +36,14 @@ def start(
 
 
 def give_up(service: Service, kind: str, body: dict[str, Any], once: str, job_id: str | None) -> Steps[None]:
-    """Cancels a job; one whose id is not known yet is asked for once more, by the key of the call that was interrupted."""
+    """Cancels an open job; one whose id is not known yet is asked for once more, by the key of the call that was interrupted."""
     soon = replace(service, patience_seconds=CANCEL_SECONDS)
     if job_id is None:
         job_id = yield from start(soon, kind, body, once, CANCEL_SECONDS)
-    yield from soon.ask(job_path(job_id), "DELETE", timeout=CANCEL_SECONDS)
+    job: Job = yield from soon.ask(job_path(job_id), timeout=CANCEL_SECONDS)
+    # DELETE would remove the file of a job that has completed and was charged.
+    if not has_ended(job):
+        yield from soon.ask(job_path(job_id), "DELETE", timeout=CANCEL_SECONDS)
 
 
 def has_ended(job: Job) -> bool:

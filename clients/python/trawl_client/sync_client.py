@@ -91,7 +91,7 @@ class Trawl:
     ) -> ResultFile:
         """Asks for a file and waits until it is there. One job and one charge, however often answers are lost.
 
-        `parameters` are those of the API, such as `video_quality="720p"`. An interrupt cancels the job, if the service answers within seconds.
+        `parameters` are those of the API, such as `video_quality="720p"`. An interrupt cancels an open job, if the service answers within seconds.
         """
         once = idempotency_key or str(uuid.uuid4())
         job_id: str | None = None

@@ -1,6 +1,6 @@
 import type { components } from './api-types.ts';
 import { type Blame, type ErrorCode, TrawlError } from './errors.ts';
-import { followJob, type Job, type WaitOptions } from './follow-job.ts';
+import { followJob, hasEnded, type Job, type WaitOptions } from './follow-job.ts';
 import { pause } from './patience.ts';
 import { type FetchOptions, type ResultFile, resultOf } from './result-file.ts';
 import { makeTransport, type Transport } from './transport.ts';
@@ -62,7 +62,7 @@ export class Trawl {
 
   /**
    * Asks for a file and waits until it is there. One job and one charge, however often answers are lost;
-   * an abort cancels the job, if the service answers within seconds.
+   * an abort cancels the job unless it has ended, if the service answers within seconds.
    */
   async download(url: string, options: DownloadOptions = {}): Promise<ResultFile> {
     options.signal?.throwIfAborted();
@@ -77,11 +77,12 @@ export class Trawl {
     }
   }
 
-  /** Cancels a job; one whose id is not known yet is asked for once more, by the key of the call that was aborted. */
+  /** Cancels an open job; one whose id is not known yet is asked for once more, by the key of the call that was aborted. */
   async #giveUp(url: string, once: DownloadOptions, known: string | null): Promise<void> {
     const signal = AbortSignal.timeout(cancelMs);
     const jobId = known ?? (await this.start(url, { ...once, signal }));
-    await this.cancel(jobId, { signal });
+    // DELETE would remove the file of a job that has completed and was charged.
+    if (!hasEnded(await this.job(jobId, { signal }))) await this.cancel(jobId, { signal });
   }
 
   /** Asks for a file and returns the id of its job at once. */
