@@ -57,6 +57,15 @@ describe('the clients of callers, at the edges', function () {
     expect(await run({ verb: 'fail' }, { patienceSeconds: 2 })).to.deep.equal({ value: { thrown: 'of the caller' } });
   });
 
+  inEach(
+    'ends a download whose progress callback fails with an error of the client, and repeats nothing',
+    async (scene) => {
+      const { error } = await scene.run({ verb: 'refuse' }, { patienceSeconds: 2 });
+      expect(error).to.deep.include({ code: 'unavailable', sentence: 'of the caller' });
+      expect(scene.link.calls.filter(({ path }) => path.includes('/events'))).to.have.length(1);
+    },
+  );
+
   inEach('refuses a key that no header can hold, and does not repeat it', async ({ link, customer, run }) => {
     for (const key of ['', `${customer.key}\n`, `${customer.key} `, 'ключ']) {
       const { error } = await run({}, { key });

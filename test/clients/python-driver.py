@@ -38,6 +38,8 @@ def carry_out(command):
                 client.download(url, on_progress=fail, **parameters)
             except RuntimeError as error:
                 return {"thrown": str(error)}
+        if verb == "refuse":
+            client.download(url, on_progress=refuse, **parameters)
         if verb == "start":
             return {"job_id": client.start(url, idempotency_key=command.get("idempotencyKey"), **parameters)}
         if verb == "wait":
@@ -79,6 +81,8 @@ async def carry_out_async(command):
                 await client.download(url, on_progress=fail, **parameters)
             except RuntimeError as error:
                 return {"thrown": str(error)}
+        if verb == "refuse":
+            await client.download(url, on_progress=refuse, **parameters)
         if verb == "start":
             return {"job_id": await client.start(url, idempotency_key=command.get("idempotencyKey"), **parameters)}
         if verb == "wait":
@@ -93,6 +97,10 @@ async def carry_out_async(command):
             return told_of_batch(ended, again, await client.usage_history())
         ids = [job["id"] async for job in client.jobs()]
         return {"ids": ids, "own": [(await client.job(one))["id"] for one in ids]}
+
+
+def refuse(_job):
+    raise TrawlError("unavailable", "of the caller", status=503)
 
 
 def settings_of(command):

@@ -31,6 +31,12 @@ async function carryOut(command: ClientCommand): Promise<unknown> {
         throw error;
       });
     }
+    case 'refuse': {
+      const onProgress = () => {
+        throw new TrawlError('unavailable', 'of the caller', { status: 503 });
+      };
+      return await client.download(url, { ...parameters, onProgress });
+    }
     case 'start':
       return { job_id: await client.start(url, { ...parameters, idempotencyKey }) };
     case 'wait':

@@ -8,7 +8,7 @@ import { root } from './tree.ts';
 
 /** One thing that a client of callers is to do. */
 export interface ClientCommand {
-  readonly verb: 'download' | 'abort' | 'fail' | 'start' | 'wait' | 'metadata' | 'jobs' | 'batch' | 'verify';
+  readonly verb: 'download' | 'abort' | 'fail' | 'refuse' | 'start' | 'wait' | 'metadata' | 'jobs' | 'batch' | 'verify';
   readonly service: { readonly url: string; readonly key: string; readonly patienceSeconds: number };
   readonly url: string;
   readonly parameters?: Readonly<Record<string, string | boolean>>;

@@ -54,14 +54,24 @@ def follow(service: Service, job_id: str, wait: str, seen: Seen) -> Steps[Job]:
     """Waits for the end of a job, through broken streams and restarts of the service."""
     patience = Patience(service.patience_seconds)
     stream = {"last_id": "", "empty": 0}
+    raised: list[BaseException] = []
+
+    def tell(job: Job) -> None:
+        try:
+            seen(job)
+        except BaseException as error:
+            raised.append(error)
+            raise
+
     while wait == "stream":
         try:
-            job = yield from read_stream(service, job_id, stream, seen, patience)
+            job = yield from read_stream(service, job_id, stream, tell, patience)
             if job is not None:
                 return job
             error = unreachable(service.url, "the stream of events broke off")
         except TrawlError as refusal:
-            if not may_repeat(refusal):
+            # An error of the callback ends the wait.
+            if refusal in raised or not may_repeat(refusal):
                 raise
             error = refusal
         stream["empty"] = cast(int, stream["empty"]) + 1
