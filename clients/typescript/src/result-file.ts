@@ -56,14 +56,19 @@ export function resultOf(transport: Transport, job: Job): ResultFile {
       }
     },
     stream: ({ signal } = {}) => {
-      const source = chunks(signal);
+      const left = new AbortController();
+      const source = chunks(AbortSignal.any([left.signal, ...(signal ? [signal] : [])]));
       return new ReadableStream({
         pull: async (sink) => {
           const { done, value } = await source.next();
           if (done) sink.close();
           else sink.enqueue(value);
         },
-        cancel: async () => void (await source.return()),
+        cancel: async () => {
+          // A read that is under way would end with the next bytes only.
+          left.abort();
+          await source.return();
+        },
       });
     },
   };
@@ -84,8 +89,9 @@ async function* chunksOf(
         received += chunk.length;
         if (received > size)
           throw new TrawlError('checksum_mismatch', 'The file is longer than its job says', { jobId });
-        patience.heard();
         yield chunk;
+        // Behind the pause of the reader, which is no silence of the service.
+        patience.heard();
       }
       if (received < size) throw unreachable(link, new Error('the connection broke off'));
     } catch (error) {
@@ -126,12 +132,12 @@ async function* partOf(
     const reader = response.body?.getReader();
     for (;;) {
       const { done, value } = (await reader?.read()) ?? { done: true, value: undefined };
-      if (done) return;
       clearTimeout(timer);
-      timer = setTimeout(abortQuiet, quietMs);
+      if (done) return;
       const fresh = value.subarray(Math.min(skip, value.length));
       skip -= value.length - fresh.length;
       if (fresh.length > 0) yield fresh;
+      timer = setTimeout(abortQuiet, quietMs);
     }
   } catch (error) {
     throw error instanceof TrawlError ? error : unreachable(link, error);
