@@ -16,7 +16,7 @@ import { fieldsOfPython, fieldsOfSchemas, fieldsOfTypescript } from '../support/
 import type { Json } from '../support/json.ts';
 import { read, texts } from '../support/tree.ts';
 
-const { components, paths }: Json = makeOpenapi('1', 'https://trawl.example');
+const { components, paths, webhooks }: Json = makeOpenapi('1', 'https://trawl.example');
 /** Keyed routes that each client does not ask: a new call does what a retry does, and stats are for those who watch the platform. */
 const unasked = {
   'clients/typescript/src/': ['mcp', 'retry', 'stats'],
@@ -129,6 +129,14 @@ describe('what callers can name', () => {
     const wanted = fieldsOfSchemas(told);
     expectSame(fieldsOfTypescript(), wanted, 'typescript');
     expectSame(fieldsOfPython(Object.keys(told)), wanted, 'python');
+  });
+
+  it('has every webhook of the document in the event type of both clients', () => {
+    const wanted = [...JSON.stringify(webhooks).matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name!);
+    const typeIn = (path: string, from: RegExp) =>
+      [...(from.exec(read(path))?.[1] ?? '').matchAll(/Webhook\w+/g)].map(([name]) => name);
+    expectSame(typeIn('clients/typescript/src/webhook.ts', /^export type WebhookEvent = ([^;]+);/m), wanted);
+    expectSame(typeIn('clients/python/trawl_client/webhook.py', /^WebhookEvent = (.+)$/m), wanted);
   });
 
   it('caller-headers: is the same header in the document and the contract', () => {

@@ -7,12 +7,10 @@ import hmac
 import json
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol, TypedDict
+from typing import Protocol
 
-from typing_extensions import NotRequired
-
+from .api_types import WebhookBatch, WebhookCompleted, WebhookFailed, WebhookTest
 from .errors import TrawlError
-
 
 MIN_KEY_BYTES = 24
 
@@ -23,14 +21,9 @@ class WebhookHeaders(Protocol):
     def items(self) -> Iterable[tuple[str, str]]: ...
 
 
-class WebhookEvent(TypedDict):
-    """Body of a webhook: the end of a job with its `status`, or a test that a person sends from the dashboard with `type` "test"."""
-
-    id: str
-    status: NotRequired[str]
-    type: NotRequired[str]
-    result: NotRequired[dict[str, Any]]
-    error: NotRequired[str]
+# Body of a webhook: the end of a job or of a batch, told apart by `status`, or a test that a person sends from the dashboard,
+# which alone has no `status`.
+WebhookEvent = WebhookCompleted | WebhookFailed | WebhookBatch | WebhookTest
 
 
 def verify_webhook(

@@ -1,15 +1,13 @@
+import type { components } from './api-types.ts';
 import { TrawlError } from './errors.ts';
 
-/** Body of a webhook: the end of a job, or a test that a person sends from the dashboard. */
-export interface WebhookEvent {
-  readonly id: string;
-  /** Absent in a test. */
-  readonly status?: 'CompletedJob' | 'Error';
-  /** Only in a test. */
-  readonly type?: 'test';
-  readonly result?: { readonly metadata: unknown; readonly response: string | null };
-  readonly error?: string;
-}
+type Schemas = components['schemas'];
+
+/**
+ * Body of a webhook: the end of a job or of a batch, told apart by `status`, or a test that a person sends from the dashboard, which alone has no
+ * `status`.
+ */
+export type WebhookEvent = Schemas['WebhookCompleted' | 'WebhookFailed' | 'WebhookBatch' | 'WebhookTest'];
 
 export interface WebhookOptions {
   /** Signing secret of the account, `whsec_…`; several while one is being replaced. */
