@@ -78,6 +78,13 @@ describe('a part of a source', function () {
       ));
   }
 
+  for (const args of [{ max_duration: 1e-7 }, { start: 1e-7, end: 2e-7 }, { start: 1.3, end: 1.301 }]) {
+    for (const endpoint of ['video', 'audio'] as const) {
+      it(`D31: a part shorter than a frame, ${JSON.stringify(args)}, is a file of a tenth of a second (${endpoint})`, () =>
+        good(order(endpoint, '/films/clip.mp4', args), (_, seen) => expect(seen.duration).to.be.within(0.05, 0.3)));
+    }
+  }
+
   for (const [name, seconds] of [
     ['audio.mp3', clipSeconds],
     ['long.mp4', longSeconds],
