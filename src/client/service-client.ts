@@ -49,6 +49,8 @@ const maxAnswerBytes = 4 * 1024 * 1024;
 /** Longest single wait that a rate limit may ask for. */
 const maxRetryAfterMs = 65_000;
 const usualRetryMs = 1_000;
+/** Header with the status of a refusal that soft_fail answers with 200. */
+const maskedStatus = 'x-original-status';
 
 export function makeServiceClient({ url, key }: Credentials, patience: ServicePatience): ServiceClient {
   const ask = (path: string, init: RequestInit) =>
@@ -118,7 +120,8 @@ async function tryCall(send: () => Promise<Response>): Promise<TriedCall> {
   try {
     const response = await send();
     const json = parseJson(await readText(response));
-    if (response.ok && typeof json === 'object' && json !== null) return { json };
+    const isOk = response.ok && !response.headers.has(maskedStatus);
+    if (isOk && typeof json === 'object' && json !== null) return { json };
     return { error: refusalOf(response, json), retryAfterMs: readRetryAfter(response) };
   } catch (error) {
     return { error, retryAfterMs: null };
@@ -126,7 +129,9 @@ async function tryCall(send: () => Promise<Response>): Promise<TriedCall> {
 }
 
 /** Returns the refusal in an answer that is no success. */
-export function refusalOf({ status, headers }: Response, json: unknown): CallRefused {
+export function refusalOf(response: Response, json: unknown): CallRefused {
+  const { headers } = response;
+  const status = Number(headers.get(maskedStatus) ?? response.status);
   const said = typeof json === 'object' && json !== null && 'error' in json ? json.error : null;
   if (typeof said !== 'string')
     return new CallRefused(status, `http_${status}`, `The address does not answer as trawl does (status ${status})`);

@@ -127,6 +127,16 @@ describe('trawl mcp', () => {
     }
   });
 
+  it('takes a refusal that soft_fail answers with status 200 for the refusal that it is', async () => {
+    const service = remoteService({ url: api.url, key: (await api.addCaller()).key });
+    for (const operation of ['video', 'metadata'] as const) {
+      expect(await service.call({ operation, parameters: { query: 'ftp://x', soft_fail: true } })).to.deep.equal({
+        error: 'Bad Request: query must be an http or https URL',
+        error_code: 'bad_request',
+      });
+    }
+  });
+
   it('ends with its input, and tells of a service that is not known', async () => {
     const known = startCommand(['mcp'], folder, { TRAWL_API_URL: api.url, TRAWL_API_KEY: 'k' });
     expect([await known.ended, known.out(), known.err()]).to.deep.equal([0, '', '']);
