@@ -1,6 +1,6 @@
 import type { Schema } from '../model/answer-schemas.ts';
 import { choice, number, type Parameter, type ParameterTable, readParameters } from '../model/parameter-kinds.ts';
-import { creditParameters, idempotencyParameters } from '../model/request-parameters.ts';
+import { creditParameters, globalParameters, idempotencyParameters } from '../model/request-parameters.ts';
 
 /** One call of the API on behalf of a tool. */
 export interface McpCall {
@@ -52,7 +52,8 @@ interface McpContext {
 /** Clients give up a call after 60 s unless they hear of progress. */
 const usualWaitSeconds = 45;
 const maxWaitSeconds = 3600;
-const unfit = ['webhook_url', 'webhook_authorization', 'download_type'];
+/** Parameters of the API that no tool has: a model could not use what they do, or could not read the answer. */
+const unfit = ['webhook_url', 'webhook_authorization', 'download_type', ...Object.keys(globalParameters)];
 const waitParameters = {
   wait_seconds: number(
     'Longest wait for the end of the job; then the tool `job` goes on.',
@@ -87,8 +88,7 @@ export const mcpTools: readonly McpTool[] = [
     run: async (service, { kind, wait_seconds, ...parameters }, context) => {
       const own = readParameters(ownParameters, { kind, wait_seconds });
       if (!own.ok) return { error: own.sentence, error_code: 'bad_request' };
-      const fitting = Object.entries(parameters).filter(([name]) => !unfit.includes(name));
-      const answer = await callOnce(service, own.value.kind, Object.fromEntries(fitting));
+      const answer = await callOnce(service, own.value.kind, parameters);
       return 'error' in answer ? answer : waitFor(service, String(answer.body.job_id), own.value.wait_seconds, context);
     },
   },
@@ -133,7 +133,12 @@ async function callOnce(
   const read = readParameters(idempotencyParameters, { idempotency_key });
   if (!read.ok) return { error: read.sentence, error_code: 'bad_request' };
   const key = read.value.idempotency_key;
-  return service.call({ operation, parameters, ...(key !== undefined && { idempotencyKey: key }) });
+  const fitting = Object.entries(parameters).filter(([name]) => !unfit.includes(name));
+  return service.call({
+    operation,
+    parameters: Object.fromEntries(fitting),
+    ...(key !== undefined && { idempotencyKey: key }),
+  });
 }
 
 async function waitFor(

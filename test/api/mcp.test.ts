@@ -121,6 +121,17 @@ describe('POST /mcp', () => {
     expect(calls).to.deep.equal(['POST /mcp 0', 'POST /mcp 0', 'POST /mcp 0', 'POST /v1/media/metadata 1']);
   });
 
+  it('answers with the metadata itself although a tool is given parameters that change the form of the answer', async () => {
+    const client = await connect();
+    const forms = { is_async: true, fields: 'job_id', soft_fail: true };
+    const { told } = await use(client, 'metadata', { query: film, ...forms });
+    expect(told.metadata.title).to.equal('A film');
+    expect(await openJobs()).to.deep.equal([]);
+    const refused = await use(client, 'metadata', { query: 'ftp://x', ...forms, is_async: 'maybe' });
+    expect(refused).to.deep.include({ isError: true });
+    expect(refused.told.error).to.equal('Bad Request: query must be an http or https URL');
+  });
+
   it('starts nothing for a kind or a wait that its schema does not allow', async () => {
     const client = await connect();
     const kinds = 'Bad Request: kind must be one of video, audio';
