@@ -52,3 +52,21 @@ export function pause(ms: number, signal: AbortSignal | undefined): Promise<void
     else signal?.addEventListener('abort', end, { once: true });
   });
 }
+
+/**
+ * Does something under a signal that is aborted after so long, or with the given one. Node 20 collects an `AbortSignal.timeout` that
+ * `AbortSignal.any` alone refers to, and never aborts then.
+ */
+export async function within<T>(
+  ms: number,
+  signal: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(new Error(`nothing was answered for ${ms / 1000} s`)), ms);
+  try {
+    return await work(AbortSignal.any([limit.signal, ...(signal ? [signal] : [])]));
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,5 +1,5 @@
 import { TrawlError } from './errors.ts';
-import { makePatience, unreachable } from './patience.ts';
+import { makePatience, unreachable, within } from './patience.ts';
 
 export interface TransportOptions {
   readonly url: string;
@@ -52,12 +52,9 @@ export function makeTransport(options: TransportOptions): Transport {
     if (idempotencyKey !== undefined && !/^[ -~]+$/.test(idempotencyKey))
       throw new TrawlError('bad_request', 'The idempotency key must have printable ASCII characters alone');
     if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey;
-    const signal = AbortSignal.any([
-      AbortSignal.timeout(call.tryMs ?? usualTryMs),
-      ...(call.signal ? [call.signal] : []),
-    ]);
-    const response = await send(path, { method, headers, signal, ...(body && { body: JSON.stringify(body) }) });
-    return readJson(url, response);
+    return within(call.tryMs ?? usualTryMs, call.signal, async (signal) =>
+      readJson(url, await send(path, { method, headers, signal, ...(body && { body: JSON.stringify(body) }) })),
+    );
   };
   const ask = async (path: string, call: Call = {}): Promise<unknown> => {
     const patience = makePatience(patienceMs);

@@ -1,7 +1,7 @@
 import type { components } from './api-types.ts';
 import { type Blame, type ErrorCode, TrawlError } from './errors.ts';
 import { followJob, hasEnded, type Job, type WaitOptions } from './follow-job.ts';
-import { pause } from './patience.ts';
+import { pause, within } from './patience.ts';
 import { type FetchOptions, type ResultFile, resultOf } from './result-file.ts';
 import { makeTransport, type Transport } from './transport.ts';
 import { verifyWebhook, type WebhookEvent, type WebhookOptions } from './webhook.ts';
@@ -78,11 +78,12 @@ export class Trawl {
   }
 
   /** Cancels an open job; one whose id is not known yet is asked for once more, by the key of the call that was aborted. */
-  async #giveUp(url: string, once: DownloadOptions, known: string | null): Promise<void> {
-    const signal = AbortSignal.timeout(cancelMs);
-    const jobId = known ?? (await this.start(url, { ...once, signal }));
-    // DELETE would remove the file of a job that has completed and was charged.
-    if (!hasEnded(await this.job(jobId, { signal }))) await this.cancel(jobId, { signal });
+  #giveUp(url: string, once: DownloadOptions, known: string | null): Promise<void> {
+    return within(cancelMs, undefined, async (signal) => {
+      const jobId = known ?? (await this.start(url, { ...once, signal }));
+      // DELETE would remove the file of a job that has completed and was charged.
+      if (!hasEnded(await this.job(jobId, { signal }))) await this.cancel(jobId, { signal });
+    });
   }
 
   /** Asks for a file and returns the id of its job at once. */
