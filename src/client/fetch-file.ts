@@ -63,13 +63,19 @@ async function fetchAll(options: FetchOptions, handle: FileHandle, received: Rec
   const { file, relink, patience, signal, away } = options;
   const silence = patience.start();
   let { link } = file;
+  let furthest = 0;
+  // A server that ignores ranges brings the same bytes again and again, which leads nowhere.
+  const advanced = () => {
+    if (received.bytes > furthest) silence.end();
+    furthest = Math.max(furthest, received.bytes);
+  };
   while (received.bytes < file.bytes) {
     let cause: unknown = new Error('the connection broke off');
     const before = received.bytes;
     try {
       link ??= await relink();
       if (link === null) throw new FetchFailed('not_found', gone);
-      await fetchPart(link, options, handle, received, silence.end);
+      await fetchPart(link, options, handle, received, advanced);
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof FetchFailed || error instanceof ServiceAway) throw error;
@@ -88,7 +94,7 @@ async function fetchPart(
   { file, signal, moved }: FetchOptions,
   handle: FileHandle,
   received: Received,
-  heard: () => void,
+  arrived: () => void,
 ): Promise<void> {
   const quiet = new AbortController();
   const timer = setTimeout(() => quiet.abort(new Error('nothing was heard for too long')), quietMs);
@@ -110,7 +116,7 @@ async function fetchPart(
       await writeAll(handle, chunk, received.bytes);
       received.hash.update(chunk);
       received.bytes += chunk.length;
-      heard();
+      arrived();
       moved(received.bytes);
     }
   } finally {

@@ -130,13 +130,14 @@ describe('a client of callers', function () {
     const runAt = async (
       answer: (path: string, response: ServerResponse) => void,
       command: Partial<ClientCommand>,
+      patienceSeconds = 30,
     ): Promise<ClientOutcome> => {
       const server = createServer(({ url = '' }, response) => answer(url, response));
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
       const driver = startClientDriver(name);
       try {
         const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-        return await driver.run({ verb: 'start', url, service: { url, key: 'k', patienceSeconds: 30 }, ...command });
+        return await driver.run({ verb: 'start', url, service: { url, key: 'k', patienceSeconds }, ...command });
       } finally {
         await driver.stop();
         server.closeAllConnections();
@@ -158,6 +159,25 @@ describe('a client of callers', function () {
         if (waiting.length === jobIds.length) waiting.forEach(tell);
       };
       expect(await runAt(hold, { verb: 'wait', jobIds })).to.deep.equal({ value: jobIds });
+    });
+
+    it(`gives up a file of which every connection brings the same beginning, in ${name}`, async () => {
+      const half = 'a'.repeat(4096);
+      let fetches = 0;
+      const outcome = await runAt(
+        (path, response) => {
+          const file = `http://${response.req.headers.host}/file`;
+          const result = { response: file, bytes: 2 * half.length, sha256: 'f', content_type: 'video/mp4' };
+          const job = { id: '1', job_id: '1', status: 'CompletedJob', endpoint: '/v1/video/download', result };
+          if (path !== '/file') return void response.end(JSON.stringify(job));
+          fetches += 1;
+          if (fetches > 50) return void response.writeHead(404).end();
+          response.writeHead(200, { 'content-length': 2 * half.length }).write(half, () => response.destroy());
+        },
+        { verb: 'download', parameters: { wait: 'poll' } },
+        0.5,
+      );
+      expect(outcome.error).to.deep.include({ code: 'unreachable' });
     });
 
     it(`repeats a call that meets its first one, which still runs, in ${name}`, async () => {

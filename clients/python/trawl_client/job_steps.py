@@ -167,7 +167,9 @@ def fetch_once(
                 digest.update(fresh)
                 write(fresh)
                 received += len(fresh)
-                patience.heard()
+                # A server that ignores ranges brings the same bytes again and again, which leads nowhere.
+                if fresh:
+                    patience.heard()
             error = unreachable(link, "the connection broke off")
         except TrawlError as failure:
             if failure.code != "unreachable":
