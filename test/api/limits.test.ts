@@ -129,11 +129,12 @@ describe('limits', () => {
     });
   });
 
-  it('D72: a call above the open jobs of the account is 429 with a sentence, until a job ends', async () => {
+  it('D72: a call above the open jobs of the account is 429 with a sentence and a time to wait, until a job ends', async () => {
     const caller = await api.addCaller({ max_open: 1 });
     const { job_id } = (await download(caller.key)).json;
     const refused = await download(caller.key);
     expectRefused(refused, 429, 'rate_limited', 'You have exceeded the open-jobs rate limit on your subscription');
+    expect(refused.headers.get('retry-after')).to.match(/^[1-9]\d?$/);
     expect((await readSnapshot(api.store, caller.account)).balances.held).to.equal(1);
     expect((await api.get('/v1/media/metadata', caller.key, { query: film })).status).to.equal(200);
     await endJob(api.store, job_id);

@@ -16,6 +16,9 @@ export const admissionKeyNames = [
   ...(['quota', 'drain', 'jobs', 'openWork', 'repeats'] as const),
 ] as const;
 
+/** Time after which one of many open jobs has usually ended. */
+const openJobsWaitMs = 5000;
+
 /** The rolling quotas of the key, as arguments of `read_window`. */
 const month = `quota, ${quotaPlaces.month}, a, b, c`;
 const week = `quota, ${quotaPlaces.week}, d, e, f`;
@@ -81,7 +84,9 @@ local function refusal(opened)
   if account_invoice ~= 'paid' or credits_left() < wanted then return answer('payment_required') end
   -- Each open job holds a credit, so there are never more open jobs than holds.
   local most = tonumber(account_max_open)
-  if opened > 0 and held + opened > most and ${countOpenJobs} + opened > most then return answer('rate_limited', 'open-jobs') end
+  if opened > 0 and held + opened > most and ${countOpenJobs} + opened > most then
+    return answer('rate_limited', 'open-jobs', ${openJobsWaitMs})
+  end
   if is_draining() then return answer('draining') end
   if isOpen ~= '1' then return answer('unavailable') end
 end
