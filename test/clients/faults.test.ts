@@ -180,6 +180,21 @@ describe('a client of callers', function () {
       expect(outcome.error).to.deep.include({ code: 'unreachable' });
     });
 
+    it(`tells of an address that answers with JSON of its own, in ${name}`, async () => {
+      const batch = { endpoint: 'video' as const, items: [] };
+      const commands: Partial<ClientCommand>[] = [
+        { verb: 'start' },
+        { verb: 'wait', jobIds: ['1'] },
+        { verb: 'metadata' },
+        { verb: 'jobs' },
+        { verb: 'batch', batch },
+      ];
+      for (const command of commands) {
+        const { error } = await runAt((_path, response) => void response.end('{"ok":true}'), command);
+        expect(error, command.verb).to.deep.include({ code: 'not_trawl', blame: 'caller', status: 200 });
+      }
+    });
+
     it(`repeats a call that meets its first one, which still runs, in ${name}`, async () => {
       let calls = 0;
       const outcome = await runAt((_path, response) => {

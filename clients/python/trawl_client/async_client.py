@@ -118,12 +118,12 @@ class AsyncTrawl:
     async def metadata(self, url: str, *, idempotency_key: str | None = None) -> Metadata:
         """Tells what is known of a URL, without a file. It costs one credit."""
         once = idempotency_key or str(uuid.uuid4())
-        answer = await self._run(self._service.ask("/v1/media/metadata", "POST", {"query": url}, once, timeout=70))
+        answer = await self._run(self._service.ask("/v1/media/metadata", "metadata", "POST", {"query": url}, once, timeout=70))
         metadata: Metadata = answer["metadata"]
         return metadata
 
     async def job(self, job_id: str) -> Job:
-        job: Job = await self._run(self._service.ask(job_path(job_id)))
+        job: Job = await self._run(self._service.ask(job_path(job_id), "status"))
         return job
 
     async def jobs(self, *, status: str | None = None) -> AsyncIterator[Job]:
@@ -131,14 +131,14 @@ class AsyncTrawl:
         cursor: str | None = ""
         while cursor is not None:
             query = {"limit": "100", **({"status": status} if status else {}), **({"cursor": cursor} if cursor else {})}
-            page = await self._run(self._service.ask(f"/v1/jobs?{urlencode(query)}"))
+            page = await self._run(self._service.ask(f"/v1/jobs?{urlencode(query)}", "jobs"))
             for job in page["jobs"]:
                 yield job
             cursor = page["next_cursor"]
 
     async def cancel(self, job_id: str) -> Job:
         """Cancels an open job, which then costs nothing; removes the file of one that has ended."""
-        job: Job = await self._run(self._service.ask(job_path(job_id), "DELETE"))
+        job: Job = await self._run(self._service.ask(job_path(job_id), "status", "DELETE"))
         return job
 
     async def start_batch(self, batch: BatchRequest, *, idempotency_key: str | None = None) -> str:
@@ -158,7 +158,7 @@ class AsyncTrawl:
         return await self._run(cancel_batch(self._service, batch_id))
 
     async def usage(self) -> Usage:
-        usage: Usage = await self._run(self._service.ask("/v1/usage"))
+        usage: Usage = await self._run(self._service.ask("/v1/usage", "remaining"))
         return usage
 
     async def usage_history(self, *, first: str | None = None, last: str | None = None) -> list[Day]:

@@ -22,13 +22,13 @@ def batch_path(batch_id: str) -> str:
 def start_batch(service: Service, batch: BatchRequest, idempotency_key: str | None) -> Steps[str]:
     once = idempotency_key or str(uuid.uuid4())
     body = cast("dict[str, Any]", batch)
-    answer = yield from service.ask("/v1/batches", "POST", body, once, timeout=START_SECONDS)
+    answer = yield from service.ask("/v1/batches", "batch_id", "POST", body, once, timeout=START_SECONDS)
     return str(answer["batch_id"])
 
 
 def read_batch(service: Service, batch_id: str, cursor: str | None = None) -> Steps[Batch]:
     query = "" if cursor is None else f"?{urlencode({'cursor': cursor})}"
-    batch: Batch = yield from service.ask(batch_path(batch_id) + query)
+    batch: Batch = yield from service.ask(batch_path(batch_id) + query, "jobs")
     return batch
 
 
@@ -47,12 +47,12 @@ def wait_batch(service: Service, batch_id: str) -> Steps[Batch]:
 
 
 def cancel_batch(service: Service, batch_id: str) -> Steps[Batch]:
-    batch: Batch = yield from service.ask(batch_path(batch_id), "DELETE", timeout=CANCEL_SECONDS)
+    batch: Batch = yield from service.ask(batch_path(batch_id), "jobs", "DELETE", timeout=CANCEL_SECONDS)
     return batch
 
 
 def read_history(service: Service, first: str | None, last: str | None) -> Steps[list[Day]]:
     days = {name: day for name, day in (("from", first), ("to", last)) if day is not None}
-    answer = yield from service.ask(f"/v1/usage/history?{urlencode(days)}")
+    answer = yield from service.ask(f"/v1/usage/history?{urlencode(days)}", "days")
     history: list[Day] = answer["days"]
     return history

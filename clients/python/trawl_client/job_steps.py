@@ -31,7 +31,7 @@ def job_path(job_id: str) -> str:
 def start(
     service: Service, kind: str, body: dict[str, Any], once: str, timeout: float = USUAL_TRY_SECONDS
 ) -> Steps[str]:
-    accepted = yield from service.ask(f"/v1/{kind}/download", "POST", body, once, timeout)
+    accepted = yield from service.ask(f"/v1/{kind}/download", "job_id", "POST", body, once, timeout)
     return str(accepted["job_id"])
 
 
@@ -40,10 +40,10 @@ def give_up(service: Service, kind: str, body: dict[str, Any], once: str, job_id
     soon = replace(service, patience_seconds=CANCEL_SECONDS)
     if job_id is None:
         job_id = yield from start(soon, kind, body, once, CANCEL_SECONDS)
-    job: Job = yield from soon.ask(job_path(job_id), timeout=CANCEL_SECONDS)
+    job: Job = yield from soon.ask(job_path(job_id), "status", timeout=CANCEL_SECONDS)
     # DELETE would remove the file of a job that has completed and was charged.
     if not has_ended(job):
-        yield from soon.ask(job_path(job_id), "DELETE", timeout=CANCEL_SECONDS)
+        yield from soon.ask(job_path(job_id), "status", "DELETE", timeout=CANCEL_SECONDS)
 
 
 def has_ended(job: Job) -> bool:
@@ -80,7 +80,7 @@ def follow(service: Service, job_id: str, wait: str, seen: Seen) -> Steps[Job]:
         yield from patience.wait(error)
     last: Job | None = None
     while True:
-        polled: Job = yield from service.ask(f"{job_path(job_id)}?wait={POLL_SECONDS}", timeout=POLL_SECONDS + 15)
+        polled: Job = yield from service.ask(f"{job_path(job_id)}?wait={POLL_SECONDS}", "status", timeout=POLL_SECONDS + 15)
         if polled != last:
             seen(polled)
         if has_ended(polled):
@@ -182,5 +182,5 @@ def fetch_once(
 
 
 def sign_anew(service: Service, job_id: str) -> Steps[str]:
-    job: Job = yield from service.ask(job_path(job_id))
+    job: Job = yield from service.ask(job_path(job_id), "status")
     return str(require_file(job)["response"])

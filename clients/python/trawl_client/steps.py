@@ -124,12 +124,13 @@ class Service:
     def ask(
         self,
         path: str,
+        member: str,
         method: str = "GET",
         body: dict[str, Any] | None = None,
         idempotency_key: str | None = None,
         timeout: float = USUAL_TRY_SECONDS,
     ) -> Steps[Any]:
-        """Repeats a call until it is answered for good, and returns the JSON of its answer."""
+        """Repeats a call until it is answered for good, and returns the JSON of its answer, which must have that member."""
         headers = self.headers()
         if body is not None:
             headers["content-type"] = "application/json"
@@ -143,7 +144,7 @@ class Service:
         while True:
             try:
                 answer = yield Send(method, self.url + path, headers, content, timeout)
-                return self.read_json(answer)
+                return self.read_json(answer, member)
             except TrawlError as error:
                 internal_errors += error.status == 500
                 if not may_repeat(error) or internal_errors >= MAX_INTERNAL_ERRORS:
@@ -151,10 +152,10 @@ class Service:
                 refusal = error
             yield from patience.wait(refusal)
 
-    def read_json(self, answer: Answer) -> Any:
+    def read_json(self, answer: Answer, member: str) -> Any:
         require_ok(answer)
         value = parse(answer.text)
-        if not isinstance(value, (dict, list)):
+        if not isinstance(value, dict) or member not in value:
             sentence = f"{self.url} does not answer as trawl does"
             raise TrawlError("not_trawl", sentence, status=answer.status_code)
         return value

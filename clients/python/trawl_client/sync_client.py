@@ -116,12 +116,12 @@ class Trawl:
     def metadata(self, url: str, *, idempotency_key: str | None = None) -> Metadata:
         """Tells what is known of a URL, without a file. It costs one credit."""
         once = idempotency_key or str(uuid.uuid4())
-        answer = self._run(self._service.ask("/v1/media/metadata", "POST", {"query": url}, once, timeout=70))
+        answer = self._run(self._service.ask("/v1/media/metadata", "metadata", "POST", {"query": url}, once, timeout=70))
         metadata: Metadata = answer["metadata"]
         return metadata
 
     def job(self, job_id: str) -> Job:
-        job: Job = self._run(self._service.ask(job_path(job_id)))
+        job: Job = self._run(self._service.ask(job_path(job_id), "status"))
         return job
 
     def jobs(self, *, status: str | None = None) -> Iterator[Job]:
@@ -129,13 +129,13 @@ class Trawl:
         cursor: str | None = ""
         while cursor is not None:
             query = {"limit": "100", **({"status": status} if status else {}), **({"cursor": cursor} if cursor else {})}
-            page = self._run(self._service.ask(f"/v1/jobs?{urlencode(query)}"))
+            page = self._run(self._service.ask(f"/v1/jobs?{urlencode(query)}", "jobs"))
             yield from page["jobs"]
             cursor = page["next_cursor"]
 
     def cancel(self, job_id: str) -> Job:
         """Cancels an open job, which then costs nothing; removes the file of one that has ended."""
-        job: Job = self._run(self._service.ask(job_path(job_id), "DELETE"))
+        job: Job = self._run(self._service.ask(job_path(job_id), "status", "DELETE"))
         return job
 
     def start_batch(self, batch: BatchRequest, *, idempotency_key: str | None = None) -> str:
@@ -155,7 +155,7 @@ class Trawl:
         return self._run(cancel_batch(self._service, batch_id))
 
     def usage(self) -> Usage:
-        usage: Usage = self._run(self._service.ask("/v1/usage"))
+        usage: Usage = self._run(self._service.ask("/v1/usage", "remaining"))
         return usage
 
     def usage_history(self, *, first: str | None = None, last: str | None = None) -> list[Day]:

@@ -64,7 +64,7 @@ export function hasEnded({ status }: Job): boolean {
 async function* poll(transport: Transport, jobId: string, signal: AbortSignal | undefined): AsyncGenerator<Job, void> {
   for (let last = ''; ; ) {
     const path = `/v1/jobs/${encodeURIComponent(jobId)}?wait=${pollSeconds}`;
-    const job = (await transport.ask(path, { signal, tryMs: (pollSeconds + 15) * 1000 })) as Job;
+    const job = (await transport.ask(path, 'status', { signal, tryMs: (pollSeconds + 15) * 1000 })) as Job;
     const text = JSON.stringify(job);
     if (text !== last) yield job;
     if (hasEnded(job)) return;

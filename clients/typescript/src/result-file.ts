@@ -105,7 +105,7 @@ async function* chunksOf(
 }
 
 async function signAnew(transport: Transport, jobId: string, signal: AbortSignal | undefined): Promise<string> {
-  const job = (await transport.ask(`/v1/jobs/${encodeURIComponent(jobId)}`, { signal })) as Job;
+  const job = (await transport.ask(`/v1/jobs/${encodeURIComponent(jobId)}`, 'status', { signal })) as Job;
   const link = job.result?.response;
   if (!link) throw gone(jobId);
   return link;

@@ -19,8 +19,8 @@ export interface Call {
 
 /** The service as one key sees it. */
 export interface Transport extends TransportOptions {
-  /** Repeats a call until it is answered for good, and returns the JSON of its answer. */
-  readonly ask: (path: string, call?: Call) => Promise<unknown>;
+  /** Repeats a call until it is answered for good, and returns the JSON of its answer, which must have that member. */
+  readonly ask: (path: string, member: string, call?: Call) => Promise<unknown>;
   /** Opens an answer once; throws a refusal, or an error that tells of a service that is away. */
   readonly open: (path: string, headers: Record<string, string>, signal: AbortSignal) => Promise<Response>;
 }
@@ -46,21 +46,22 @@ export function makeTransport(options: TransportOptions): Transport {
     // Under soft_fail the status of a refusal is 200.
     return response.ok && !response.headers.has('x-original-status') ? response : refuse(response);
   };
-  const once = async (path: string, { method = 'GET', body, idempotencyKey, ...call }: Call): Promise<unknown> => {
+  const once = async (path: string, member: string, call: Call): Promise<unknown> => {
+    const { method = 'GET', body, idempotencyKey } = call;
     const headers: Record<string, string> = {};
     if (body !== undefined) headers['content-type'] = 'application/json';
     if (idempotencyKey !== undefined && !/^[ -~]+$/.test(idempotencyKey))
       throw new TrawlError('bad_request', 'The idempotency key must have printable ASCII characters alone');
     if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey;
     return within(call.tryMs ?? usualTryMs, call.signal, async (signal) =>
-      readJson(url, await send(path, { method, headers, signal, ...(body && { body: JSON.stringify(body) }) })),
+      readJson(url, await send(path, { method, headers, signal, ...(body && { body: JSON.stringify(body) }) }), member),
     );
   };
-  const ask = async (path: string, call: Call = {}): Promise<unknown> => {
+  const ask = async (path: string, member: string, call: Call = {}): Promise<unknown> => {
     const patience = makePatience(patienceMs);
     for (let internalErrors = 0; ; ) {
       try {
-        return await once(path, call);
+        return await once(path, member, call);
       } catch (error) {
         call.signal?.throwIfAborted();
         if (!(error instanceof TrawlError) || !mayRepeat(error)) throw error;
@@ -89,7 +90,7 @@ export function mayRepeat({ code, status, retryAfterSeconds }: TrawlError): bool
   return isRunning || code === 'unreachable' || code === 'rate_limited' || (status ?? 0) >= 500;
 }
 
-async function readJson(url: string, response: Response): Promise<unknown> {
+async function readJson(url: string, response: Response, member: string): Promise<unknown> {
   let text: string;
   try {
     text = await response.text();
@@ -98,7 +99,7 @@ async function readJson(url: string, response: Response): Promise<unknown> {
     throw unreachable(url, cause);
   }
   const json = parse(text);
-  if (typeof json === 'object' && json !== null) return json;
+  if (typeof json === 'object' && json !== null && member in json) return json;
   throw new TrawlError('not_trawl', `${url} does not answer as trawl does`, { status: response.status });
 }
 

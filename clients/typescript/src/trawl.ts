@@ -44,7 +44,7 @@ export type DownloadParameters =
 export type DownloadOptions = DownloadParameters & CallOptions & WaitOptions;
 
 const batchPollMs = 2_000;
-const cancelMs = 5_000;
+const cancelMs = 10_000;
 
 /** A service of trawl, asked with one key. */
 export class Trawl {
@@ -90,7 +90,7 @@ export class Trawl {
   async start(url: string, options: DownloadOptions = {}): Promise<string> {
     const { kind = 'video', idempotencyKey = crypto.randomUUID(), signal, wait, onProgress, ...parameters } = options;
     const call = { method: 'POST', body: { query: url, ...parameters }, idempotencyKey, signal } as const;
-    return ((await this.#transport.ask(`/v1/${kind}/download`, call)) as Schemas['Accepted']).job_id;
+    return ((await this.#transport.ask(`/v1/${kind}/download`, 'job_id', call)) as Schemas['Accepted']).job_id;
   }
 
   /** Waits for the end of a job and returns its file; throws the failure of a job that made none. */
@@ -101,18 +101,18 @@ export class Trawl {
   /** Tells what is known of a URL, without a file. It costs one credit. */
   async metadata(url: string, { idempotencyKey = crypto.randomUUID(), signal }: CallOptions = {}): Promise<Metadata> {
     const call = { method: 'POST', body: { query: url }, idempotencyKey, signal, tryMs: 70_000 } as const;
-    return ((await this.#transport.ask('/v1/media/metadata', call)) as { metadata: Metadata }).metadata;
+    return ((await this.#transport.ask('/v1/media/metadata', 'metadata', call)) as { metadata: Metadata }).metadata;
   }
 
   async job(jobId: string, { signal }: FetchOptions = {}): Promise<Job> {
-    return (await this.#transport.ask(`/v1/jobs/${encodeURIComponent(jobId)}`, { signal })) as Job;
+    return (await this.#transport.ask(`/v1/jobs/${encodeURIComponent(jobId)}`, 'status', { signal })) as Job;
   }
 
   /** Yields the jobs of the account, newest first. */
   async *jobs({ status, signal }: { readonly status?: Job['status'] } & FetchOptions = {}): AsyncGenerator<Job, void> {
     for (let cursor: string | null = ''; cursor !== null; ) {
       const query = new URLSearchParams({ limit: '100', ...(status && { status }), ...(cursor && { cursor }) });
-      const page = (await this.#transport.ask(`/v1/jobs?${query}`, { signal })) as Schemas['JobList'];
+      const page = (await this.#transport.ask(`/v1/jobs?${query}`, 'jobs', { signal })) as Schemas['JobList'];
       yield* page.jobs;
       cursor = page.next_cursor;
     }
@@ -120,7 +120,10 @@ export class Trawl {
 
   /** Cancels an open job, which then costs nothing; removes the file of one that has ended. */
   async cancel(jobId: string, { signal }: FetchOptions = {}): Promise<Job> {
-    return (await this.#transport.ask(`/v1/jobs/${encodeURIComponent(jobId)}`, { method: 'DELETE', signal })) as Job;
+    return (await this.#transport.ask(`/v1/jobs/${encodeURIComponent(jobId)}`, 'status', {
+      method: 'DELETE',
+      signal,
+    })) as Job;
   }
 
   /** Starts up to 1,000 jobs, all or none, or one for each entry of a playlist, and returns the id of the batch at once. */
@@ -130,13 +133,13 @@ export class Trawl {
   ): Promise<string> {
     // The service lists a playlist for up to 50 s, and may have the call wait before.
     const call = { method: 'POST', body: batch, idempotencyKey, signal, tryMs: 75_000 } as const;
-    return ((await this.#transport.ask('/v1/batches', call)) as Schemas['AcceptedBatch']).batch_id;
+    return ((await this.#transport.ask('/v1/batches', 'batch_id', call)) as Schemas['AcceptedBatch']).batch_id;
   }
 
   /** Shows a batch and a page of its jobs; `next_cursor` leads to the next one. */
   async batch(batchId: string, { cursor, signal }: { readonly cursor?: string } & FetchOptions = {}): Promise<Batch> {
     const query = cursor === undefined ? '' : `?${new URLSearchParams({ cursor })}`;
-    return (await this.#transport.ask(batchPath(batchId) + query, { signal })) as Batch;
+    return (await this.#transport.ask(batchPath(batchId) + query, 'jobs', { signal })) as Batch;
   }
 
   /** Waits until every job of a batch has ended, and returns the batch with all of its jobs; a failed one is no error. */
@@ -160,17 +163,22 @@ export class Trawl {
 
   /** Cancels the open jobs of a batch; what completed stays. */
   async cancelBatch(batchId: string, { signal }: FetchOptions = {}): Promise<Batch> {
-    return (await this.#transport.ask(batchPath(batchId), { method: 'DELETE', signal, tryMs: 60_000 })) as Batch;
+    return (await this.#transport.ask(batchPath(batchId), 'jobs', {
+      method: 'DELETE',
+      signal,
+      tryMs: 60_000,
+    })) as Batch;
   }
 
   async usage({ signal }: FetchOptions = {}): Promise<Usage> {
-    return (await this.#transport.ask('/v1/usage', { signal })) as Usage;
+    return (await this.#transport.ask('/v1/usage', 'remaining', { signal })) as Usage;
   }
 
   /** Tells what became of the calls, by day and key; `from` and `to` are days in UTC such as `2026-03-04`. */
   async usageHistory({ from, to, signal }: HistoryOptions = {}): Promise<UsageDay[]> {
     const query = new URLSearchParams({ ...(from && { from }), ...(to && { to }) });
-    return ((await this.#transport.ask(`/v1/usage/history?${query}`, { signal })) as Schemas['UsageHistory']).days;
+    return ((await this.#transport.ask(`/v1/usage/history?${query}`, 'days', { signal })) as Schemas['UsageHistory'])
+      .days;
   }
 }
 
