@@ -161,6 +161,27 @@ describe('a client of callers', function () {
       expect(await runAt(hold, { verb: 'wait', jobIds })).to.deep.equal({ value: jobIds });
     });
 
+    it(`waits for a job although the account has as many waiting calls as it may have, in ${name}`, async () => {
+      let polls = 0;
+      const outcome = await runAt(
+        (path, response) => {
+          if (/\/events|wait=[1-9]/.test(path)) {
+            const headers = { 'x-error-code': 'rate_limited', 'retry-after': '1' };
+            return void response
+              .writeHead(429, headers)
+              .end('{"error":"You have exceeded the waiting-calls rate limit"}');
+          }
+          polls += 1;
+          const result = { response: 'http://files.example/', bytes: 1, sha256: '', content_type: 'video/mp4' };
+          const status = polls > 1 ? 'CompletedJob' : 'Running';
+          response.end(JSON.stringify({ id: '1', status, endpoint: '/v1/video/download', result }));
+        },
+        { verb: 'wait', jobIds: ['1'] },
+        2,
+      );
+      expect([outcome, polls]).to.deep.equal([{ value: ['1'] }, 2]);
+    });
+
     it(`gives up a file of which every connection brings the same beginning, in ${name}`, async () => {
       const half = 'a'.repeat(4096);
       let fetches = 0;

@@ -11,11 +11,13 @@ from urllib.parse import quote
 
 from .api_types import Job
 from .errors import TrawlError
-from .steps import USUAL_TRY_SECONDS, Open, Patience, Read, Service, Steps, may_repeat, require_ok, unreachable
+from .steps import USUAL_TRY_SECONDS, Open, Patience, Read, Service, Sleep, Steps, may_repeat, require_ok, unreachable
 
 Seen = Callable[[Job], None]
 
 POLL_SECONDS = 25
+# Between polls that are answered at once.
+PLAIN_POLL_SECONDS = 5.0
 CANCEL_SECONDS = 5.0
 # Streams that broke off without a word before polling takes their place.
 MAX_EMPTY_STREAMS = 3
@@ -78,14 +80,30 @@ def follow(service: Service, job_id: str, wait: str, seen: Seen) -> Steps[Job]:
         if error.code == "rate_limited" or (error.status is None and cast(int, stream["empty"]) >= MAX_EMPTY_STREAMS):
             break
         yield from patience.wait(error)
+    return (yield from poll(service, job_id, seen))
+
+
+def poll(service: Service, job_id: str, seen: Seen) -> Steps[Job]:
     last: Job | None = None
+    is_held = True
     while True:
-        polled: Job = yield from service.ask(f"{job_path(job_id)}?wait={POLL_SECONDS}", "status", timeout=POLL_SECONDS + 15)
-        if polled != last:
-            seen(polled)
-        if has_ended(polled):
-            return polled
-        last = polled
+        path = f"{job_path(job_id)}?wait={POLL_SECONDS if is_held else 0}"
+        unrepeated = "rate_limited" if is_held else None
+        try:
+            job: Job = yield from service.ask(path, "status", timeout=POLL_SECONDS + 15, unrepeated=unrepeated)
+        except TrawlError as refusal:
+            if not is_held or refusal.code != "rate_limited":
+                raise
+            # An account may have only so many calls that wait; those that do not are not counted.
+            is_held = False
+            continue
+        if job != last:
+            seen(job)
+        if has_ended(job):
+            return job
+        last = job
+        if not is_held:
+            yield Sleep(PLAIN_POLL_SECONDS)
 
 
 def read_stream(

@@ -129,8 +129,12 @@ class Service:
         body: dict[str, Any] | None = None,
         idempotency_key: str | None = None,
         timeout: float = USUAL_TRY_SECONDS,
+        unrepeated: str | None = None,
     ) -> Steps[Any]:
-        """Repeats a call until it is answered for good, and returns the JSON of its answer, which must have that member."""
+        """Repeats a call until it is answered for good, and returns the JSON of its answer, which must have that member.
+
+        A refusal with the code `unrepeated` is raised at once although it may pass by itself.
+        """
         headers = self.headers()
         if body is not None:
             headers["content-type"] = "application/json"
@@ -147,7 +151,7 @@ class Service:
                 return self.read_json(answer, member)
             except TrawlError as error:
                 internal_errors += error.status == 500
-                if not may_repeat(error) or internal_errors >= MAX_INTERNAL_ERRORS:
+                if not may_repeat(error) or internal_errors >= MAX_INTERNAL_ERRORS or error.code == unrepeated:
                     raise
                 refusal = error
             yield from patience.wait(refusal)

@@ -1,6 +1,6 @@
 import type { components } from './api-types.ts';
 import { TrawlError } from './errors.ts';
-import { makePatience, unreachable } from './patience.ts';
+import { makePatience, pause, unreachable } from './patience.ts';
 import { mayRepeat, type Transport } from './transport.ts';
 
 export type Job = components['schemas']['Job'];
@@ -14,6 +14,8 @@ export interface WaitOptions {
 }
 
 const pollSeconds = 25;
+/** Between polls that are answered at once. */
+const plainPollMs = 5_000;
 /** The service writes to a stream every few seconds; one that is silent for so long is opened again. */
 const quietMs = 60_000;
 /** Streams that broke off without a word before polling takes their place. */
@@ -62,13 +64,24 @@ export function hasEnded({ status }: Job): boolean {
 }
 
 async function* poll(transport: Transport, jobId: string, signal: AbortSignal | undefined): AsyncGenerator<Job, void> {
+  let isHeld = true;
   for (let last = ''; ; ) {
-    const path = `/v1/jobs/${encodeURIComponent(jobId)}?wait=${pollSeconds}`;
-    const job = (await transport.ask(path, 'status', { signal, tryMs: (pollSeconds + 15) * 1000 })) as Job;
+    const path = `/v1/jobs/${encodeURIComponent(jobId)}?wait=${isHeld ? pollSeconds : 0}`;
+    const unrepeated = isHeld ? 'rate_limited' : undefined;
+    let job: Job;
+    try {
+      job = (await transport.ask(path, 'status', { signal, tryMs: (pollSeconds + 15) * 1000, unrepeated })) as Job;
+    } catch (error) {
+      if (!(isHeld && error instanceof TrawlError && error.code === 'rate_limited')) throw error;
+      // An account may have only so many calls that wait; those that do not are not counted.
+      isHeld = false;
+      continue;
+    }
     const text = JSON.stringify(job);
     if (text !== last) yield job;
     if (hasEnded(job)) return;
     last = text;
+    if (!isHeld) await pause(plainPollMs, signal);
   }
 }
 

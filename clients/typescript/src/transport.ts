@@ -15,6 +15,8 @@ export interface Call {
   readonly signal?: AbortSignal | undefined;
   /** Limit of one try; 20 s unless given. */
   readonly tryMs?: number;
+  /** Code of a refusal that is thrown at once although it may pass by itself. */
+  readonly unrepeated?: string | undefined;
 }
 
 /** The service as one key sees it. */
@@ -64,7 +66,7 @@ export function makeTransport(options: TransportOptions): Transport {
         return await once(path, member, call);
       } catch (error) {
         call.signal?.throwIfAborted();
-        if (!(error instanceof TrawlError) || !mayRepeat(error)) throw error;
+        if (!(error instanceof TrawlError) || !mayRepeat(error) || error.code === call.unrepeated) throw error;
         if (error.status === 500) internalErrors += 1;
         if (internalErrors >= maxInternalErrors) throw error;
         await patience.wait(error, call.signal);
