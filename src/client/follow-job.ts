@@ -34,6 +34,8 @@ export const jobFields = [
 
 /** A stream that is silent for so long is opened again: the service writes at least every few seconds. */
 const quietMs = 60_000;
+/** Between polls of a job whose stream is refused, at least. */
+const pollMs = 1_000;
 const openStatuses = ['QueuedJob', 'Running'];
 
 export function hasEnded({ status }: Pick<SeenJob, 'status'>): boolean {
@@ -50,6 +52,7 @@ export async function followJob(
   away: () => void = () => {},
 ): Promise<SeenJob> {
   const silence = patience.start();
+  const jobPath = `/v1/jobs/${encodeURIComponent(jobId)}`;
   let last: SeenJob | null = null;
   for (let lastId = ''; ; ) {
     let isOpen = false;
@@ -58,7 +61,7 @@ export async function followJob(
     const quiet = watchQuiet();
     try {
       const headers = { accept: 'text/event-stream', ...(lastId && { 'last-event-id': lastId }) };
-      const path = `/v1/jobs/${encodeURIComponent(jobId)}/events?fields=${jobFields}`;
+      const path = `${jobPath}/events?fields=${jobFields}`;
       const response = await client.open(path, headers, AbortSignal.any([signal, quiet.signal]));
       if (!response.ok) {
         leastMs = readRetryAfter(response) ?? 0;
@@ -83,7 +86,14 @@ export async function followJob(
     } finally {
       quiet.close();
     }
-    if (!isOpen) away();
+    if (cause instanceof CallRefused && cause.status === 429) {
+      // An account may have only so many streams; a poll that does not wait is none.
+      const job = readJob(await client.call(`${jobPath}?fields=${jobFields}`, { signal }));
+      if (job !== null) seen(job);
+      if (job !== null && hasEnded(job)) return job;
+      silence.end();
+      leastMs = Math.max(leastMs, pollMs);
+    } else if (!isOpen) away();
     await silence.wait(cause, signal, leastMs);
   }
 }

@@ -8,9 +8,11 @@ const half = Buffer.alloc(4096, 'a');
 /** Fetches after which the test ends a command that would go on for ever. */
 const maxFetches = 50;
 
-describe('trawl get behind a proxy that ignores ranges', () => {
+describe('trawl get', () => {
   let server: Server;
   let fetches = 0;
+  let hasStreams = true;
+  let polls = 1;
   before(async () => {
     server = createServer(({ url = '', headers }, response) => {
       const result = {
@@ -21,8 +23,15 @@ describe('trawl get behind a proxy that ignores ranges', () => {
       };
       const job = JSON.stringify({ status: 'CompletedJob', progress: 100, args: {}, result });
       if (url.startsWith('/v1/video/')) return void response.writeHead(202).end('{"job_id":"1"}');
+      if (url.includes('/events') && !hasStreams) {
+        const refused = { 'x-error-code': 'rate_limited', 'retry-after': '1' };
+        return void response.writeHead(429, refused).end('{"error":"You have exceeded the waiting-calls rate limit"}');
+      }
       if (url.includes('/events')) return void response.end(`id: 1\ndata: ${job}\n\n`);
-      if (url !== '/file') return void response.end(job);
+      if (url !== '/file') {
+        polls += 1;
+        return void response.end(polls > 1 ? job : '{"status":"Running","progress":5,"args":{}}');
+      }
       fetches += 1;
       if (fetches > maxFetches) return void response.writeHead(404).end();
       response.writeHead(200, { 'content-length': 2 * half.length }).write(half, () => response.destroy());
@@ -34,20 +43,32 @@ describe('trawl get behind a proxy that ignores ranges', () => {
     return new Promise((resolve) => server.close(resolve));
   });
 
-  it('gives up a file of which every connection brings the same beginning', async () => {
+  const get = async (acceptedMs: number) => {
     const { folder, remove } = aFolder();
     const env = { TRAWL_API_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, TRAWL_API_KEY: 'k' };
-    const limits = { firstMs: 60_000, acceptedMs: 500, refusedMs: 500 };
+    const limits = { firstMs: 60_000, acceptedMs, refusedMs: 500 };
     let said = '';
     const out = (text: string) => {
       said += text;
     };
     try {
       const args = ['https://a.example/1', '--json', '--output', `${folder}/`];
-      expect(await runGet(args, { out, err: () => undefined, isWatched: false, env }, limits)).to.equal(3);
+      const code = await runGet(args, { out, err: () => undefined, isWatched: false, env }, limits);
+      return { code, ...JSON.parse(said) };
     } finally {
       remove();
     }
-    expect(JSON.parse(said)).to.deep.include({ job_id: '1', path: null, error_code: 'unavailable' });
+  };
+
+  it('gives up a file of which every connection brings the same beginning', async () => {
+    expect(await get(500)).to.deep.include({ code: 3, job_id: '1', path: null, error_code: 'unavailable' });
+  });
+
+  it('follows a job to its end although the account has as many waiting calls as it may have', async () => {
+    hasStreams = false;
+    polls = 0;
+    fetches = maxFetches;
+    expect(await get(1_500)).to.deep.include({ code: 1, status: 'CompletedJob', error_code: 'not_found' });
+    expect(polls).to.equal(2);
   });
 });
