@@ -7,9 +7,9 @@ import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { relyingParty } from '../model/passkey.ts';
 import {
+  accountToOpen,
   mailedLinkPurpose,
   makePersonSecret,
-  type Person,
   personIdOf,
   readEmail,
   readPassword,
@@ -190,11 +190,6 @@ function sessionOf(
   const old = cookies.secretOf(req);
   const oldHash = old?.personId === session.personId ? old.secretHash : '';
   return { session, oldHash, ip, agent: req.get('user-agent') ?? '' };
-}
-
-/** Returns the account that a page shows whose session has ended, if it is among those of the person; else their first one. */
-function accountToOpen({ roles }: Person, shown = ''): string {
-  return Object.hasOwn(roles, shown) ? shown : (Object.keys(roles).sort()[0] ?? '');
 }
 
 async function showSession(store: RecordStore, { signedIn, accountId }: DashboardCall): Promise<ApiReply> {

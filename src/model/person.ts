@@ -39,6 +39,11 @@ export function roleIn(person: Pick<Person, 'isOperator' | 'roles'>, accountId: 
   return own ?? (person.isOperator ? 'operator' : null);
 }
 
+/** Returns the account that a session of the person opens with: the one that a page shows, if it is theirs, else their first one. */
+export function accountToOpen({ roles }: Pick<Person, 'roles'>, shown = ''): string {
+  return Object.hasOwn(roles, shown) ? shown : (Object.keys(roles).sort()[0] ?? '');
+}
+
 const maxEmailLength = 254;
 const passwordLength = { min: 8, max: 256 };
 const secretForm = /^([\w-]{22})\.([\w-]{43})$/;
