@@ -2,7 +2,7 @@ import { AccountPage } from '/account.js';
 import { Audit } from '/audit.js';
 import { Billing } from '/billing.js';
 import { Download } from '/download.js';
-import { Action, html, Notice, useEffect, useRef, useState } from '/elements.js';
+import { Action, html, Notice, onOld, readAgain, useEffect, useRef, useState } from '/elements.js';
 import { Job, Jobs } from '/jobs.js';
 import { Keys } from '/keys.js';
 import { Overview } from '/overview.js';
@@ -69,6 +69,7 @@ function App() {
   const [error, setError] = useState(null);
   const [isOver, setOver] = useState(false);
   const [isReached, setReached] = useState(true);
+  const [isOld, setOld] = useState(false);
   const [isMoved, setMoved] = useState(false);
   const [address, go] = useAddress();
   const shown = useRef(null);
@@ -76,10 +77,11 @@ function App() {
     try {
       const found = await readSession();
       if (found && shown.current && found.account_id !== shown.current.account_id) setMoved(true);
+      // A page that somebody works at stays.
+      setOver(found === null && shown.current !== null);
       shown.current = found ?? shown.current;
-      setSession(found);
+      setSession(shown.current);
       setError(null);
-      setOver(false);
     } catch (failed) {
       setError(failed);
     }
@@ -87,6 +89,7 @@ function App() {
   useEffect(() => {
     onSignedOut(() => setOver(true));
     onReached(setReached);
+    onOld(setOld);
     onAccountChanged(() => void load());
     // A page that was away asks again as soon as the connection is back.
     const again = () => void load();
@@ -99,6 +102,12 @@ function App() {
       window.removeEventListener('offline', lose);
     };
   }, []);
+  // What the views show may have changed while the server was away.
+  useEffect(() => {
+    if (isReached) readAgain();
+  }, [isReached]);
+  const again = () => load().then(readAgain);
+  useTick();
   if (error && !session)
     return html`<main class="alone"><${Notice}>${error.message}<//><button onClick=${load}>Try again</button></main>`;
   if (session === undefined) return null;
@@ -109,11 +118,20 @@ function App() {
       if (path === '/sign-in') go('/');
     }} />`;
   }
-  return html`<${Frame} ...${{ session, path, address, go, load, isReached, isMoved }} />
-    ${isOver && html`<${SignIn} isOver=${true} onDone=${load} onClose=${() => setOver(false)} />`}`;
+  return html`<${Frame} ...${{ session, path, address, go, load, again, isOld: isOld || !isReached, isMoved }} />
+    ${isOver && html`<${SignIn} isOver=${true} onDone=${again} onClose=${() => setOver(false)} />`}`;
 }
 
-function Frame({ session, path, address, go, load, isReached, isMoved }) {
+/** Draws the page anew twice a minute, because it tells how long ago things were. */
+function useTick() {
+  const [, setTicks] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => setTicks((ticks) => ticks + 1), 30_000);
+    return () => clearInterval(timer);
+  }, []);
+}
+
+function Frame({ session, path, address, go, load, again, isOld, isMoved }) {
   const [failed, setFailed] = useState(null);
   const [, title, View] = views.find(([to]) => to === path) ?? [];
   const jobId = /^\/jobs\/([\w-]+)$/.exec(path)?.[1];
@@ -167,8 +185,8 @@ function Frame({ session, path, address, go, load, isReached, isMoved }) {
       </header>
       <main id="main" tabindex="-1">
         ${
-          !isReached &&
-          html`<${Notice} kind="warn">The server cannot be reached: what you see may be old. What you have typed stays. <button type="button" onClick=${load}>Try again</button><//>`
+          isOld &&
+          html`<${Notice} kind="warn">The server cannot be reached, or cannot answer now: what you see may be old. What you have typed stays. <button type="button" onClick=${again}>Try again</button><//>`
         }
         ${
           isMoved &&

@@ -25,6 +25,8 @@ const repeatable =
 let csrf = '';
 /** Id of the account that the page shows, which each request names; `null` before the session is known. */
 let account = null;
+/** E-mail address of the person who is signed in. */
+let person = '';
 let signedOut = () => {};
 let accountChanged = () => {};
 let reached = () => {};
@@ -53,7 +55,18 @@ export function ofAccount(path) {
  * Asks the server; returns the JSON of its answer, or throws a ServerError with a sentence for people. With the same `repeatKey` a call
  * that is repeated is carried out once.
  */
-export async function ask(method, path, body, repeatKey = '') {
+export function ask(method, path, body, repeatKey = '') {
+  return send({ method, path, body, repeatKey, read: (answer) => answer.json() });
+}
+
+/** Reads a file as a blob. */
+export function askFile(path) {
+  return send({ method: 'GET', path, read: (answer) => answer.blob() });
+}
+
+async function send(request) {
+  const { method, path, body, repeatKey, read } = request;
+  const token = csrf;
   const headers = { accept: 'application/json' };
   if (body !== undefined) headers['content-type'] = 'application/json';
   if (method !== 'GET' && csrf) headers['x-csrf-token'] = csrf;
@@ -65,11 +78,8 @@ export async function ask(method, path, body, repeatKey = '') {
   let json;
   try {
     answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
-    json = await answer.json().catch((error) => {
-      // An answer that broke off is none; a proxy refuses without JSON.
-      if (answer.ok) throw error;
-      return {};
-    });
+    // An answer that broke off is none; a proxy refuses without JSON.
+    json = answer.ok ? await read(answer) : await answer.json().catch(() => ({}));
   } catch {
     reached(false);
     throw new ServerError(0, sentence);
@@ -77,6 +87,7 @@ export async function ask(method, path, body, repeatKey = '') {
   reached(true);
   if (answer.ok) return json;
   const code = answer.headers.get('x-error-code');
+  if (code === 'forbidden' && method !== 'GET' && (await hasNewToken(token))) return send(request);
   if (code === 'sign_in_required' && path !== '/api/session') signedOut();
   if (code === 'other_account') accountChanged();
   const wait = answer.headers.get('retry-after');
@@ -87,12 +98,22 @@ export async function ask(method, path, body, repeatKey = '') {
   );
 }
 
+/** Takes the token of a session that the same person has opened in another tab, in the same account; returns true when there is one. */
+async function hasNewToken(token) {
+  const session = token && (await ask('GET', '/api/session').catch(() => null));
+  if (!session || session.csrf === token) return false;
+  if (session.user.email !== person || session.account_id !== account) return false;
+  csrf = session.csrf;
+  return true;
+}
+
 /** Reads who is signed in; `null` when nobody is. */
 export async function readSession() {
   try {
     const session = await ask('GET', '/api/session');
     csrf = session.csrf;
     account = session.account_id;
+    person = session.user.email;
     return session;
   } catch (error) {
     if (error.status === 401) return null;
