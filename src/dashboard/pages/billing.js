@@ -3,6 +3,7 @@ import {
   Action,
   Badge,
   count,
+  FileLink,
   html,
   Moment,
   Notice,
@@ -12,7 +13,7 @@ import {
   useState,
   Waiting,
 } from '/elements.js';
-import { ask, ofAccount } from '/server.js';
+import { ask } from '/server.js';
 import { Shop } from '/topup.js';
 
 const balances = { subscription: 'plan', packs: 'packs', credits: 'single credits' };
@@ -54,7 +55,7 @@ export function Billing({ address, may }) {
       'Invoice',
       ({ id, invoice }) =>
         invoice &&
-        html`<a download href=${ofAccount(`/api/purchases/${encodeURIComponent(id)}/invoice.pdf`)}>${invoice}</a>`,
+        html`<${FileLink} name=${`${invoice}.pdf`} path=${`/api/purchases/${encodeURIComponent(id)}/invoice.pdf`}>${invoice}<//>`,
     ],
   ];
   return html`<h1>Billing</h1>

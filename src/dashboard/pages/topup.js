@@ -84,7 +84,7 @@ function Rule({ plan, offers, topup, onSend }) {
     <label>Below this share of the quota and one pack
       ${pack && html`<small>With ${count(quota)} credits of the plan and a pack of ${count(pack)}: when fewer than ${count(Math.ceil(((quota + pack) * percent) / 100))} credits are left</small>`}
       <select name="threshold" onChange=${(event) => setPercent(Number(event.target.value))}>
-        ${[10, 15, 20, 25, 30].map((n) => html`<option value=${n} selected=${n === percent}>${n} %</option>`)}
+        ${[...new Set([10, 15, 20, 25, 30, topup.threshold_percent])].sort((a, b) => a - b).map((n) => html`<option value=${n} selected=${n === percent}>${n} %</option>`)}
       </select></label>
     <label>Pack<select name="offer" required=${isOn && topup.pack.title === null} onChange=${(event) => setChosen(event.target.value)}>
       ${!kept && html`<option value="" selected=${chosen === ''}>${topup.pack.title === null ? 'Choose one' : `${topup.pack.title}, which is on offer no more`}</option>`}
@@ -107,7 +107,7 @@ function sentenceOf({ enabled, threshold_percent, pack, monthly_cap_cents, next_
   if (!enabled) return 'Nothing is bought by itself.';
   const cap = monthly_cap_cents === null ? '' : `, at most ${price(monthly_cap_cents, pack.currency)} a month`;
   return html`Below ${threshold_percent} % of the quota and one pack it buys ${count(pack.total)} credits for ${price(pack.price_cents, pack.currency)}${cap}${
-    next_possible_at && html`; next possible <${Moment} at=${next_possible_at} />`
+    Date.parse(next_possible_at) > Date.now() && html`; next possible <${Moment} at=${next_possible_at} />`
   }.`;
 }
 

@@ -1,0 +1,178 @@
+import { expect } from 'chai';
+import type { Route } from 'playwright-core';
+import { noteProgress } from '../../src/store/jobs/note-progress.ts';
+import { setOffer } from '../../src/store/money/offers.ts';
+import { setTopup } from '../../src/store/money/set-topup.ts';
+import { invited } from '../support/browser-session.ts';
+import { beginJob, endJob } from '../support/job-steps.ts';
+import { completed } from '../support/record.ts';
+import { until } from '../support/until.ts';
+import { eachWithVisits, type VisitedDashboard } from '../support/visited-dashboard.ts';
+
+const film = 'https://example.com/film.mp4';
+const offer = { name: 'small', title: 'Small', credits: 50, price_cents: 500, currency: 'eur' };
+
+describe('what the pages of the dashboard tell', function () {
+  this.timeout(60_000);
+  let on: VisitedDashboard;
+  eachWithVisits((visited) => {
+    on = visited;
+  });
+
+  const start = async (query: string, more = {}) =>
+    (await on.api.get('/v1/video/download', on.caller.key, { query, ...more })).json.job_id as string;
+
+  it('is the answer to what was asked last: a slow answer to an earlier question takes nothing away', async () => {
+    await start(film);
+    const { page } = await on.signIn();
+    await on.show(page, '/jobs?status=Error');
+    const held: Route[] = [];
+    await page.route('**/api/jobs?*status=NotFound*', (route) => void held.push(route));
+    await page.getByRole('link', { name: 'not found' }).click();
+    await until(async () => held.length === 1, 10, 'the list of jobs that were not found');
+    await page.getByRole('link', { name: 'Jobs', exact: true }).click();
+    await page.getByRole('link', { name: film }).waitFor();
+    const answered = page.waitForResponse(/status=NotFound/);
+    await held[0]!.continue();
+    await (await answered).finished();
+    // The page has taken it when a later answer is there.
+    await page.evaluate('fetch("/api/session").then((answer) => answer.text())');
+    expect(await page.getByRole('link', { name: film }).count()).to.equal(1);
+  });
+
+  it('moves on a list with a filter, too', async () => {
+    const job = await beginJob(on.api.store, await start(film));
+    const { page } = await on.signIn();
+    await on.show(page, '/jobs?status=Running');
+    await noteProgress(on.api.store, job, 1, { progress: 40, stage: 'download', speed_bytes: 2e6, eta_seconds: 9 });
+    await page.getByText('40 % download').waitFor();
+    await endJob(on.api.store, job.id, completed);
+    await page.getByText('No job has this status').waitFor();
+  });
+
+  it('leads to a job whose film has an empty title', async () => {
+    const id = await start(film);
+    await endJob(on.api.store, id, { ...completed, metadata: { title: ' ' } });
+    const { page } = await on.signIn();
+    await on.show(page, '/jobs');
+    await page.getByRole('link', { name: film }).click();
+    await page.getByRole('heading', { level: 1, name: film }).waitFor();
+  });
+
+  it('says of a link that it was copied only while it is the one that was', async () => {
+    const { page, context } = await on.signIn();
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await on.show(page, '/people');
+    const invite = async (email: string) => {
+      await page.getByLabel('E-mail address').fill(email);
+      await page.getByRole('button', { name: 'Invite' }).click();
+      await page.getByText(`Send this link to ${email}`).waitFor();
+    };
+    await invite('first@example.com');
+    await page.getByRole('button', { name: 'Copy' }).click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    await invite('second@example.com');
+    await page.getByRole('button', { name: 'Copy', exact: true }).waitFor({ timeout: 2000 });
+  });
+
+  it('asks before another link takes the role of somebody who has one', async () => {
+    await invited(on.api.store, on.caller.account, 'owner', 'partner@example.com');
+    const { page } = await on.signIn();
+    await on.show(page, '/people');
+    const questions: string[] = [];
+    page.on('dialog', (dialog) => {
+      questions.push(dialog.message());
+      void dialog.dismiss();
+    });
+    await page.getByLabel('E-mail address').fill(' Partner@example.com');
+    await page.getByRole('button', { name: 'Invite' }).click();
+    await until(async () => questions.length > 0, 5, 'a question');
+    expect(questions[0]).to.include('partner@example.com is owner now');
+    await page
+      .getByRole('row')
+      .filter({ hasText: 'partner@example.com' })
+      .getByText('owner', { exact: true })
+      .waitFor();
+  });
+
+  it('keeps the sentence of a refusal beside the person whom it is about', async () => {
+    for (const name of ['a', 'b', 'c']) await invited(on.api.store, on.caller.account, 'member', `${name}@example.com`);
+    const { page } = await on.signIn();
+    await on.show(page, '/people');
+    page.on('dialog', (dialog) => void dialog.accept());
+    const row = (name: string) => page.getByRole('row').filter({ hasText: `${name}@example.com` });
+    const answer = { status: 503, contentType: 'application/json', body: '{"error":"Service Unavailable"}' };
+    await page.route('**/api/people/b%40example.com', (route) => route.fulfill(answer));
+    await row('b').getByRole('button', { name: 'Remove' }).click();
+    await row('b').getByRole('alert').waitFor();
+    await row('a').getByRole('button', { name: 'Remove' }).click();
+    await row('a').waitFor({ state: 'detached' });
+    expect(await row('b').getByRole('alert').count()).to.equal(1);
+    expect(await row('c').getByRole('alert').count()).to.equal(0);
+  });
+
+  it('keeps a threshold of the top-up that the list does not have when something else is changed', async () => {
+    const buyer = await on.api.addCaller({ quota: 10, paid: true });
+    await setOffer(on.api.store, offer);
+    await setTopup(on.api.store, buyer.account, { threshold_percent: '12' });
+    const { page } = await on.signIn('owner', {}, buyer);
+    await on.show(page, '/billing');
+    const card = page.locator('section').filter({ hasText: 'Automatic top-up' }).last();
+    await card.getByLabel('At most in a month').fill('1500');
+    const sent = page.waitForRequest((request) => request.method() === 'PUT');
+    await card.getByRole('button', { name: 'Save' }).click();
+    expect(JSON.parse((await sent).postData()!)).to.include({ threshold_percent: 12 });
+  });
+
+  it('names no time in the past as the next one at which the top-up can buy', async () => {
+    const buyer = await on.api.addCaller({ quota: 10, paid: true });
+    await setTopup(on.api.store, buyer.account, {
+      ...{ enabled: '1', threshold_percent: '10', pack_title: 'Small', pack_total: '50', price_cents: '500' },
+      ...{ currency: 'eur', customer: 'cus_1', payment_method: 'pm_1' },
+      last_purchase_at: String(Date.now() - 90 * 86_400_000),
+    });
+    const { page } = await on.signIn('owner', {}, buyer);
+    await on.show(page, '/billing');
+    await page.getByText('Below 10 % of the quota').waitFor();
+    expect(await page.getByText('next possible').count()).to.equal(0);
+  });
+
+  it('tells how long ago something was as time goes on', async () => {
+    const { page } = await on.signIn();
+    await page.clock.install();
+    await on.show(page, '/account');
+    const row = page.getByRole('row').filter({ hasText: 'this one' });
+    await row.getByText('second').waitFor();
+    await page.clock.fastForward('10:00');
+    await row.getByText('10 minutes ago').waitFor();
+  });
+
+  it('begins at its top when another page of a list is opened from the bottom of the first', async () => {
+    for (let n = 0; n < 45; n++) await start(`${film}?${n}`);
+    const { page } = await on.signIn();
+    await on.show(page, '/jobs');
+    const older = page.getByRole('link', { name: 'Older jobs' });
+    await older.scrollIntoViewIfNeeded();
+    await older.click();
+    await page.getByRole('link', { name: `${film}?24`, exact: true }).waitFor();
+    await until(async () => (await page.evaluate<number>('scrollY')) === 0, 3, 'the page begins at its top');
+  });
+
+  it('is a sentence on the page when a file cannot be written', async () => {
+    const { page, context } = await on.signIn();
+    await on.show(page, '/requests');
+    await context.clearCookies();
+    await page.getByRole('link', { name: 'CSV' }).click();
+    await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor();
+  });
+
+  it('says that nothing is left when the credits are used up', async () => {
+    const poor = await on.api.addCaller({ credits: 1 });
+    await on.api.get('/v1/media/metadata', poor.key, { query: film });
+    const { page } = await on.signIn('owner', {}, poor);
+    await on.show(page, '/');
+    const tile = page.locator('.tiles .card').filter({ hasText: 'Credits left' });
+    await until(async () => /rate|used up/.test((await tile.textContent()) ?? ''), 20, 'a rate');
+    expect(await tile.textContent()).not.to.include('until');
+  });
+});
