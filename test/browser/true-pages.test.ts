@@ -59,6 +59,15 @@ describe('what the pages of the dashboard tell', function () {
     await page.getByRole('heading', { level: 1, name: film }).waitFor();
   });
 
+  it('says of a charged call that had no job, to which the ledger leads, that it had none', async () => {
+    await on.api.get('/v1/media/metadata', on.caller.key, { query: film });
+    const { page } = await on.signIn();
+    await on.show(page, '/billing');
+    await page.getByRole('row').filter({ hasText: 'charge' }).getByRole('link').click();
+    await page.getByText('A call for metadata that was answered at once had none.').waitFor();
+    expect(await page.getByRole('button', { name: 'Try again' }).count()).to.equal(0);
+  });
+
   it('says of a link that it was copied only while it is the one that was', async () => {
     const { page, context } = await on.signIn();
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);

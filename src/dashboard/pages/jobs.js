@@ -127,6 +127,9 @@ export function Job({ id, may, go }) {
   const { json: job, error, reload } = useAnswer(`/api/jobs/${id}`);
   const start = useStart();
   useRepeat(job !== null && isOpen(job), reload, 2_000);
+  if (error?.status === 404)
+    return html`<h1>Job</h1>
+      <p>There is no such job any more: a record is kept for a while after the end of its job. A call for metadata that was answered at once had none.</p>`;
   if (!job) return html`<h1>Job</h1><${Waiting} error=${error} reload=${reload} />`;
   const cancel = async () => {
     await ask('DELETE', `/api/jobs/${id}`);
