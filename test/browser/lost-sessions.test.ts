@@ -122,6 +122,19 @@ describe('pages whose session or server goes away', function () {
     await page.getByText('what you see may be old').waitFor({ state: 'detached' });
   });
 
+  it('say that the jobs may be old when their stream is refused and they cannot be read', async () => {
+    const { page } = await on.signIn();
+    let isAway = false;
+    const answer = { status: 503, contentType: 'application/json', body: '{"error":"Service Unavailable"}' };
+    await page.route(/api.jobs/, (route) => (isAway ? route.fulfill(answer) : route.continue()));
+    await page.route('**/api/jobs/events*', (route) => route.fulfill(answer));
+    await on.show(page, '/jobs');
+    await page.getByText('No job yet').waitFor();
+    expect(await page.getByText('what you see may be old').count()).to.equal(0);
+    isAway = true;
+    await page.getByText('what you see may be old').waitFor();
+  });
+
   it('ask for a password where the address has a mark that is no link', async () => {
     const guest = await on.open();
     // The address that “Skip to content” leaves.

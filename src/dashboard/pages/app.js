@@ -82,8 +82,10 @@ function App() {
       shown.current = found ?? shown.current;
       setSession(shown.current);
       setError(null);
+      return found;
     } catch (failed) {
       setError(failed);
+      return undefined;
     }
   };
   useEffect(() => {
@@ -94,10 +96,18 @@ function App() {
     // A page that was away asks again as soon as the connection is back.
     const again = () => void load();
     const lose = () => setReached(false);
+    // A browser that goes back shows the page as it was left: its person may have signed out since.
+    const comeBack = async ({ persisted }) => {
+      const before = shown.current?.user.email;
+      const found = persisted ? await load() : undefined;
+      if (found !== undefined && found?.user.email !== before) location.reload();
+    };
+    window.addEventListener('pageshow', comeBack);
     window.addEventListener('online', again);
     window.addEventListener('offline', lose);
     again();
     return () => {
+      window.removeEventListener('pageshow', comeBack);
       window.removeEventListener('online', again);
       window.removeEventListener('offline', lose);
     };
@@ -148,14 +158,22 @@ function Frame({ session, path, address, go, load, again, isOld, isMoved }) {
       location.assign('/');
     } catch (error) {
       setFailed(error);
-      target.value = session.account?.slug;
+      target.value = session.account?.slug ?? '';
     }
   };
   const leave = async () => {
-    await ask('POST', '/api/sign-out', {});
+    await ask('POST', '/api/sign-out', {}).catch((error) => {
+      // Its session has ended before.
+      if (error.status !== 401) throw error;
+    });
     location.assign('/sign-in');
   };
   const others = session.accounts.length > 1;
+  const isOwn = session.accounts.some(({ slug }) => slug === session.account?.slug);
+  // Operators look at accounts that are not theirs.
+  const shown = isOwn
+    ? session.accounts
+    : [session.account ?? { slug: '', name: 'No account chosen' }, ...session.accounts];
   return html`<a class="skip" href="#main">Skip to content</a>
     <div class="frame">
       <header class="side">
@@ -172,8 +190,8 @@ function Frame({ session, path, address, go, load, again, isOld, isMoved }) {
           ${
             others
               ? html`<label>Account
-                <select onChange=${choose} value=${session.account?.slug}>
-                  ${session.accounts.map(({ slug, name }) => html`<option value=${slug}>${name}</option>`)}
+                <select onChange=${choose} value=${session.account?.slug ?? ''}>
+                  ${shown.map(({ slug, name }) => html`<option value=${slug}>${name}</option>`)}
                 </select></label
               >`
               : html`<span><b>${session.account?.name ?? 'No account chosen'}</b></span>`

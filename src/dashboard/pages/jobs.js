@@ -69,7 +69,7 @@ export function Jobs({ address }) {
   const query = new URLSearchParams({ limit: '20', ...(status && { status }), ...(cursor && { cursor }) });
   const { json, error, reload } = useAnswer(`/api/jobs?${query}`);
   const isLive = status === '' && cursor === '';
-  const live = useLiveJobs(isLive);
+  const live = useLiveJobs(isLive, reload);
   useRepeat(!isLive && (isOpen({ status }) || Boolean(json?.jobs.some(isOpen))), reload, 2_000);
   if (!json) return html`<h1>Jobs</h1><${Waiting} error=${error} reload=${reload} />`;
   const { jobs, next_cursor } = live ?? json;
@@ -97,7 +97,7 @@ export function Jobs({ address }) {
     </section>`;
 }
 
-function useLiveJobs(isOn) {
+function useLiveJobs(isOn, reload) {
   const [live, setLive] = useState(null);
   useEffect(() => {
     setLive(null);
@@ -110,7 +110,7 @@ function useLiveJobs(isOn) {
       source.addEventListener('error', () => {
         // The browser opens a stream that broke again by itself, but not one that was refused. Meanwhile the list may be old.
         if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, 5_000);
-        ask('GET', '/api/jobs?limit=1').catch(() => {});
+        void reload();
       });
     };
     open();
@@ -118,7 +118,7 @@ function useLiveJobs(isOn) {
       clearTimeout(timer);
       source.close();
     };
-  }, [isOn]);
+  }, [isOn, reload]);
   return live;
 }
 
