@@ -161,6 +161,12 @@ function Frame({ session, path, address, go, load, again, isOld, isMoved }) {
       target.value = session.account?.slug ?? '';
     }
   };
+  // A key that chooses in a closed list would change the account at once: it opens the list in its place.
+  const openList = (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || !/^(.|Arrow\w+|Page\w+|Home|End)$/.test(event.key)) return;
+    event.preventDefault();
+    event.target.showPicker?.();
+  };
   const leave = async () => {
     await ask('POST', '/api/sign-out', {}).catch((error) => {
       // Its session has ended before.
@@ -190,7 +196,7 @@ function Frame({ session, path, address, go, load, again, isOld, isMoved }) {
           ${
             others
               ? html`<label>Account
-                <select onChange=${choose} value=${session.account?.slug ?? ''}>
+                <select onChange=${choose} onKeyDown=${openList} value=${session.account?.slug ?? ''}>
                   ${shown.map(({ slug, name }) => html`<option value=${slug}>${name}</option>`)}
                 </select></label
               >`

@@ -96,8 +96,8 @@ function Watched({ id }) {
   const { json: job, reload } = useAnswer(`/api/jobs/${id}`);
   useRepeat(!job || isOpen(job), reload, 1_000);
   if (!job) return null;
-  return html`<section class="card" aria-live="polite">
-    <h2><a href=${`/jobs/${id}`}>${titleOf(job, 'Your file')}</a> <${Status} job=${job} /> <span class="hint">${job.endpoint.split('/')[2]}</span></h2>
+  return html`<section class="card">
+    <h2 aria-live="polite"><a href=${`/jobs/${id}`}>${titleOf(job, 'Your file')}</a> <${Status} job=${job} /> <span class="hint">${job.endpoint.split('/')[2]}</span></h2>
     <p><${Progress} job=${job} kind="button main" /></p>
     ${job.result?.sha256 && html`<p class="quiet mono">SHA-256 ${job.result.sha256}</p>`}
   </section>`;

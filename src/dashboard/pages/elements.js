@@ -146,9 +146,12 @@ export function Copy({ text }) {
 /** A link that saves a file; where the server refuses it, its sentence stands beside the link. */
 export function FileLink({ path, name, kind = '', children }) {
   const [error, setError] = useState(null);
+  const isSaving = useRef(false);
   const save = async (event) => {
     if (event.metaKey || event.ctrlKey || event.shiftKey) return;
     event.preventDefault();
+    if (isSaving.current) return;
+    isSaving.current = true;
     setError(null);
     try {
       const link = document.createElement('a');
@@ -158,6 +161,8 @@ export function FileLink({ path, name, kind = '', children }) {
       setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
     } catch (failed) {
       setError(failed);
+    } finally {
+      isSaving.current = false;
     }
   };
   return html`<span
