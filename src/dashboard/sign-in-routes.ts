@@ -59,7 +59,7 @@ export function signInRoutes(parts: SignInParts): { open: OpenRoute[]; signedIn:
       { method: 'GET', path: '/api/sign-in', handle: async () => showWays(parts) },
     ],
     signedIn: [
-      { method: 'GET', path: '/api/session', handle: (call) => showSession(store, call) },
+      { method: 'GET', path: '/api/session', handle: (call) => showSession(parts, call) },
       {
         method: 'POST',
         path: '/api/session/account',
@@ -192,7 +192,10 @@ function sessionOf(
   return { session, oldHash, ip, agent: req.get('user-agent') ?? '' };
 }
 
-async function showSession(store: RecordStore, { signedIn, accountId }: DashboardCall): Promise<ApiReply> {
+async function showSession(
+  { store, hasOpenid }: SignInParts,
+  { signedIn, accountId }: DashboardCall,
+): Promise<ApiReply> {
   const { person, role, csrf } = signedIn;
   const ids = Object.keys(person.roles);
   const [names, passkeys] = await Promise.all([
@@ -201,7 +204,11 @@ async function showSession(store: RecordStore, { signedIn, accountId }: Dashboar
   ]);
   const own = names.filter(({ id }) => ids.includes(id));
   const shown = names.find(({ id }) => id === accountId);
-  const ways = { has_password: person.password !== '', has_passkey: passkeys.length > 0 };
+  const ways = {
+    has_password: person.password !== '',
+    has_passkey: passkeys.length > 0,
+    has_identity: hasOpenid && person.hasIdentity,
+  };
   return {
     status: 200,
     body: {

@@ -28,6 +28,8 @@ export interface Person {
   /** Hash of the password; '' without one. */
   readonly password: string;
   readonly isOperator: boolean;
+  /** They have signed in with OpenID Connect. */
+  readonly hasIdentity: boolean;
   /** Account id → role there. */
   readonly roles: Readonly<Record<string, PersonRole>>;
   readonly created_at: number;

@@ -35,6 +35,8 @@ describe('the sign-in with OpenID Connect on the pages', function () {
     await page.goto(`${api.dashboardUrl}/keys`);
     await page.getByRole('link', { name: 'Sign in with your organisation' }).click();
     await page.getByRole('heading', { level: 1, name: 'Keys' }).waitFor();
+    // Nobody who signs in by the provider needs a password, too.
+    expect(await page.getByText('no password or passkey').count()).to.equal(0);
     for (const { slug, account } of callers) {
       const chooser = page.locator('.who select');
       if ((await chooser.inputValue()) !== slug) {

@@ -84,6 +84,18 @@ describe('what the pages of the dashboard tell', function () {
     await page.getByRole('button', { name: 'Copy', exact: true }).waitFor({ timeout: 2000 });
   });
 
+  it('shows no link any more whose person is removed', async () => {
+    const { page } = await on.signIn();
+    await on.show(page, '/people');
+    page.on('dialog', (dialog) => void dialog.accept());
+    await page.getByLabel('E-mail address').fill('wrong@example.com');
+    await page.getByRole('button', { name: 'Invite' }).click();
+    await page.getByText('Send this link to wrong@example.com').waitFor();
+    await page.getByRole('row').filter({ hasText: 'wrong@' }).getByRole('button', { name: 'Remove' }).click();
+    await page.getByRole('row').filter({ hasText: 'wrong@' }).waitFor({ state: 'detached' });
+    expect(await page.getByText('Send this link to').count()).to.equal(0);
+  });
+
   it('asks before another link takes the role of somebody who has one', async () => {
     await invited(on.api.store, on.caller.account, 'owner', 'partner@example.com');
     const { page } = await on.signIn();

@@ -220,6 +220,7 @@ function Frame({ session, path, address, go, load, again, isOld, isMoved }) {
         ${
           !session.user.has_password &&
           !session.user.has_passkey &&
+          !session.user.has_identity &&
           path !== '/account' &&
           html`<${Notice} kind="warn">You have no password or passkey yet. <a href="/account">Set one</a> to sign in without a link.<//>`
         }

@@ -18,6 +18,8 @@ export function People({ may, session }) {
   };
   const remove = async (email) => {
     await ask('DELETE', `/api/people/${encodeURIComponent(email)}`);
+    // Its link opens nothing any more.
+    if (invited?.email === email) setInvited(null);
     await reload();
   };
   const columns = [
