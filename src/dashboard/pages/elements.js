@@ -35,19 +35,29 @@ export function bytes(value) {
   return `${value < 10 && n > 0 ? value.toFixed(1) : Math.round(value)} ${units[n]}`;
 }
 
-/** Functions that read what the views show, and those of them that could not do so the last time. */
-const [readings, old] = [new Set(), new Set()];
+/** Functions that read what the views show, those that could not do so the last time, and those of them whose views show an earlier answer. */
+const [readings, failing, old] = [new Set(), new Set(), new Set()];
+const againMs = 5_000;
 let oldChanged = () => {};
+let timer = null;
 
 /** Called with whether something that is shown could not be read again. */
 export function onOld(listener) {
   oldChanged = listener;
 }
 
-function mark(reload, isOld) {
-  if (isOld) old.add(reload);
+function mark(reload, isFailing, isShown) {
+  if (isFailing) failing.add(reload);
+  else failing.delete(reload);
+  if (isFailing && isShown) old.add(reload);
   else old.delete(reload);
   oldChanged(old.size > 0);
+  if (failing.size > 0 && timer === null) timer = setTimeout(tryAgain, againMs);
+}
+
+function tryAgain() {
+  timer = null;
+  for (const reload of failing) void reload();
 }
 
 /** Reads all that is shown again. */
@@ -58,8 +68,8 @@ export function readAgain() {
 /** Reads what a view shows; `reload` reads it again. */
 export function useAnswer(path) {
   const [state, setState] = useState({ path, json: null, error: null });
-  const turns = useRef({ path, asked: 0, shown: 0 });
-  if (turns.current.path !== path) turns.current = { path, asked: 0, shown: 0 };
+  const turns = useRef({});
+  if (turns.current.path !== path) turns.current = { path, asked: 0, shown: 0, json: null };
   const reload = useCallback(async () => {
     const own = turns.current;
     const turn = ++own.asked;
@@ -70,15 +80,17 @@ export function useAnswer(path) {
     // The page has asked for something else since, or shows a later answer.
     if (own !== turns.current || turn < own.shown) return;
     own.shown = turn;
-    setState((before) => ({ path, json: json ?? (before.path === path ? before.json : null), error }));
-    if (readings.has(reload)) mark(reload, error !== null && (error.status === 0 || error.status >= 500));
+    own.json = json ?? own.json;
+    setState({ path, json: own.json, error });
+    const isFailing = error !== null && (error.status === 0 || error.status >= 500);
+    if (readings.has(reload)) mark(reload, isFailing, own.json !== null);
   }, [path]);
   useEffect(() => {
     readings.add(reload);
     void reload();
     return () => {
       readings.delete(reload);
-      mark(reload, false);
+      mark(reload, false, false);
     };
   }, [reload]);
   const isCurrent = state.path === path;

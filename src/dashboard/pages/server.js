@@ -17,10 +17,17 @@ const sentences = {
 };
 
 const unread = 'The server cannot be reached. Check your connection; nothing was lost.';
-const lost =
-  'The server cannot be reached, or its answer was lost: the change may have been made. Look before you send it again.';
-const repeatable =
-  'The server cannot be reached, or its answer was lost. Send the same again: nothing is started or charged twice.';
+const lost = 'The server cannot be reached, or its answer was lost';
+const unavailable = 'The service cannot answer just now';
+const changed = 'the change may have been made. Look before you send it again.';
+const repeatable = 'send the same again, and nothing is started or charged twice.';
+
+/** Returns the sentence of a request to which no answer came, or the one that the service cannot answer. */
+function sentenceOf({ method, path, repeatKey }, isReached) {
+  const why = isReached ? unavailable : lost;
+  if (method !== 'GET' && !path.startsWith('/api/sign-')) return `${why}: ${repeatKey ? repeatable : changed}`;
+  return isReached ? `${why}: try again in a moment.` : unread;
+}
 
 let csrf = '';
 /** Id of the account that the page shows, which each request names; `null` before the session is known. */
@@ -73,7 +80,6 @@ async function send(request) {
   // The session says which account it shows.
   if (account !== null && path !== '/api/session') headers['x-account'] = account;
   if (repeatKey) headers['idempotency-key'] = repeatKey;
-  const sentence = method === 'GET' ? unread : repeatKey ? repeatable : lost;
   let answer;
   let json;
   try {
@@ -82,7 +88,7 @@ async function send(request) {
     json = answer.ok ? await read(answer) : await answer.json().catch(() => ({}));
   } catch {
     reached(false);
-    throw new ServerError(0, sentence);
+    throw new ServerError(0, sentenceOf(request, false));
   }
   reached(true);
   if (answer.ok) return json;
@@ -91,9 +97,10 @@ async function send(request) {
   if (code === 'sign_in_required' && path !== '/api/session') signedOut();
   if (code === 'other_account') accountChanged();
   const wait = answer.headers.get('retry-after');
+  const known = code === 'unavailable' ? sentenceOf(request, true) : sentences[code];
   throw new ServerError(
     answer.status,
-    sentences[code] ?? json.error ?? `The server answered ${answer.status}`,
+    known ?? json.error ?? `The server answered ${answer.status}`,
     wait && Number(wait),
   );
 }
