@@ -5,7 +5,7 @@ import { setOffer } from '../../src/store/money/offers.ts';
 import { setTopup } from '../../src/store/money/set-topup.ts';
 import { invited } from '../support/browser-session.ts';
 import { beginJob, endJob } from '../support/job-steps.ts';
-import { completed } from '../support/record.ts';
+import { aPlan, completed } from '../support/record.ts';
 import { until } from '../support/until.ts';
 import { eachWithVisits, type VisitedDashboard } from '../support/visited-dashboard.ts';
 
@@ -66,6 +66,17 @@ describe('what the pages of the dashboard tell', function () {
     await page.getByRole('row').filter({ hasText: 'charge' }).getByRole('link').click();
     await page.getByText('A call for metadata that was answered at once had none.').waitFor();
     expect(await page.getByRole('button', { name: 'Try again' }).count()).to.equal(0);
+  });
+
+  it('counts no credit as moved by an overdraft, which took none from any balance', async () => {
+    const buyer = await on.api.addCaller({ quota: 1, credits: 0 });
+    const { json } = await on.api.get('/v1/video/download', buyer.key, { query: film });
+    await aPlan(on.api.store, buyer.plan, { quota: 0 });
+    await endJob(on.api.store, json.job_id, completed);
+    const { page } = await on.signIn('owner', {}, buyer);
+    await on.show(page, '/billing');
+    const row = page.getByRole('row').filter({ hasText: 'overdraft' });
+    await row.getByRole('cell', { name: '0', exact: true }).waitFor();
   });
 
   it('says of a link that it was copied only while it is the one that was', async () => {

@@ -43,7 +43,11 @@ export function Billing({ address, may }) {
     ['Time', ({ at }) => html`<${Moment} at=${at} />`],
     ['What', ({ kind, reason }) => html`${kind}${reason && html` <span class="quiet">${reason}</span>`}`],
     ['Balance', ({ balance }) => balances[balance] ?? balance],
-    ['Credits moved', ({ kind, amount }) => `${kind === 'grant' ? '+' : '−'}${count(amount)}`, 'number'],
+    [
+      'Credits moved',
+      ({ kind, amount }) => (kind === 'overdraft' ? '0' : `${kind === 'grant' ? '+' : '−'}${count(amount)}`),
+      'number',
+    ],
     ['Job', ({ job }) => (job ? html`<a href=${`/jobs/${job}`}><code>${job.slice(0, 8)}</code></a>` : '')],
   ];
   const purchaseColumns = [
