@@ -43,6 +43,25 @@ describe('pages that do nothing by surprise', function () {
     expect(await chooser.inputValue()).not.to.equal(shown);
   });
 
+  it('read what they show anew when it is asked for again: by the same search, and by the link of the page', async () => {
+    const { page } = await on.signIn();
+    await on.show(page, '/requests?text=usage');
+    await page.getByText('No request fits').waitFor();
+    const length = await page.evaluate<number>('history.length');
+    await on.api.get('/v1/usage', on.caller.key);
+    const rows = page.getByRole('table', { name: 'Requests' }).getByRole('row');
+    const search = async () => {
+      await page.getByRole('button', { name: 'Search' }).click();
+      return (await rows.count()) === 2;
+    };
+    await until(search, 10, 'the line of the call');
+    expect(await page.evaluate<number>('history.length')).to.equal(length);
+    await on.show(page, '/people');
+    await invited(on.api.store, on.caller.account, 'viewer', 'new@example.com');
+    await page.getByRole('link', { name: 'People' }).click();
+    await page.getByRole('cell', { name: 'new@example.com' }).waitFor();
+  });
+
   it('ask for a file once when its link is clicked twice', async () => {
     const { page } = await on.signIn();
     await on.show(page, '/requests');

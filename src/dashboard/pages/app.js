@@ -31,8 +31,14 @@ const views = [
 /** Follows links of this page without loading it again; the back button works. */
 function useAddress() {
   const [address, setAddress] = useState(location.pathname + location.search);
+  const show = () => setAddress(location.pathname + location.search);
+  const go = (to) => {
+    // Whoever asks for what is shown wants it as it is now.
+    if (to === location.pathname + location.search) return readAgain();
+    history.pushState(null, '', to);
+    return show();
+  };
   useEffect(() => {
-    const show = () => setAddress(location.pathname + location.search);
     const follow = (event) => {
       const link = event.target.closest?.('a[href^="/"]');
       if (
@@ -46,8 +52,7 @@ function useAddress() {
       )
         return;
       event.preventDefault();
-      history.pushState(null, '', link.getAttribute('href'));
-      show();
+      go(link.getAttribute('href'));
       document.getElementById('main')?.focus();
     };
     window.addEventListener('popstate', show);
@@ -57,10 +62,6 @@ function useAddress() {
       document.removeEventListener('click', follow);
     };
   }, []);
-  const go = (to) => {
-    history.pushState(null, '', to);
-    setAddress(to);
-  };
   return [address, go];
 }
 
