@@ -5,14 +5,14 @@ import { invited } from '../support/browser-session.ts';
 import { until } from '../support/until.ts';
 import { eachWithVisits, type VisitedDashboard } from '../support/visited-dashboard.ts';
 
-describe('pages that do nothing by surprise', function () {
+describe('surprises of the pages', function () {
   this.timeout(60_000);
   let on: VisitedDashboard;
   eachWithVisits((visited) => {
     on = visited;
   });
 
-  it('stay in the account that they show while keys move through the list of accounts', async () => {
+  it('a key that is pressed at the list of accounts opens it, and the account changes on a choice alone', async () => {
     const { page } = await on.signIn();
     const email = `owner-${on.caller.slug}@example.com`;
     for (const name of ['Beta', 'Gamma']) {
@@ -43,7 +43,7 @@ describe('pages that do nothing by surprise', function () {
     expect(await chooser.inputValue()).not.to.equal(shown);
   });
 
-  it('read what they show anew when it is asked for again: by the same search, and by the link of the page', async () => {
+  it('a view is read anew by the same search and by the link of the page that is shown', async () => {
     const { page } = await on.signIn();
     await on.show(page, '/requests?text=usage');
     await page.getByText('No request fits').waitFor();
@@ -62,7 +62,7 @@ describe('pages that do nothing by surprise', function () {
     await page.getByRole('cell', { name: 'new@example.com' }).waitFor();
   });
 
-  it('ask for a file once when its link is clicked twice', async () => {
+  it('a file whose link is clicked twice is asked for once', async () => {
     const { page } = await on.signIn();
     await on.show(page, '/requests');
     const held: Route[] = [];
@@ -76,7 +76,7 @@ describe('pages that do nothing by surprise', function () {
     expect((await saved).suggestedFilename()).to.equal('requests.csv');
   });
 
-  it('read no percent aloud that changes every second, but how a download by hand goes on', async () => {
+  it('the live region of a download by hand has its status, and no percent that changes every second', async () => {
     const { page } = await on.signIn();
     await on.show(page, '/download');
     await page.getByLabel('Address of a video or sound').fill('https://example.com/film.mp4');

@@ -17,7 +17,7 @@ const windows = {
   'wide window': {},
 };
 
-describe('the longest names', function () {
+describe('long names on the pages', function () {
   this.timeout(120_000);
   let on: VisitedDashboard;
   eachWithVisits((visited) => {
@@ -34,7 +34,7 @@ describe('the longest names', function () {
   };
 
   for (const [kind, options] of Object.entries(windows)) {
-    it(`of accounts, packs, films, people and keys fit a ${kind}, in dialogs and notices, too`, async () => {
+    it(`the longest names of accounts, packs, films, people and keys fit a ${kind}, in dialogs and notices, too`, async () => {
       on.api.inspect(() => ({ metadata: { ...aFilm, title: name, channel: name } }));
       await setAccount(on.api.store, on.caller.account, { name });
       await setOffer(on.api.store, { name: 'long', title: name, credits: 50, price_cents: 500, currency: 'eur' });

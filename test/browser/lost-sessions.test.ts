@@ -8,7 +8,7 @@ import { eachWithVisits, type VisitedDashboard } from '../support/visited-dashbo
 
 const password = 'correct horse';
 
-describe('pages whose session or server goes away', function () {
+describe('the loss of a session or of the server', function () {
   this.timeout(60_000);
   let on: VisitedDashboard;
   eachWithVisits((visited) => {
@@ -35,7 +35,7 @@ describe('pages whose session or server goes away', function () {
   const givePack = (total: number) =>
     addPack(on.api.store, on.caller.account, { id: 'p', title: 'P', total, purchased_at: on.api.store.clock.now() });
 
-  it('keep what was typed when the connection is back and the session has ended meanwhile', async () => {
+  it('a page keeps what was typed when the connection is back and the session has ended meanwhile', async () => {
     const { page, context } = await on.signIn();
     await setPassword(page);
     await on.show(page, '/keys');
@@ -51,7 +51,7 @@ describe('pages whose session or server goes away', function () {
     await page.getByText('The secret of kept').waitFor();
   });
 
-  it('send what was typed in one tab after the same person has signed in again in another', async () => {
+  it('a tab sends what was typed there after the same person has signed in again in another', async () => {
     const { page, context } = await on.signIn();
     await setPassword(page);
     await on.show(page, '/keys');
@@ -69,7 +69,7 @@ describe('pages whose session or server goes away', function () {
     expect((await aliases()).filter((alias) => alias === 'kept')).to.have.length(1);
   });
 
-  it('send nothing in the name of somebody else who has signed in in another tab', async () => {
+  it('a tab sends nothing in the name of somebody else who has signed in in another one', async () => {
     const { page, context } = await on.signIn();
     await on.show(page, '/keys');
     await page.getByRole('button', { name: 'Create a key' }).click();
@@ -84,7 +84,7 @@ describe('pages whose session or server goes away', function () {
     expect(await aliases()).not.to.include('stray');
   });
 
-  it('show the view that was asked for once its person has signed in again', async () => {
+  it('a view that was asked for without a session is shown once its person has signed in again', async () => {
     const { page, context } = await on.signIn();
     await setPassword(page);
     await on.show(page, '/keys');
@@ -96,7 +96,7 @@ describe('pages whose session or server goes away', function () {
     expect(await page.getByText('Sign in first').count()).to.equal(0);
   });
 
-  it('read what they show anew as soon as the connection is back', async () => {
+  it('a view is read anew as soon as the connection is back', async () => {
     const { page, context } = await on.signIn();
     await on.show(page, '/billing');
     const left = page.locator('.tiles .card').filter({ hasText: 'Left of packs' });
@@ -108,7 +108,7 @@ describe('pages whose session or server goes away', function () {
     await left.getByText('of 500').waitFor();
   });
 
-  it('say so when the server refuses to read what they show anew, and read it when it can', async () => {
+  it('a page says that it may be old when the server cannot read it anew, and reads it when it can', async () => {
     const { page } = await on.signIn();
     await on.show(page, '/billing');
     const answer = { status: 503, contentType: 'application/json', body: '{"error":"Service Unavailable"}' };
@@ -122,7 +122,7 @@ describe('pages whose session or server goes away', function () {
     await page.getByText('what you see may be old').waitFor({ state: 'detached' });
   });
 
-  it('say that the jobs may be old when their stream is refused and they cannot be read', async () => {
+  it('the list of jobs says that it may be old when its stream is refused and it cannot be read', async () => {
     const { page } = await on.signIn();
     let isAway = false;
     const answer = { status: 503, contentType: 'application/json', body: '{"error":"Service Unavailable"}' };
@@ -135,14 +135,14 @@ describe('pages whose session or server goes away', function () {
     await page.getByText('what you see may be old').waitFor();
   });
 
-  it('ask for a password where the address has a mark that is no link', async () => {
+  it('the sign-in asks for a password where the address has a mark that is no link', async () => {
     const guest = await on.open();
     // The address that “Skip to content” leaves.
     await guest.page.goto(`${on.api.dashboardUrl}/jobs#main`);
     await guest.page.getByLabel('Password').waitFor();
   });
 
-  it('offer the other ways to sign in when a link is used up, and take the next one that is pasted', async () => {
+  it('the sign-in offers other ways when a link is used up, and takes the next link that is pasted', async () => {
     const { page } = await on.open();
     const secret = await invited(on.api.store, on.caller.account, 'owner', 'late@example.com');
     const used = `${secret.slice(0, -1)}${secret.endsWith('A') ? 'B' : 'A'}`;

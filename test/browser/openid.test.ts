@@ -28,14 +28,14 @@ describe('the sign-in with OpenID Connect on the pages', function () {
     await provider.stop();
   });
 
-  it('leads to the view that was asked for, and opens a tab of its own where a session has ended in the middle of something', async () => {
+  it('OpenID Connect leads to the view that was asked for, and opens a tab of its own where a session has ended in the middle of something', async () => {
     const callers = [await api.addCaller(), await api.addCaller()];
     for (const { account } of callers) await invited(api.store, account, 'owner', email);
     const { page, context } = await visit(browser, api.dashboardUrl);
     await page.goto(`${api.dashboardUrl}/keys`);
     await page.getByRole('link', { name: 'Sign in with your organisation' }).click();
     await page.getByRole('heading', { level: 1, name: 'Keys' }).waitFor();
-    // Nobody who signs in by the provider needs a password, too.
+    // The provider is a way in: no password is needed beside it.
     expect(await page.getByText('no password or passkey').count()).to.equal(0);
     for (const { slug, account } of callers) {
       const chooser = page.locator('.who select');
@@ -66,7 +66,7 @@ describe('the sign-in with OpenID Connect on the pages', function () {
     await context.close();
   });
 
-  it('says on the page why a sign-in failed', async () => {
+  it('the page says why a sign-in with OpenID Connect failed', async () => {
     const { page, context } = await visit(browser, api.dashboardUrl);
     const known = [...provider.secrets];
     provider.secrets.clear();

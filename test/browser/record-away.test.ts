@@ -4,7 +4,7 @@ import { expectAccessible } from '../support/browser.ts';
 import { freezeProcess } from '../support/freeze-process.ts';
 import { eachWithVisits, type VisitedDashboard } from '../support/visited-dashboard.ts';
 
-describe('the dashboard while its Redis does not answer', function () {
+describe('the dashboard without Redis', function () {
   this.timeout(120_000);
   let on: VisitedDashboard;
   eachWithVisits((visited) => {
@@ -13,7 +13,7 @@ describe('the dashboard while its Redis does not answer', function () {
   let goOn = () => {};
   afterEach(() => goOn());
 
-  it('says so once, says of each change whether it may be sent again, and goes on by itself', async () => {
+  it('a page says once that Redis does not answer, says of each change whether it may be sent again, and goes on by itself', async () => {
     const { page } = await on.signIn();
     await on.show(page, '/keys');
     goOn = await freezeProcess(on.api.redis.pid());

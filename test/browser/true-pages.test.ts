@@ -22,7 +22,7 @@ describe('what the pages of the dashboard tell', function () {
   const start = async (query: string, more = {}) =>
     (await on.api.get('/v1/video/download', on.caller.key, { query, ...more })).json.job_id as string;
 
-  it('is the answer to what was asked last: a slow answer to an earlier question takes nothing away', async () => {
+  it('a slow answer to an earlier question leaves the view that was asked for last as it is', async () => {
     await start(film);
     const { page } = await on.signIn();
     await on.show(page, '/jobs?status=Error');
@@ -40,7 +40,7 @@ describe('what the pages of the dashboard tell', function () {
     expect(await page.getByRole('link', { name: film }).count()).to.equal(1);
   });
 
-  it('moves on a list with a filter, too', async () => {
+  it('jobs move on a list with a filter, too', async () => {
     const job = await beginJob(on.api.store, await start(film));
     const { page } = await on.signIn();
     await on.show(page, '/jobs?status=Running');
@@ -50,7 +50,7 @@ describe('what the pages of the dashboard tell', function () {
     await page.getByText('No job has this status').waitFor();
   });
 
-  it('leads to a job whose film has an empty title', async () => {
+  it('a job whose film has an empty title has a link with its address', async () => {
     const id = await start(film);
     await endJob(on.api.store, id, { ...completed, metadata: { title: ' ' } });
     const { page } = await on.signIn();
@@ -59,7 +59,7 @@ describe('what the pages of the dashboard tell', function () {
     await page.getByRole('heading', { level: 1, name: film }).waitFor();
   });
 
-  it('says of a charged call that had no job, to which the ledger leads, that it had none', async () => {
+  it('the ledger leads from a charged call that had no job to a page that says so', async () => {
     await on.api.get('/v1/media/metadata', on.caller.key, { query: film });
     const { page } = await on.signIn();
     await on.show(page, '/billing');
@@ -68,7 +68,7 @@ describe('what the pages of the dashboard tell', function () {
     expect(await page.getByRole('button', { name: 'Try again' }).count()).to.equal(0);
   });
 
-  it('counts no credit as moved by an overdraft, which took none from any balance', async () => {
+  it('an overdraft has moved no credit, because it took none from any balance', async () => {
     const buyer = await on.api.addCaller({ quota: 1, credits: 0 });
     const { json } = await on.api.get('/v1/video/download', buyer.key, { query: film });
     await aPlan(on.api.store, buyer.plan, { quota: 0 });
@@ -79,7 +79,7 @@ describe('what the pages of the dashboard tell', function () {
     await row.getByRole('cell', { name: '0', exact: true }).waitFor();
   });
 
-  it('says of a link that it was copied only while it is the one that was', async () => {
+  it('“Copied” is said of the link that was copied, and not of the next one', async () => {
     const { page, context } = await on.signIn();
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await on.show(page, '/people');
@@ -95,7 +95,7 @@ describe('what the pages of the dashboard tell', function () {
     await page.getByRole('button', { name: 'Copy', exact: true }).waitFor({ timeout: 2000 });
   });
 
-  it('shows no link any more whose person is removed', async () => {
+  it('the link of an invitation leaves the page with its person', async () => {
     const { page } = await on.signIn();
     await on.show(page, '/people');
     page.on('dialog', (dialog) => void dialog.accept());
@@ -107,7 +107,7 @@ describe('what the pages of the dashboard tell', function () {
     expect(await page.getByText('Send this link to').count()).to.equal(0);
   });
 
-  it('asks before another link takes the role of somebody who has one', async () => {
+  it('the page asks before an invitation takes the role of somebody who has one', async () => {
     await invited(on.api.store, on.caller.account, 'owner', 'partner@example.com');
     const { page } = await on.signIn();
     await on.show(page, '/people');
@@ -127,7 +127,7 @@ describe('what the pages of the dashboard tell', function () {
       .waitFor();
   });
 
-  it('keeps the sentence of a refusal beside the person whom it is about', async () => {
+  it('the sentence of a refusal stays beside its person while others are removed', async () => {
     for (const name of ['a', 'b', 'c']) await invited(on.api.store, on.caller.account, 'member', `${name}@example.com`);
     const { page } = await on.signIn();
     await on.show(page, '/people');
@@ -143,7 +143,7 @@ describe('what the pages of the dashboard tell', function () {
     expect(await row('c').getByRole('alert').count()).to.equal(0);
   });
 
-  it('keeps a threshold of the top-up that the list does not have when something else is changed', async () => {
+  it('a threshold of the top-up that its list does not have stays when something else is changed', async () => {
     const buyer = await on.api.addCaller({ quota: 10, paid: true });
     await setOffer(on.api.store, offer);
     await setTopup(on.api.store, buyer.account, { threshold_percent: '12' });
@@ -156,7 +156,7 @@ describe('what the pages of the dashboard tell', function () {
     expect(JSON.parse((await sent).postData()!)).to.include({ threshold_percent: 12 });
   });
 
-  it('names no time in the past as the next one at which the top-up can buy', async () => {
+  it('a time in the past is not named as the next one at which the top-up can buy', async () => {
     const buyer = await on.api.addCaller({ quota: 10, paid: true });
     await setTopup(on.api.store, buyer.account, {
       ...{ enabled: '1', threshold_percent: '10', pack_title: 'Small', pack_total: '50', price_cents: '500' },
@@ -169,7 +169,7 @@ describe('what the pages of the dashboard tell', function () {
     expect(await page.getByText('next possible').count()).to.equal(0);
   });
 
-  it('tells how long ago something was as time goes on', async () => {
+  it('a page tells how long ago something was while it stays open', async () => {
     const { page } = await on.signIn();
     await page.clock.install();
     await on.show(page, '/account');
@@ -179,18 +179,7 @@ describe('what the pages of the dashboard tell', function () {
     await row.getByText('10 minutes ago').waitFor();
   });
 
-  it('begins at its top when another page of a list is opened from the bottom of the first', async () => {
-    for (let n = 0; n < 45; n++) await start(`${film}?${n}`);
-    const { page } = await on.signIn();
-    await on.show(page, '/jobs');
-    const older = page.getByRole('link', { name: 'Older jobs' });
-    await older.scrollIntoViewIfNeeded();
-    await older.click();
-    await page.getByRole('link', { name: `${film}?24`, exact: true }).waitFor();
-    await until(async () => (await page.evaluate<number>('scrollY')) === 0, 3, 'the page begins at its top');
-  });
-
-  it('is a sentence on the page when a file cannot be written', async () => {
+  it('a file that cannot be written because the session has ended leads to the sign-in', async () => {
     const { page, context } = await on.signIn();
     await on.show(page, '/requests');
     await context.clearCookies();
@@ -198,7 +187,7 @@ describe('what the pages of the dashboard tell', function () {
     await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor();
   });
 
-  it('says that nothing is left when the credits are used up', async () => {
+  it('the overview names no day on which credits end that are used up', async () => {
     const poor = await on.api.addCaller({ credits: 1 });
     await on.api.get('/v1/media/metadata', poor.key, { query: film });
     const { page } = await on.signIn('owner', {}, poor);

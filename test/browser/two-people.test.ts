@@ -13,7 +13,7 @@ import { eachWithVisits, type VisitedDashboard } from '../support/visited-dashbo
 
 const offer = { name: 'small', title: 'Small', credits: 50, price_cents: 500, currency: 'eur' };
 
-describe('pages beside another tab or person', function () {
+describe('two people and two tabs', function () {
   this.timeout(60_000);
   let on: VisitedDashboard;
   eachWithVisits((visited) => {
@@ -22,7 +22,7 @@ describe('pages beside another tab or person', function () {
   let kept: Browser | undefined;
   after(() => kept?.close());
 
-  it('change of a key what was changed in its dialog, and nothing that somebody else has changed meanwhile', async () => {
+  it('the dialog of a key changes what was changed there, and nothing that somebody else has changed meanwhile', async () => {
     const quotas = { daily: 7, weekly: 9 };
     const { account } = on.caller;
     await createKey(on.api.store, account, { id: 'ab'.repeat(4), alias: 'shared', hash: 'cd'.repeat(32), quotas });
@@ -38,7 +38,7 @@ describe('pages beside another tab or person', function () {
     expect(key.quotas).to.deep.include({ daily: 5, weekly: null });
   });
 
-  it('switch no top-up on again that a declined card has switched off meanwhile, when something else is saved', async () => {
+  it('saving the cap of a top-up does not switch it on again after a declined card has switched it off meanwhile', async () => {
     const buyer = await on.api.addCaller({ quota: 10, paid: true });
     const { store } = on.api;
     await setOffer(store, offer);
@@ -56,7 +56,7 @@ describe('pages beside another tab or person', function () {
     expect(await page.getByLabel('Buy a pack when little is left').isChecked()).to.equal(false);
   });
 
-  it('lead to the sign-in when their session was ended in another tab and is ended once more', async () => {
+  it('signing out leads to the sign-in, too, when the session was ended in another tab before', async () => {
     const { page, context } = await on.signIn();
     await on.show(page, '/keys');
     const second = await context.newPage();
@@ -67,7 +67,7 @@ describe('pages beside another tab or person', function () {
     await page.waitForURL(/sign-in$/);
   });
 
-  it('name the account that an operator looks at who has accounts of their own', async () => {
+  it('the list of accounts names the one that an operator looks at who has accounts of their own', async () => {
     const own = [await on.api.addCaller(), await on.api.addCaller()];
     const { page } = await on.signIn('operator');
     const email = `operator-${on.caller.slug}@example.com`;
@@ -82,7 +82,7 @@ describe('pages beside another tab or person', function () {
     expect(await page.locator('.who select').inputValue()).to.equal(on.caller.slug);
   });
 
-  it('show nothing of an account to who goes back after somebody has signed out', async () => {
+  it('going back after a sign-out shows nothing of the account, where the browser has kept the page', async () => {
     // Browsers keep pages as they were left, which Playwright switches off.
     kept = await startChromium(['--disable-back-forward-cache']);
     const { page } = await visit(kept, on.api.dashboardUrl);

@@ -33,7 +33,7 @@ function useAddress() {
   const [address, setAddress] = useState(location.pathname + location.search);
   const show = () => setAddress(location.pathname + location.search);
   const go = (to) => {
-    // Whoever asks for what is shown wants it as it is now.
+    // The link of the view that is shown asks for it as it is now.
     if (to === location.pathname + location.search) return readAgain();
     history.pushState(null, '', to);
     return show();
@@ -113,7 +113,7 @@ function App() {
       window.removeEventListener('offline', lose);
     };
   }, []);
-  // What the views show may have changed while the server was away.
+  // The views may be old after the server was away.
   useEffect(() => {
     if (isReached) readAgain();
   }, [isReached]);

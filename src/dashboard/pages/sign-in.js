@@ -21,7 +21,7 @@ export function SignIn({ onDone, onClose, isOver = false }) {
   const [isMailed, setMailed] = useState(false);
   const { json: ways } = useAnswer('/api/sign-in');
   const failed = new URLSearchParams(location.search).get('failed');
-  // Whoever has signed in in another tab comes back to this one.
+  // A person who has signed in in another tab comes back to this one.
   useEffect(() => {
     if (!isOver) return;
     window.addEventListener('focus', onDone);
@@ -32,7 +32,7 @@ export function SignIn({ onDone, onClose, isOver = false }) {
       await ask('POST', '/api/sign-in', { token });
     } catch (error) {
       if (error.status !== 401) throw error;
-      // Whoever comes with a link that is used up may have a password.
+      // The person of a link that is used up may have a password.
       setRefused({ token, error });
       return;
     }
