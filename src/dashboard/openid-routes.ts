@@ -5,11 +5,12 @@ import type { ApiReply } from '../api/reply.ts';
 import { Refusal, refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Seal } from '../base/seal.ts';
-import { personIdOf, readEmail } from '../model/person.ts';
+import { accountToOpen, personIdOf, readEmail } from '../model/person.ts';
 import { openSessionByOpenid } from '../store/people/open-session.ts';
 import { readPerson } from '../store/people/read-people.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { OpenCall, OpenRoute } from './dashboard-app.ts';
+import { views } from './dashboard-views.ts';
 import { readCookie, type SessionCookies } from './session-cookies.ts';
 
 interface OpenidOptions {
@@ -35,12 +36,17 @@ interface BegunSignIn {
   readonly nonce: string;
   readonly verifier: string;
   readonly until: number;
+  /** Account that the page showed from which it was begun, and address of its view. */
+  readonly account: string;
+  readonly to: string;
 }
 
 const purpose = 'openid';
 const cookieName = 'trawl-openid';
 const pathOfBack = '/api/sign-in/openid/back';
 const lifeMs = 10 * 60_000;
+const maxAccountLength = 64;
+const maxViewLength = 1_000;
 const timeoutSeconds = 10;
 
 /** Routes of the sign-in with OpenID Connect: to the provider, and back from it. Only people who were invited get in. */
@@ -83,12 +89,14 @@ function cacheProvider({ issuer, clientId, clientSecret }: OpenidOptions): () =>
 }
 
 /** Sends the browser to the provider. */
-async function leave(parts: OpenidParts, provider: oidc.Configuration, { res }: OpenCall): Promise<null> {
+async function leave(parts: OpenidParts, provider: oidc.Configuration, { req, res }: OpenCall): Promise<null> {
   const begun: BegunSignIn = {
     state: oidc.randomState(),
     nonce: oidc.randomNonce(),
     verifier: oidc.randomPKCECodeVerifier(),
     until: parts.store.clock.now() + lifeMs,
+    account: String(req.query.account ?? '').slice(0, maxAccountLength),
+    to: viewOf(parts, req.query.to),
   };
   const url = oidc.buildAuthorizationUrl(provider, {
     redirect_uri: parts.dashboardUrl() + pathOfBack,
@@ -108,6 +116,7 @@ async function comeBack(parts: OpenidParts, provider: oidc.Configuration, { req,
   const { store, cookies, findCaller } = parts;
   res.append('set-cookie', cookieOf(parts, '', 0));
   const begun = readBegun(parts, req);
+  if (begun === null) throw refuse('sign_in_failed', 'The sign-in took too long: begin again');
   const tokens = await oidc.authorizationCodeGrant(provider, new URL(req.originalUrl, parts.dashboardUrl()), {
     pkceCodeVerifier: begun.verifier,
     expectedState: begun.state,
@@ -126,20 +135,28 @@ async function comeBack(parts: OpenidParts, provider: oidc.Configuration, { req,
   const old = cookies.secretOf(req);
   const oldHash = old?.personId === person.id ? old.secretHash : '';
   const made = { session: secret, oldHash, ip, agent: req.get('user-agent') ?? '' };
-  if (!(await openSessionByOpenid(store, `${iss} ${sub}`, Object.keys(person.roles).sort()[0] ?? '', made))) {
+  if (!(await openSessionByOpenid(store, `${iss} ${sub}`, accountToOpen(person, begun.account), made))) {
     throw refuse('sign_in_failed', 'This e-mail address belongs to another identity of the provider');
   }
   res.append('set-cookie', header);
-  res.redirect(303, '/');
+  res.redirect(303, begun.to);
   return null;
 }
 
-function readBegun(parts: OpenidParts, req: Request): BegunSignIn {
+/** Returns the address of a view of ours; `/` in place of anything else, so that nobody is led elsewhere. */
+function viewOf({ dashboardUrl }: OpenidParts, to: unknown): string {
+  const base = dashboardUrl();
+  if (typeof to !== 'string' || to.length > maxViewLength || !URL.canParse(to, base)) return '/';
+  const { origin, pathname, search } = new URL(to, base);
+  const isView = views.includes(pathname.replace(/^\/jobs\/[\w-]+$/, '/jobs/:id'));
+  return origin === new URL(base).origin && isView ? pathname + search : '/';
+}
+
+/** Returns the sign-in that a browser has begun here and may still end; `null` for none. */
+function readBegun(parts: OpenidParts, req: Request): BegunSignIn | null {
   const text = openBegun(parts, req);
   const begun = text === null ? null : (JSON.parse(text) as BegunSignIn);
-  if (begun === null || begun.until <= parts.store.clock.now())
-    throw refuse('sign_in_failed', 'The sign-in took too long: begin again');
-  return begun;
+  return begun !== null && begun.until > parts.store.clock.now() ? begun : null;
 }
 
 /** Returns the sign-in that a browser has begun here, however long ago; `null` for none. */
@@ -166,13 +183,25 @@ async function orExplain(
     return await work();
   } catch (error) {
     // A provider that is away blames nobody, nor does a client secret that it does not know: the operator may be changing it.
-    const isForged = error instanceof oidc.ResponseBodyError && error.error === 'invalid_grant';
     // Any page can have its visitors load the way back; only one who has begun a sign-in here tries something.
-    const isBlamed = (error instanceof Refusal || isForged) && openBegun(parts, req) !== null;
+    const isBlamed = (error instanceof Refusal || isForged(error)) && openBegun(parts, req) !== null;
     if (isBlamed && !isBlocked && blame !== null) await parts.blocked.countFailure(blame);
     const isOurs = error instanceof Refusal;
     parts.log[isOurs ? 'debug' : 'warn']('a sign-in with OpenID Connect failed', { error });
-    res.redirect(303, '/sign-in?failed=openid');
+    res.redirect(303, `/sign-in?failed=${reasonOf(parts, req, error)}`);
     return null;
   }
+}
+
+function isForged(error: unknown): boolean {
+  return error instanceof oidc.ResponseBodyError && error.error === 'invalid_grant';
+}
+
+/** Returns the word by which the page knows why a sign-in failed. */
+function reasonOf(parts: OpenidParts, req: Request, error: unknown): string {
+  if (error instanceof Refusal && error.code === 'ip_blocked') return 'blocked';
+  if (error instanceof oidc.AuthorizationResponseError) return 'denied';
+  if (error instanceof Refusal) return readBegun(parts, req) === null ? 'late' : 'openid';
+  const isOfOther = error instanceof oidc.ClientError && error.code === 'OAUTH_INVALID_RESPONSE';
+  return isForged(error) || isOfOther ? 'late' : 'away';
 }

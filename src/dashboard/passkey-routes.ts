@@ -3,11 +3,19 @@ import type { ApiReply } from '../api/reply.ts';
 import { refuse } from '../base/errors.ts';
 import type { Seal } from '../base/seal.ts';
 import { readPasskeyName, relyingParty } from '../model/passkey.ts';
+import { recordLimits } from '../model/record-limits.ts';
 import { writeTime } from '../model/timestamp.ts';
-import { addPasskey, findPasskey, listPasskeys, namePasskey, removePasskey } from '../store/people/passkeys.ts';
+import {
+  addPasskey,
+  findPasskey,
+  listPasskeys,
+  namePasskey,
+  removePasskey,
+  tooManyPasskeys,
+} from '../store/people/passkeys.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { DashboardCall, DashboardRoute, OpenRoute } from './dashboard-app.ts';
-import { requireRead } from './given-values.ts';
+import { readGiven, requireRead } from './given-values.ts';
 import type { PasskeySite } from './passkey-ceremony.ts';
 import type { SignedIn } from './session-cookies.ts';
 
@@ -79,11 +87,14 @@ async function showPasskeys({ store, dashboardUrl }: PasskeyParts, { signedIn }:
   return { status: 200, body: { passkeys, possible: relyingParty(dashboardUrl()) !== null } };
 }
 
-async function beginPasskey(parts: PasskeyParts, { signedIn }: DashboardCall): Promise<ApiReply> {
+/** Refuses before a device makes a passkey what would be refused after. */
+async function beginPasskey(parts: PasskeyParts, { signedIn, given }: DashboardCall): Promise<ApiReply> {
   const site = siteOf(parts);
+  readGiven(given, 'name', readPasskeyName);
   const { id: personId, email } = signedIn.person;
   const scope = scopeOf(signedIn);
   const known = await listPasskeys(parts.store, personId, scope);
+  if (known.filter(({ account }) => account === scope).length >= recordLimits.passkeysOfPerson) throw tooManyPasskeys();
   const { creationOptions } = await import('./passkey-ceremony.ts');
   const session = signedIn.session.secretHash;
   return { status: 200, body: { ...(await creationOptions(site, { personId, scope, email, known, session })) } };

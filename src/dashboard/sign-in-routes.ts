@@ -7,9 +7,9 @@ import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { relyingParty } from '../model/passkey.ts';
 import {
+  accountToOpen,
   mailedLinkPurpose,
   makePersonSecret,
-  type Person,
   personIdOf,
   readEmail,
   readPassword,
@@ -59,7 +59,7 @@ export function signInRoutes(parts: SignInParts): { open: OpenRoute[]; signedIn:
       { method: 'GET', path: '/api/sign-in', handle: async () => showWays(parts) },
     ],
     signedIn: [
-      { method: 'GET', path: '/api/session', handle: (call) => showSession(store, call) },
+      { method: 'GET', path: '/api/session', handle: (call) => showSession(parts, call) },
       {
         method: 'POST',
         path: '/api/session/account',
@@ -192,12 +192,10 @@ function sessionOf(
   return { session, oldHash, ip, agent: req.get('user-agent') ?? '' };
 }
 
-/** Returns the account that a page shows whose session has ended, if it is among those of the person; else their first one. */
-function accountToOpen({ roles }: Person, shown = ''): string {
-  return Object.hasOwn(roles, shown) ? shown : (Object.keys(roles).sort()[0] ?? '');
-}
-
-async function showSession(store: RecordStore, { signedIn, accountId }: DashboardCall): Promise<ApiReply> {
+async function showSession(
+  { store, hasOpenid }: SignInParts,
+  { signedIn, accountId }: DashboardCall,
+): Promise<ApiReply> {
   const { person, role, csrf } = signedIn;
   const ids = Object.keys(person.roles);
   const [names, passkeys] = await Promise.all([
@@ -206,7 +204,11 @@ async function showSession(store: RecordStore, { signedIn, accountId }: Dashboar
   ]);
   const own = names.filter(({ id }) => ids.includes(id));
   const shown = names.find(({ id }) => id === accountId);
-  const ways = { has_password: person.password !== '', has_passkey: passkeys.length > 0 };
+  const ways = {
+    has_password: person.password !== '',
+    has_passkey: passkeys.length > 0,
+    has_identity: hasOpenid && person.hasIdentity,
+  };
   return {
     status: 200,
     body: {

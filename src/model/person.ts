@@ -28,6 +28,8 @@ export interface Person {
   /** Hash of the password; '' without one. */
   readonly password: string;
   readonly isOperator: boolean;
+  /** They have signed in with OpenID Connect. */
+  readonly hasIdentity: boolean;
   /** Account id → role there. */
   readonly roles: Readonly<Record<string, PersonRole>>;
   readonly created_at: number;
@@ -37,6 +39,11 @@ export interface Person {
 export function roleIn(person: Pick<Person, 'isOperator' | 'roles'>, accountId: string): SessionRole | null {
   const own = Object.hasOwn(person.roles, accountId) ? person.roles[accountId] : undefined;
   return own ?? (person.isOperator ? 'operator' : null);
+}
+
+/** Returns the account that a session of the person opens with: the one that a page shows, if it is theirs, else their first one. */
+export function accountToOpen({ roles }: Pick<Person, 'roles'>, shown = ''): string {
+  return Object.hasOwn(roles, shown) ? shown : (Object.keys(roles).sort()[0] ?? '');
 }
 
 const maxEmailLength = 254;

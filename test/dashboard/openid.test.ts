@@ -36,14 +36,14 @@ describe('the sign-in with OpenID Connect', () => {
     caller = await api.addCaller();
   });
 
-  const signIn = async (sub: keyof typeof people, change?: (url: string) => string) => {
+  const signIn = async (sub: keyof typeof people, change?: (url: string) => string, from = '') => {
     provider.become(sub);
-    const { url, cookiesOf } = await followRedirects(`${api.dashboardUrl}/api/sign-in/openid`, change);
+    const { url, cookiesOf } = await followRedirects(`${api.dashboardUrl}/api/sign-in/openid${from}`, change);
     const headers = { cookie: `trawl=${cookiesOf(api.dashboardUrl).get('trawl') ?? ''}` };
     const session = await fetch(`${api.dashboardUrl}/api/session`, { headers });
     return { path: url.slice(api.dashboardUrl.length), status: session.status, text: await session.text() };
   };
-  const refused = { path: '/sign-in?failed=openid', status: 401 };
+  const failed = (why: string) => ({ path: `/sign-in?failed=${why}`, status: 401 });
 
   it('D56: opens a session of an invited person whose e-mail address the provider has verified', async () => {
     await invited(api.store, caller.account, 'member', 'ada@example.com');
@@ -53,12 +53,31 @@ describe('the sign-in with OpenID Connect', () => {
     expect((await signIn('ada')).status).to.equal(200);
   });
 
+  it('leads back to the view and the account from which it was begun, and to no other place', async () => {
+    const other = await api.addCaller();
+    for (const { account } of [caller, other]) await invited(api.store, account, 'owner', 'ada@example.com');
+    for (const { account, slug } of [caller, other]) {
+      const { path, text } = await signIn('ada', undefined, `?to=%2Fjobs%3Fstatus%3DError&account=${account}`);
+      expect(path).to.equal('/jobs?status=Error');
+      expect(JSON.parse(text).account.slug).to.equal(slug);
+    }
+    const elsewhere = [
+      '//evil.example',
+      '/\\evil.example',
+      '/.//evil.example',
+      'https://evil.example/',
+      'javascript:x',
+    ];
+    for (const to of [...elsewhere, '/api/sign-out', `/jobs?${'a'.repeat(2000)}`, '/jobs&to=/keys'])
+      expect((await signIn('ada', undefined, `?to=${encodeURIComponent(to)}&account=x`)).path, to).to.equal('/');
+  });
+
   it('refuses another identity with the same address, an address that is not verified, and strangers', async () => {
     await invited(api.store, caller.account, 'owner', 'ada@example.com');
     await invited(api.store, caller.account, 'owner', 'bob@example.com');
     await signIn('ada');
     for (const sub of ['other', 'unverified', 'stranger'] as const) {
-      expect(await signIn(sub), sub).to.deep.include(refused);
+      expect(await signIn(sub), sub).to.deep.include(failed('openid'));
     }
   });
 
@@ -66,16 +85,16 @@ describe('the sign-in with OpenID Connect', () => {
     await invited(api.store, caller.account, 'owner', 'ada@example.com');
     const back = '/api/sign-in/openid/back';
     const otherState = (url: string) => (url.includes(back) ? url.replace(/state=[^&]*/, 'state=x') : url);
-    expect(await signIn('ada', otherState)).to.deep.include(refused);
+    expect(await signIn('ada', otherState)).to.deep.include(failed('late'));
     let code = '';
     await signIn('ada', (url) => {
       if (url.includes(back)) code = new URL(url).searchParams.get('code') ?? '';
       return url;
     });
     const otherCode = (url: string) => (url.includes(back) ? url.replace(/code=[^&]*/, `code=${code}`) : url);
-    expect(await signIn('ada', otherCode)).to.deep.include(refused);
+    expect(await signIn('ada', otherCode)).to.deep.include(failed('late'));
     const { url } = await followRedirects(`${api.dashboardUrl}${back}?code=x&state=y`);
-    expect(url).to.equal(`${api.dashboardUrl}/sign-in?failed=openid`);
+    expect(url).to.equal(`${api.dashboardUrl}/sign-in?failed=late`);
   });
 
   it('blocks nobody for a way back that no sign-in of the browser began, and a browser that began them', async () => {
@@ -97,7 +116,7 @@ describe('the sign-in with OpenID Connect', () => {
     await invited(api.store, caller.account, 'owner', 'ada@example.com');
     const known = [...provider.secrets];
     provider.secrets.clear();
-    for (let n = 0; n < maxFailures; n++) expect(await signIn('ada')).to.deep.include(refused);
+    for (let n = 0; n < maxFailures; n++) expect(await signIn('ada')).to.deep.include(failed('away'));
     for (const secret of known) provider.secrets.add(secret);
     expect(await signIn('ada')).to.deep.include({ path: '/', status: 200 });
   });

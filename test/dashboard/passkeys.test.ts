@@ -112,8 +112,16 @@ describe('passkeys', () => {
     expect((await owner.ask('POST', '/api/passkeys', { name: '', response: {} })).status).to.equal(400);
     expect((await owner.ask('POST', '/api/passkeys/begin', {}, { csrf: null })).status).to.equal(403);
     for (let n = 1; n < recordLimits.passkeysOfPerson; n++) expect((await add()).answer.status).to.equal(201);
-    const { status, headers } = (await add()).answer;
-    expect([status, headers.get('x-error-code')]).to.deep.equal([409, 'too_many']);
+    // Before a device makes one that would open nothing, and after.
+    const answers = [await owner.ask('POST', '/api/passkeys/begin', {}), await send(owner, fresh().create(options))];
+    for (const { status, headers } of answers)
+      expect([status, headers.get('x-error-code')]).to.deep.equal([409, 'too_many']);
+  });
+
+  it('are not begun with a name that would be refused', async () => {
+    for (const name of [' ', 'x'.repeat(61), 7])
+      expect((await owner.ask('POST', '/api/passkeys/begin', { name })).status, String(name)).to.equal(400);
+    expect((await owner.ask('POST', '/api/passkeys/begin', { name: 'laptop' })).status).to.equal(200);
   });
 
   it('cannot be removed when nothing else would sign their person in', async () => {

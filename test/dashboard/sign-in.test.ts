@@ -61,7 +61,13 @@ describe('the sign-in to the dashboard', () => {
     expect(answer.status).to.equal(200);
     expect(answer.headers.get('set-cookie')).to.match(/^trawl=.+; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Lax$/);
     expect((await browser.ask('GET', '/api/session')).json).to.deep.include({
-      user: { email: 'once@example.com', operator: false, has_password: false, has_passkey: false },
+      user: {
+        email: 'once@example.com',
+        operator: false,
+        has_password: false,
+        has_passkey: false,
+        has_identity: false,
+      },
       account: { slug: caller.slug, name: caller.slug },
       role: 'member',
     });

@@ -7,9 +7,10 @@ const { resolve } = createRequire(import.meta.url);
 const axe = readFileSync(resolve('axe-core/axe.min.js'), 'utf8');
 const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 
-/** Starts Debian's Chromium without a window; its own sandbox needs another user than root. */
-export function startChromium(): Promise<Browser> {
+/** Starts Debian's Chromium without a window; its own sandbox needs another user than root. `without`: arguments of Playwright that are left out. */
+export function startChromium(without: string[] = []): Promise<Browser> {
   return chromium.launch({
+    ignoreDefaultArgs: without,
     executablePath: '/usr/bin/chromium',
     chromiumSandbox: false,
     args: ['--disable-gpu', '--disable-dev-shm-usage', '--force-color-profile=srgb', '--font-render-hinting=none'],

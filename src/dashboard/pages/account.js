@@ -30,6 +30,7 @@ export function AccountPage({ session, load }) {
   const [set, setDone] = useState(null);
   const { json, error, reload } = useAnswer('/api/sessions');
   const setPassword = async (form) => {
+    setDone(null);
     if (form.get('password') !== form.get('again')) throw new Error('The two passwords differ');
     setDone(await ask('POST', '/api/password', { password: form.get('password') }));
     await load();

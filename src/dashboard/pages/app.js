@@ -2,7 +2,7 @@ import { AccountPage } from '/account.js';
 import { Audit } from '/audit.js';
 import { Billing } from '/billing.js';
 import { Download } from '/download.js';
-import { Action, html, Notice, useEffect, useRef, useState } from '/elements.js';
+import { Action, html, Notice, onOld, readAgain, useEffect, useRef, useState } from '/elements.js';
 import { Job, Jobs } from '/jobs.js';
 import { Keys } from '/keys.js';
 import { Overview } from '/overview.js';
@@ -31,8 +31,14 @@ const views = [
 /** Follows links of this page without loading it again; the back button works. */
 function useAddress() {
   const [address, setAddress] = useState(location.pathname + location.search);
+  const show = () => setAddress(location.pathname + location.search);
+  const go = (to) => {
+    // The link of the view that is shown asks for it as it is now.
+    if (to === location.pathname + location.search) return readAgain();
+    history.pushState(null, '', to);
+    return show();
+  };
   useEffect(() => {
-    const show = () => setAddress(location.pathname + location.search);
     const follow = (event) => {
       const link = event.target.closest?.('a[href^="/"]');
       if (
@@ -46,8 +52,7 @@ function useAddress() {
       )
         return;
       event.preventDefault();
-      history.pushState(null, '', link.getAttribute('href'));
-      show();
+      go(link.getAttribute('href'));
       document.getElementById('main')?.focus();
     };
     window.addEventListener('popstate', show);
@@ -57,10 +62,6 @@ function useAddress() {
       document.removeEventListener('click', follow);
     };
   }, []);
-  const go = (to) => {
-    history.pushState(null, '', to);
-    setAddress(to);
-  };
   return [address, go];
 }
 
@@ -69,6 +70,7 @@ function App() {
   const [error, setError] = useState(null);
   const [isOver, setOver] = useState(false);
   const [isReached, setReached] = useState(true);
+  const [isOld, setOld] = useState(false);
   const [isMoved, setMoved] = useState(false);
   const [address, go] = useAddress();
   const shown = useRef(null);
@@ -76,29 +78,47 @@ function App() {
     try {
       const found = await readSession();
       if (found && shown.current && found.account_id !== shown.current.account_id) setMoved(true);
+      // A page that somebody works at stays.
+      setOver(found === null && shown.current !== null);
       shown.current = found ?? shown.current;
-      setSession(found);
+      setSession(shown.current);
       setError(null);
-      setOver(false);
+      return found;
     } catch (failed) {
       setError(failed);
+      return undefined;
     }
   };
   useEffect(() => {
     onSignedOut(() => setOver(true));
     onReached(setReached);
+    onOld(setOld);
     onAccountChanged(() => void load());
     // A page that was away asks again as soon as the connection is back.
     const again = () => void load();
     const lose = () => setReached(false);
+    // A browser that goes back shows the page as it was left: its person may have signed out since.
+    const comeBack = async ({ persisted }) => {
+      const before = shown.current?.user.email;
+      const found = persisted ? await load() : undefined;
+      if (found !== undefined && found?.user.email !== before) location.reload();
+    };
+    window.addEventListener('pageshow', comeBack);
     window.addEventListener('online', again);
     window.addEventListener('offline', lose);
     again();
     return () => {
+      window.removeEventListener('pageshow', comeBack);
       window.removeEventListener('online', again);
       window.removeEventListener('offline', lose);
     };
   }, []);
+  // The views may be old after the server was away.
+  useEffect(() => {
+    if (isReached) readAgain();
+  }, [isReached]);
+  const again = () => load().then(readAgain);
+  useTick();
   if (error && !session)
     return html`<main class="alone"><${Notice}>${error.message}<//><button onClick=${load}>Try again</button></main>`;
   if (session === undefined) return null;
@@ -109,11 +129,20 @@ function App() {
       if (path === '/sign-in') go('/');
     }} />`;
   }
-  return html`<${Frame} ...${{ session, path, address, go, load, isReached, isMoved }} />
-    ${isOver && html`<${SignIn} isOver=${true} onDone=${load} onClose=${() => setOver(false)} />`}`;
+  return html`<${Frame} ...${{ session, path, address, go, load, again, isOld: isOld || !isReached, isMoved }} />
+    ${isOver && html`<${SignIn} isOver=${true} onDone=${again} onClose=${() => setOver(false)} />`}`;
 }
 
-function Frame({ session, path, address, go, load, isReached, isMoved }) {
+/** Draws the page anew twice a minute, because it tells how long ago things were. */
+function useTick() {
+  const [, setTicks] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => setTicks((ticks) => ticks + 1), 30_000);
+    return () => clearInterval(timer);
+  }, []);
+}
+
+function Frame({ session, path, address, go, load, again, isOld, isMoved }) {
   const [failed, setFailed] = useState(null);
   const [, title, View] = views.find(([to]) => to === path) ?? [];
   const jobId = /^\/jobs\/([\w-]+)$/.exec(path)?.[1];
@@ -130,14 +159,28 @@ function Frame({ session, path, address, go, load, isReached, isMoved }) {
       location.assign('/');
     } catch (error) {
       setFailed(error);
-      target.value = session.account?.slug;
+      target.value = session.account?.slug ?? '';
     }
   };
+  // A key that chooses in a closed list would change the account at once: it opens the list in its place.
+  const openList = (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || !/^(.|Arrow\w+|Page\w+|Home|End)$/.test(event.key)) return;
+    event.preventDefault();
+    event.target.showPicker?.();
+  };
   const leave = async () => {
-    await ask('POST', '/api/sign-out', {});
+    await ask('POST', '/api/sign-out', {}).catch((error) => {
+      // Its session has ended before.
+      if (error.status !== 401) throw error;
+    });
     location.assign('/sign-in');
   };
   const others = session.accounts.length > 1;
+  const isOwn = session.accounts.some(({ slug }) => slug === session.account?.slug);
+  // Operators look at accounts that are not theirs.
+  const shown = isOwn
+    ? session.accounts
+    : [session.account ?? { slug: '', name: 'No account chosen' }, ...session.accounts];
   return html`<a class="skip" href="#main">Skip to content</a>
     <div class="frame">
       <header class="side">
@@ -154,8 +197,8 @@ function Frame({ session, path, address, go, load, isReached, isMoved }) {
           ${
             others
               ? html`<label>Account
-                <select onChange=${choose} value=${session.account?.slug}>
-                  ${session.accounts.map(({ slug, name }) => html`<option value=${slug}>${name}</option>`)}
+                <select onChange=${choose} onKeyDown=${openList} value=${session.account?.slug ?? ''}>
+                  ${shown.map(({ slug, name }) => html`<option value=${slug}>${name}</option>`)}
                 </select></label
               >`
               : html`<span><b>${session.account?.name ?? 'No account chosen'}</b></span>`
@@ -167,8 +210,8 @@ function Frame({ session, path, address, go, load, isReached, isMoved }) {
       </header>
       <main id="main" tabindex="-1">
         ${
-          !isReached &&
-          html`<${Notice} kind="warn">The server cannot be reached: what you see may be old. What you have typed stays. <button type="button" onClick=${load}>Try again</button><//>`
+          isOld &&
+          html`<${Notice} kind="warn">The server cannot be reached, or cannot answer now: what you see may be old. What you have typed stays. <button type="button" onClick=${again}>Try again</button><//>`
         }
         ${
           isMoved &&
@@ -178,6 +221,7 @@ function Frame({ session, path, address, go, load, isReached, isMoved }) {
         ${
           !session.user.has_password &&
           !session.user.has_passkey &&
+          !session.user.has_identity &&
           path !== '/account' &&
           html`<${Notice} kind="warn">You have no password or passkey yet. <a href="/account">Set one</a> to sign in without a link.<//>`
         }

@@ -3,6 +3,7 @@ import {
   Action,
   Badge,
   count,
+  FileLink,
   html,
   Moment,
   Notice,
@@ -12,7 +13,7 @@ import {
   useState,
   Waiting,
 } from '/elements.js';
-import { ask, ofAccount } from '/server.js';
+import { ask } from '/server.js';
 import { Shop } from '/topup.js';
 
 const balances = { subscription: 'plan', packs: 'packs', credits: 'single credits' };
@@ -42,7 +43,11 @@ export function Billing({ address, may }) {
     ['Time', ({ at }) => html`<${Moment} at=${at} />`],
     ['What', ({ kind, reason }) => html`${kind}${reason && html` <span class="quiet">${reason}</span>`}`],
     ['Balance', ({ balance }) => balances[balance] ?? balance],
-    ['Credits moved', ({ kind, amount }) => `${kind === 'grant' ? '+' : '−'}${count(amount)}`, 'number'],
+    [
+      'Credits moved',
+      ({ kind, amount }) => (kind === 'overdraft' ? '0' : `${kind === 'grant' ? '+' : '−'}${count(amount)}`),
+      'number',
+    ],
     ['Job', ({ job }) => (job ? html`<a href=${`/jobs/${job}`}><code>${job.slice(0, 8)}</code></a>` : '')],
   ];
   const purchaseColumns = [
@@ -54,7 +59,7 @@ export function Billing({ address, may }) {
       'Invoice',
       ({ id, invoice }) =>
         invoice &&
-        html`<a download href=${ofAccount(`/api/purchases/${encodeURIComponent(id)}/invoice.pdf`)}>${invoice}</a>`,
+        html`<${FileLink} name=${`${invoice}.pdf`} path=${`/api/purchases/${encodeURIComponent(id)}/invoice.pdf`}>${invoice}<//>`,
     ],
   ];
   return html`<h1>Billing</h1>

@@ -1,5 +1,5 @@
-import { Action, Form, html, Notice, useAnswer, useEffect, useRef, useStart, useState } from '/elements.js';
-import { Progress, Status } from '/jobs.js';
+import { Action, Form, html, Notice, useAnswer, useRef, useRepeat, useStart, useState } from '/elements.js';
+import { isOpen, Progress, Status, titleOf } from '/jobs.js';
 
 function clock(seconds) {
   if (seconds === null || seconds === undefined) return 'unknown length';
@@ -94,15 +94,10 @@ function Preview({ found }) {
 
 function Watched({ id }) {
   const { json: job, reload } = useAnswer(`/api/jobs/${id}`);
-  const isOpen = !job || job.status === 'QueuedJob' || job.status === 'Running';
-  useEffect(() => {
-    if (!isOpen) return;
-    const timer = setInterval(reload, 1_000);
-    return () => clearInterval(timer);
-  }, [isOpen, reload]);
+  useRepeat(!job || isOpen(job), reload, 1_000);
   if (!job) return null;
-  return html`<section class="card" aria-live="polite">
-    <h2><a href=${`/jobs/${id}`}>${job.result?.metadata?.title ?? 'Your file'}</a> <${Status} job=${job} /> <span class="hint">${job.endpoint.split('/')[2]}</span></h2>
+  return html`<section class="card">
+    <h2 aria-live="polite"><a href=${`/jobs/${id}`}>${titleOf(job, 'Your file')}</a> <${Status} job=${job} /> <span class="hint">${job.endpoint.split('/')[2]}</span></h2>
     <p><${Progress} job=${job} kind="button main" /></p>
     ${job.result?.sha256 && html`<p class="quiet mono">SHA-256 ${job.result.sha256}</p>`}
   </section>`;

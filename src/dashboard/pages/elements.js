@@ -1,4 +1,4 @@
-import { ask } from '/server.js';
+import { ask, askFile, ofAccount } from '/server.js';
 import { html, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from '/vendor/preact.js';
 
 export { html, useCallback, useEffect, useMemo, useRef, useState };
@@ -35,22 +35,83 @@ export function bytes(value) {
   return `${value < 10 && n > 0 ? value.toFixed(1) : Math.round(value)} ${units[n]}`;
 }
 
+/** Functions that read what the views show, those that could not do so the last time, and those of them whose views show an earlier answer. */
+const [readings, failing, old] = [new Set(), new Set(), new Set()];
+const againMs = 5_000;
+let oldChanged = () => {};
+let timer = null;
+
+/** Called with whether something that is shown could not be read again. */
+export function onOld(listener) {
+  oldChanged = listener;
+}
+
+function mark(reload, isFailing, isShown) {
+  if (isFailing) failing.add(reload);
+  else failing.delete(reload);
+  if (isFailing && isShown) old.add(reload);
+  else old.delete(reload);
+  oldChanged(old.size > 0);
+  if (failing.size > 0 && timer === null) timer = setTimeout(tryAgain, againMs);
+}
+
+function tryAgain() {
+  timer = null;
+  for (const reload of failing) void reload();
+}
+
+/** Reads all that is shown again. */
+export function readAgain() {
+  for (const reload of readings) void reload();
+}
+
 /** Reads what a view shows; `reload` reads it again. */
 export function useAnswer(path) {
   const [state, setState] = useState({ path, json: null, error: null });
+  const turns = useRef({});
+  if (turns.current.path !== path) turns.current = { path, asked: 0, shown: 0, json: null };
   const reload = useCallback(async () => {
-    try {
-      const json = await ask('GET', path);
-      setState({ path, json, error: null });
-    } catch (error) {
-      setState((before) => ({ path, json: before.path === path ? before.json : null, error }));
-    }
+    const own = turns.current;
+    const turn = ++own.asked;
+    const [json, error] = await ask('GET', path).then(
+      (found) => [found, null],
+      (failed) => [null, failed],
+    );
+    // The page has asked for something else since, or shows a later answer.
+    if (own !== turns.current || turn < own.shown) return;
+    own.shown = turn;
+    own.json = json ?? own.json;
+    setState({ path, json: own.json, error });
+    const isFailing = error !== null && (error.status === 0 || error.status >= 500);
+    if (readings.has(reload)) mark(reload, isFailing, own.json !== null);
   }, [path]);
   useEffect(() => {
-    reload();
+    readings.add(reload);
+    void reload();
+    return () => {
+      readings.delete(reload);
+      mark(reload, false, false);
+    };
   }, [reload]);
   const isCurrent = state.path === path;
   return { json: isCurrent ? state.json : null, error: isCurrent ? state.error : null, reload };
+}
+
+/** Reads what moves again and again, each time so long after the last answer. */
+export function useRepeat(isOn, reload, pauseMs) {
+  useEffect(() => {
+    if (!isOn) return;
+    let timer;
+    let isGone = false;
+    const wait = () => {
+      if (!isGone) timer = setTimeout(() => void reload().then(wait), pauseMs);
+    };
+    wait();
+    return () => {
+      isGone = true;
+      clearTimeout(timer);
+    };
+  }, [isOn, reload, pauseMs]);
 }
 
 /** Returns a function that asks for work which costs a credit: the same asked again after a failure is carried out once. */
@@ -84,14 +145,42 @@ export function Notice({ kind = 'bad', children }) {
 
 /** A button that copies a text; none where the browser lets no page copy, such as at an address without https. */
 export function Copy({ text }) {
-  const [state, setState] = useState('Copy');
+  const [told, setTold] = useState({});
   if (!navigator.clipboard) return null;
   const copy = () =>
     navigator.clipboard.writeText(text).then(
-      () => setState('Copied'),
-      () => setState('Not copied: select it'),
+      () => setTold({ text, words: 'Copied' }),
+      () => setTold({ text, words: 'Not copied: select it' }),
     );
-  return html`<button type="button" onClick=${copy}>${state}</button>`;
+  return html`<button type="button" onClick=${copy}>${told.text === text ? told.words : 'Copy'}</button>`;
+}
+
+/** A link that saves a file; where the server refuses it, its sentence stands beside the link. */
+export function FileLink({ path, name, kind = '', children }) {
+  const [error, setError] = useState(null);
+  const isSaving = useRef(false);
+  const save = async (event) => {
+    if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+    event.preventDefault();
+    if (isSaving.current) return;
+    isSaving.current = true;
+    setError(null);
+    try {
+      const link = document.createElement('a');
+      link.href = URL.createObjectURL(await askFile(path));
+      link.download = name;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+    } catch (failed) {
+      setError(failed);
+    } finally {
+      isSaving.current = false;
+    }
+  };
+  return html`<span
+    ><a class=${kind} download=${name} href=${ofAccount(path)} onClick=${save}>${children}</a>
+    ${error && html`<span class="bad" role="alert"> ${error.message}</span>`}</span
+  >`;
 }
 
 /** Gives the focus to the page when the element that had it is gone, so that the keyboard goes on from there. */
@@ -196,7 +285,7 @@ export function Table({ caption, columns, rows, none }) {
       <tbody>
         ${rows.map(
           (row) =>
-            html`<tr key=${row.id ?? row.alias ?? row.name ?? row.entry}>
+            html`<tr key=${row.id ?? row.name ?? row.entry ?? row.job ?? row.email}>
               ${columns.map(([title, cell, kind]) => html`<td class=${kind ?? ''} data-title=${title}>${cell(row)}</td>`)}
             </tr>`,
         )}

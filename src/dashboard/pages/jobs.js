@@ -8,6 +8,7 @@ import {
   Table,
   useAnswer,
   useEffect,
+  useRepeat,
   useStart,
   useState,
   Waiting,
@@ -52,8 +53,13 @@ export function Progress({ job, kind = '' }) {
   return html`<span class="bad">${job.error}</span>`;
 }
 
-function titleOf(job) {
-  return job.result?.metadata?.title ?? job.args.query;
+/** Returns the title of a job's film, which sources may leave empty. */
+export function titleOf(job, none = job.args.query) {
+  return job.result?.metadata?.title?.trim() || none;
+}
+
+export function isOpen({ status }) {
+  return status === 'QueuedJob' || status === 'Running';
 }
 
 /** The jobs of the account; the newest ones move by themselves. */
@@ -62,7 +68,9 @@ export function Jobs({ address }) {
   const [status, cursor] = [parameters.get('status') ?? '', parameters.get('cursor') ?? ''];
   const query = new URLSearchParams({ limit: '20', ...(status && { status }), ...(cursor && { cursor }) });
   const { json, error, reload } = useAnswer(`/api/jobs?${query}`);
-  const live = useLiveJobs(status === '' && cursor === '');
+  const isLive = status === '' && cursor === '';
+  const live = useLiveJobs(isLive, reload);
+  useRepeat(!isLive && (isOpen({ status }) || Boolean(json?.jobs.some(isOpen))), reload, 2_000);
   if (!json) return html`<h1>Jobs</h1><${Waiting} error=${error} reload=${reload} />`;
   const { jobs, next_cursor } = live ?? json;
   const columns = [
@@ -89,7 +97,7 @@ export function Jobs({ address }) {
     </section>`;
 }
 
-function useLiveJobs(isOn) {
+function useLiveJobs(isOn, reload) {
   const [live, setLive] = useState(null);
   useEffect(() => {
     setLive(null);
@@ -102,7 +110,7 @@ function useLiveJobs(isOn) {
       source.addEventListener('error', () => {
         // The browser opens a stream that broke again by itself, but not one that was refused. Meanwhile the list may be old.
         if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, 5_000);
-        ask('GET', '/api/jobs?limit=1').catch(() => {});
+        void reload();
       });
     };
     open();
@@ -110,7 +118,7 @@ function useLiveJobs(isOn) {
       clearTimeout(timer);
       source.close();
     };
-  }, [isOn]);
+  }, [isOn, reload]);
   return live;
 }
 
@@ -118,12 +126,10 @@ function useLiveJobs(isOn) {
 export function Job({ id, may, go }) {
   const { json: job, error, reload } = useAnswer(`/api/jobs/${id}`);
   const start = useStart();
-  const isOpen = job !== null && (job.status === 'QueuedJob' || job.status === 'Running');
-  useEffect(() => {
-    if (!isOpen) return;
-    const timer = setInterval(reload, 2_000);
-    return () => clearInterval(timer);
-  }, [isOpen, reload]);
+  useRepeat(job !== null && isOpen(job), reload, 2_000);
+  if (error?.status === 404)
+    return html`<h1>Job</h1>
+      <p>There is no such job any more: a record is kept for a while after the end of its job. A call for metadata that was answered at once had none.</p>`;
   if (!job) return html`<h1>Job</h1><${Waiting} error=${error} reload=${reload} />`;
   const cancel = async () => {
     await ask('DELETE', `/api/jobs/${id}`);
@@ -144,7 +150,7 @@ export function Job({ id, may, go }) {
         may.change &&
         html`<div class="actions">
         ${
-          isOpen
+          isOpen(job)
             ? html`<${Action} kind="danger" run=${cancel} confirm="Cancel this job? Nothing is charged for it.">Cancel<//>`
             : html`<${Action} run=${retry}>Start it again<//>`
         }

@@ -117,10 +117,10 @@ function KeyDialog({ shown: key, onClose, onMade }) {
   const isNew = key.alias === undefined;
   const lastDay = key.expires?.slice(0, 10) ?? '';
   const send = async (form) => {
-    const quotas = Object.fromEntries(
-      windows.map(([name]) => [name, form.get(name) === '' ? null : Number(form.get(name))]),
-    );
-    const body = { category: form.get('category'), quotas };
+    // Somebody else may have changed the rest since the dialog was opened.
+    const given = windows.map(([name]) => [name, form.get(name) === '' ? null : Number(form.get(name))]);
+    const body = { quotas: Object.fromEntries(given.filter(([name, max]) => max !== (key.quotas?.[name] ?? null))) };
+    if (form.get('category') !== (key.category ?? '')) body.category = form.get('category');
     // The field knows no time of day.
     if (form.get('expires') !== lastDay) body.expires = form.get('expires') || null;
     if (isNew) return onMade(await ask('POST', '/api/keys', { alias: form.get('alias'), ...body }));

@@ -1,6 +1,6 @@
 import { ShownCharts } from '/charts.js';
 import { count, html, Moment, Notice, useAnswer, Waiting } from '/elements.js';
-import { Status } from '/jobs.js';
+import { isOpen, Status } from '/jobs.js';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -16,7 +16,6 @@ export function Overview({ session }) {
   }
   const { usage, plan, invoice, suspended } = billing.json;
   if (!usage) return html`${title}<p class="lead">Choose an account to look at.</p>`;
-  const isOpen = ({ status }) => status === 'QueuedJob' || status === 'Running';
   // A cancelled job needs no explanation: a person ended it.
   const ended = jobs.json.jobs.filter((job) => !isOpen(job) && job.error_code !== 'cancelled');
   const last = ended.length === 1 ? 'the last job' : `the last ${count(ended.length)} jobs`;
@@ -47,6 +46,7 @@ export function Overview({ session }) {
 
 /** Says when the credits end if the next hours use as many as the last 24. */
 function runsOut({ remaining, renewal_date }, hours) {
+  if (remaining === 0) return 'used up';
   const used = hours.reduce((sum, { credits }) => sum + credits, 0);
   if (used === 0) return 'none used in the last 24 hours';
   const now = Date.now();

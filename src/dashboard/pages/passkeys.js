@@ -28,10 +28,11 @@ export function Passkeys({ load }) {
     return html`<section class="card"><h2>Passkeys</h2><${Waiting} error=${error} reload=${reload} /></section>`;
   const add = async (form) => {
     setAdded(false);
-    const options = await ask('POST', '/api/passkeys/begin', {});
+    const name = form.get('name');
+    const options = await ask('POST', '/api/passkeys/begin', { name });
     const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options);
     const made = await navigator.credentials.create({ publicKey }).catch(explain);
-    await ask('POST', '/api/passkeys', { name: form.get('name'), response: made.toJSON() });
+    await ask('POST', '/api/passkeys', { name, response: made.toJSON() });
     setAdded(true);
     await Promise.all([reload(), load()]);
   };

@@ -9,11 +9,17 @@ export function People({ may, session }) {
   const [invited, setInvited] = useState(null);
   if (!json) return html`<h1>People</h1><${Waiting} error=${error} reload=${reload} />`;
   const invite = async (form) => {
-    setInvited(await ask('POST', '/api/people', { email: form.get('email'), role: form.get('role') }));
+    const [email, role] = [form.get('email').trim().toLowerCase(), form.get('role')];
+    const known = json.people.find((one) => one.email === email);
+    const question = `${email} is ${known?.role} now. Make them ${role}, and send a new link?`;
+    if (known && known.role !== role && !window.confirm(question)) return;
+    setInvited(await ask('POST', '/api/people', { email, role }));
     await reload();
   };
   const remove = async (email) => {
     await ask('DELETE', `/api/people/${encodeURIComponent(email)}`);
+    // Its link opens nothing any more.
+    if (invited?.email === email) setInvited(null);
     await reload();
   };
   const columns = [

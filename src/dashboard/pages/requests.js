@@ -1,6 +1,5 @@
 import { Charts } from '/charts.js';
-import { Badge, html, Moment, Table, useAnswer, useEffect, useState, Waiting } from '/elements.js';
-import { ofAccount } from '/server.js';
+import { Badge, FileLink, html, Moment, Table, useAnswer, useEffect, useState, Waiting } from '/elements.js';
 
 const filters = ['key', 'status', 'day', 'text'];
 
@@ -43,7 +42,7 @@ export function Requests({ address, go }) {
       <label>Day (UTC)<input name="day" type="date" value=${typed.day ?? ''} onInput=${type} /></label>
       <label>Text<input name="text" value=${typed.text ?? ''} onInput=${type} placeholder="endpoint, address" /></label>
       <button class="main">Search</button>
-      <a class="button" download href=${ofAccount(`/api/requests.csv?${new URLSearchParams(chosen)}`)}>CSV</a>
+      <${FileLink} kind="button" name="requests.csv" path=${`/api/requests.csv?${new URLSearchParams(chosen)}`}>CSV<//>
     </form>
     <section class="card">
       ${

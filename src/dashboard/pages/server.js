@@ -17,14 +17,23 @@ const sentences = {
 };
 
 const unread = 'The server cannot be reached. Check your connection; nothing was lost.';
-const lost =
-  'The server cannot be reached, or its answer was lost: the change may have been made. Look before you send it again.';
-const repeatable =
-  'The server cannot be reached, or its answer was lost. Send the same again: nothing is started or charged twice.';
+const lost = 'The server cannot be reached, or its answer was lost';
+const unavailable = 'The service cannot answer just now';
+const changed = 'the change may have been made. Look before you send it again.';
+const repeatable = 'send the same again, and nothing is started or charged twice.';
+
+/** Returns the sentence of a request to which no answer came, or the one that the service cannot answer. */
+function sentenceOf({ method, path, repeatKey }, isReached) {
+  const why = isReached ? unavailable : lost;
+  if (method !== 'GET' && !path.startsWith('/api/sign-')) return `${why}: ${repeatKey ? repeatable : changed}`;
+  return isReached ? `${why}: try again in a moment.` : unread;
+}
 
 let csrf = '';
 /** Id of the account that the page shows, which each request names; `null` before the session is known. */
 let account = null;
+/** E-mail address of the person who is signed in. */
+let person = '';
 let signedOut = () => {};
 let accountChanged = () => {};
 let reached = () => {};
@@ -53,38 +62,56 @@ export function ofAccount(path) {
  * Asks the server; returns the JSON of its answer, or throws a ServerError with a sentence for people. With the same `repeatKey` a call
  * that is repeated is carried out once.
  */
-export async function ask(method, path, body, repeatKey = '') {
+export function ask(method, path, body, repeatKey = '') {
+  return send({ method, path, body, repeatKey, read: (answer) => answer.json() });
+}
+
+/** Reads a file as a blob. */
+export function askFile(path) {
+  return send({ method: 'GET', path, read: (answer) => answer.blob() });
+}
+
+async function send(request) {
+  const { method, path, body, repeatKey, read } = request;
+  const token = csrf;
   const headers = { accept: 'application/json' };
   if (body !== undefined) headers['content-type'] = 'application/json';
   if (method !== 'GET' && csrf) headers['x-csrf-token'] = csrf;
   // The session says which account it shows.
   if (account !== null && path !== '/api/session') headers['x-account'] = account;
   if (repeatKey) headers['idempotency-key'] = repeatKey;
-  const sentence = method === 'GET' ? unread : repeatKey ? repeatable : lost;
   let answer;
   let json;
   try {
     answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
-    json = await answer.json().catch((error) => {
-      // An answer that broke off is none; a proxy refuses without JSON.
-      if (answer.ok) throw error;
-      return {};
-    });
+    // An answer that broke off is none; a proxy refuses without JSON.
+    json = answer.ok ? await read(answer) : await answer.json().catch(() => ({}));
   } catch {
     reached(false);
-    throw new ServerError(0, sentence);
+    throw new ServerError(0, sentenceOf(request, false));
   }
   reached(true);
   if (answer.ok) return json;
   const code = answer.headers.get('x-error-code');
+  if (code === 'forbidden' && method !== 'GET' && (await hasNewToken(token))) return send(request);
   if (code === 'sign_in_required' && path !== '/api/session') signedOut();
   if (code === 'other_account') accountChanged();
   const wait = answer.headers.get('retry-after');
+  const known = code === 'unavailable' ? sentenceOf(request, true) : sentences[code];
   throw new ServerError(
     answer.status,
-    sentences[code] ?? json.error ?? `The server answered ${answer.status}`,
+    known ?? json.error ?? `The server answered ${answer.status}`,
     wait && Number(wait),
   );
+}
+
+/** Takes the token of a session that the same person has opened in another tab, in the same account; returns true when there is one. */
+async function hasNewToken(token) {
+  const session = token && (await ask('GET', '/api/session').catch(() => null));
+  if (!session || session.csrf === token) return false;
+  if (session.user.email !== person || session.account_id !== account) return false;
+  csrf = session.csrf;
+  return true;
 }
 
 /** Reads who is signed in; `null` when nobody is. */
@@ -93,6 +120,7 @@ export async function readSession() {
     const session = await ask('GET', '/api/session');
     csrf = session.csrf;
     account = session.account_id;
+    person = session.user.email;
     return session;
   } catch (error) {
     if (error.status === 401) return null;

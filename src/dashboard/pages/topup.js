@@ -32,24 +32,30 @@ export function Shop({ may, plan, spent, last }) {
 
 /** The rule of the automatic top-up as one sentence, and the form that changes it. */
 function Topup({ may, plan, spent, last, offers, topup: { json, error, reload } }) {
-  const [isSaved, setSaved] = useState(false);
+  const [saved, setSaved] = useState({ count: 0, isNow: false });
   if (!json)
     return html`<section class="card"><h2>Automatic top-up</h2><${Waiting} error=${error} reload=${reload} /></section>`;
   // Who has lost the paid plan can still switch it off.
   const isPossible = plan?.paid || json.enabled;
-  const save = async (form) => {
-    setSaved(false);
+  const save = async (form, drawn) => {
+    setSaved({ ...saved, isNow: false });
     const offer = offers.find(({ name }) => name === form.get('offer'));
-    await ask('PUT', '/api/topup', {
+    const chosen = {
       enabled: form.get('enabled') === 'on',
       threshold_percent: Number(form.get('threshold')),
       monthly_cap_cents: form.get('cap') === '' ? null : Number(form.get('cap')),
-      ...(offer && {
-        pack: { title: offer.title, total: offer.credits, price_cents: offer.price_cents, currency: offer.currency },
-      }),
+    };
+    // Meanwhile a declined card may have switched it off, or another owner may have changed the rest.
+    const changed = Object.entries(chosen).filter(([name, value]) => value !== drawn[name]);
+    await ask('PUT', '/api/topup', {
+      ...Object.fromEntries(changed),
+      ...(offer &&
+        !isSame(offer, drawn.pack) && {
+          pack: { title: offer.title, total: offer.credits, price_cents: offer.price_cents, currency: offer.currency },
+        }),
     });
     await reload();
-    setSaved(true);
+    setSaved({ count: saved.count + 1, isNow: true });
   };
   return html`<section class="card">
     <h2>Automatic top-up <${Badge} kind=${json.enabled ? 'good' : ''}>${json.enabled ? 'on' : 'off'}<//></h2>
@@ -60,14 +66,15 @@ function Topup({ may, plan, spent, last, offers, topup: { json, error, reload } 
       html`<p>Its last purchase, <${Moment} at=${last.at} />, was declined, which switched it off: ${last.reason}</p>`
     }
     <${Spent} ...${{ spent, topup: json }} />
-    ${isSaved && html`<${Notice} kind="good">Saved. Nothing is bought by saving.<//>`}
+    ${saved.isNow && html`<${Notice} kind="good">Saved. Nothing is bought by saving.<//>`}
     ${may.own && !isPossible && html`<p class="quiet">The automatic top-up needs a paid plan. Plans are given by the operator of this service.</p>`}
-    ${may.own && isPossible && html`<${Rule} ...${{ plan, offers, topup: json, onSend: save }} />`}
+    ${may.own && isPossible && html`<${Rule} key=${saved.count} ...${{ plan, offers, topup: json, onSend: save }} />`}
   </section>`;
 }
 
 /** The form of the rule, with what is chosen in credits and money. */
-function Rule({ plan, offers, topup, onSend }) {
+function Rule({ plan, offers, topup: read, onSend }) {
+  const [topup] = useState(read);
   const [isOn, setOn] = useState(topup.enabled);
   const [percent, setPercent] = useState(topup.threshold_percent);
   const kept = offers.find((offer) => isSame(offer, topup.pack));
@@ -79,18 +86,18 @@ function Rule({ plan, offers, topup, onSend }) {
   const currency = offer?.currency ?? topup.pack.currency ?? offers[0]?.currency;
   const pack = offer?.credits ?? topup.pack.total ?? offers[0]?.credits;
   const quota = plan?.quota ?? 0;
-  return html`<${Form} button="Save" onSend=${onSend}>
+  return html`<${Form} button="Save" onSend=${(form) => onSend(form, topup)}>
     <label class="check"><input type="checkbox" name="enabled" checked=${isOn} onChange=${(event) => setOn(event.target.checked)} />Buy a pack when little is left</label>
     <label>Below this share of the quota and one pack
       ${pack && html`<small>With ${count(quota)} credits of the plan and a pack of ${count(pack)}: when fewer than ${count(Math.ceil(((quota + pack) * percent) / 100))} credits are left</small>`}
       <select name="threshold" onChange=${(event) => setPercent(Number(event.target.value))}>
-        ${[10, 15, 20, 25, 30].map((n) => html`<option value=${n} selected=${n === percent}>${n} %</option>`)}
+        ${[...new Set([10, 15, 20, 25, 30, topup.threshold_percent])].sort((a, b) => a - b).map((n) => html`<option value=${n} selected=${n === percent}>${n} %</option>`)}
       </select></label>
     <label>Pack<select name="offer" required=${isOn && topup.pack.title === null} onChange=${(event) => setChosen(event.target.value)}>
       ${!kept && html`<option value="" selected=${chosen === ''}>${topup.pack.title === null ? 'Choose one' : `${topup.pack.title}, which is on offer no more`}</option>`}
       ${offers.map(({ name, title, credits, price_cents, currency: unit }) => html`<option value=${name} selected=${name === chosen}>${title}: ${count(credits)} credits for ${price(price_cents, unit)}</option>`)}
     </select></label>
-    ${!topup.payment_method && html`<p class="hint">It needs a stored card too: see Packs on offer.</p>`}
+    ${!read.payment_method && html`<p class="hint">It needs a stored card too: see Packs on offer.</p>`}
     <label>At most in a month <small>In the smallest unit of the currency, such as cents; empty: no limit</small>
       <input name="cap" type="number" min="1" step="1" value=${cap} onInput=${(event) => setCap(event.target.value)} />
       ${currency && html`<small>${cap === '' ? 'No limit' : `${price(Number(cap), currency)} a month`}</small>`}</label>
@@ -107,7 +114,7 @@ function sentenceOf({ enabled, threshold_percent, pack, monthly_cap_cents, next_
   if (!enabled) return 'Nothing is bought by itself.';
   const cap = monthly_cap_cents === null ? '' : `, at most ${price(monthly_cap_cents, pack.currency)} a month`;
   return html`Below ${threshold_percent} % of the quota and one pack it buys ${count(pack.total)} credits for ${price(pack.price_cents, pack.currency)}${cap}${
-    next_possible_at && html`; next possible <${Moment} at=${next_possible_at} />`
+    Date.parse(next_possible_at) > Date.now() && html`; next possible <${Moment} at=${next_possible_at} />`
   }.`;
 }
 

@@ -106,8 +106,12 @@ export async function addPasskey(
   requireNoted(reply);
   const [word] = reply;
   if (word === 'taken') throw refuse('already_exists', 'This passkey is known already');
-  if (word === 'too_many') throw refuse('too_many', `You have ${recordLimits.passkeysOfPerson} passkeys: remove one`);
+  if (word === 'too_many') throw tooManyPasskeys();
   if (word !== 'added') throw refuse('sign_in_required');
+}
+
+export function tooManyPasskeys(): Error {
+  return refuse('too_many', `You have ${recordLimits.passkeysOfPerson} passkeys: remove one`);
 }
 
 /** Returns false when there is no such passkey. */

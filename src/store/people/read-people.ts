@@ -93,6 +93,7 @@ function personOf(id: string, fields: Readonly<Record<string, string>>): Person 
     email: fields.email,
     password: text(fields.password),
     isOperator: fields.operator === '1',
+    hasIdentity: text(fields.identity) !== '',
     roles: Object.fromEntries(roles),
     created_at: Number(fields.created_at),
   };

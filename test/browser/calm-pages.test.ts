@@ -1,0 +1,88 @@
+import { expect } from 'chai';
+import type { Route } from 'playwright-core';
+import { setAccount } from '../../src/store/accounts/set-account.ts';
+import { invited } from '../support/browser-session.ts';
+import { until } from '../support/until.ts';
+import { eachWithVisits, type VisitedDashboard } from '../support/visited-dashboard.ts';
+
+describe('surprises of the pages', function () {
+  this.timeout(60_000);
+  let on: VisitedDashboard;
+  eachWithVisits((visited) => {
+    on = visited;
+  });
+
+  it('a key that is pressed at the list of accounts opens it, and the account changes on a choice alone', async () => {
+    const { page } = await on.signIn();
+    const email = `owner-${on.caller.slug}@example.com`;
+    for (const name of ['Beta', 'Gamma']) {
+      const { account } = await on.api.addCaller();
+      await setAccount(on.api.store, account, { name });
+      await invited(on.api.store, account, 'owner', email);
+    }
+    await on.show(page, '/keys');
+    const moves: string[] = [];
+    page.on('request', (request) => {
+      if (request.url().endsWith('/api/session/account')) moves.push(request.url());
+    });
+    const chooser = page.locator('.who select');
+    const shown = await chooser.inputValue();
+    await chooser.focus();
+    for (const key of ['ArrowDown', 'ArrowUp', 'End', 'g']) {
+      await page.keyboard.press(key);
+      await page.keyboard.press('Escape');
+      expect(await chooser.inputValue(), key).to.equal(shown);
+    }
+    await page.evaluate('fetch("/api/session").then((answer) => answer.text())');
+    expect(moves).to.deep.equal([]);
+    const loaded = page.waitForEvent('load');
+    const other = shown === (await chooser.locator('option').first().getAttribute('value')) ? 'ArrowDown' : 'ArrowUp';
+    for (const key of ['ArrowDown', other, 'Enter']) await page.keyboard.press(key);
+    await loaded;
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    expect(await chooser.inputValue()).not.to.equal(shown);
+  });
+
+  it('a view is read anew by the same search and by the link of the page that is shown', async () => {
+    const { page } = await on.signIn();
+    await on.show(page, '/requests?text=usage');
+    await page.getByText('No request fits').waitFor();
+    const length = await page.evaluate<number>('history.length');
+    await on.api.get('/v1/usage', on.caller.key);
+    const rows = page.getByRole('table', { name: 'Requests' }).getByRole('row');
+    const search = async () => {
+      await page.getByRole('button', { name: 'Search' }).click();
+      return (await rows.count()) === 2;
+    };
+    await until(search, 10, 'the line of the call');
+    expect(await page.evaluate<number>('history.length')).to.equal(length);
+    await on.show(page, '/people');
+    await invited(on.api.store, on.caller.account, 'viewer', 'new@example.com');
+    await page.getByRole('link', { name: 'People' }).click();
+    await page.getByRole('cell', { name: 'new@example.com' }).waitFor();
+  });
+
+  it('a file whose link is clicked twice is asked for once', async () => {
+    const { page } = await on.signIn();
+    await on.show(page, '/requests');
+    const held: Route[] = [];
+    await page.route('**/api/requests.csv*', (route) => void held.push(route));
+    await page.getByRole('link', { name: 'CSV' }).dblclick();
+    await until(async () => held.length > 0, 10, 'the page asks for the file');
+    await page.evaluate('fetch("/api/session").then((answer) => answer.text())');
+    expect(held).to.have.length(1);
+    const saved = page.waitForEvent('download');
+    await held[0]!.continue();
+    expect((await saved).suggestedFilename()).to.equal('requests.csv');
+  });
+
+  it('the live region of a download by hand has its status, and no percent that changes every second', async () => {
+    const { page } = await on.signIn();
+    await on.show(page, '/download');
+    await page.getByLabel('Address of a video or sound').fill('https://example.com/film.mp4');
+    await page.getByRole('button', { name: 'Download', exact: true }).click();
+    const live = page.locator('[aria-live]');
+    await live.getByText('waiting').waitFor();
+    expect(await live.getByText('It waits for a free worker').count()).to.equal(0);
+  });
+});

@@ -1,0 +1,75 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import type { Locator } from 'playwright-core';
+import { createKey } from '../../src/store/accounts/create-key.ts';
+import { setAccount } from '../../src/store/accounts/set-account.ts';
+import { setOffer } from '../../src/store/money/offers.ts';
+import { aFilm } from '../support/api.ts';
+import { expectFitting } from '../support/browser.ts';
+import { endJob } from '../support/job-steps.ts';
+import { completed } from '../support/record.ts';
+import { eachWithVisits, type VisitedDashboard } from '../support/visited-dashboard.ts';
+
+const name = 'W'.repeat(100);
+const email = `${'x'.repeat(40)}@${'y'.repeat(48)}.de`;
+const windows = {
+  phone: { viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true },
+  'wide window': {},
+};
+
+describe('long names on the pages', function () {
+  this.timeout(120_000);
+  let on: VisitedDashboard;
+  eachWithVisits((visited) => {
+    on = visited;
+  });
+
+  /** Fails when something in an element is wider than it. */
+  const expectWhole = async (element: Locator) => {
+    const { inner, outer } = await element.evaluate((found) => {
+      const { scrollWidth, clientWidth } = found as unknown as { scrollWidth: number; clientWidth: number };
+      return { inner: scrollWidth, outer: clientWidth };
+    });
+    expect(inner, (await element.getAttribute('aria-label')) ?? '').to.be.at.most(outer);
+  };
+
+  for (const [kind, options] of Object.entries(windows)) {
+    it(`the longest names of accounts, packs, films, people and keys fit a ${kind}, in dialogs and notices, too`, async () => {
+      on.api.inspect(() => ({ metadata: { ...aFilm, title: name, channel: name } }));
+      await setAccount(on.api.store, on.caller.account, { name });
+      await setOffer(on.api.store, { name: 'long', title: name, credits: 50, price_cents: 500, currency: 'eur' });
+      const key = { id: randomBytes(4).toString('hex'), hash: randomBytes(32).toString('hex'), alias: name };
+      await createKey(on.api.store, on.caller.account, key);
+      const { json } = await on.api.get('/v1/video/download', on.caller.key, { query: 'https://example.com/a.mp4' });
+      await endJob(on.api.store, json.job_id, { ...completed, metadata: { title: name.repeat(3) } });
+      const { page } = await on.signIn('owner', options);
+      for (const view of ['/', '/billing', '/jobs', '/keys', `/jobs/${json.job_id}`]) {
+        await on.show(page, view);
+        await expectFitting(page);
+        for (const table of await page.locator('.scroll').all()) await expectWhole(table);
+        expect((await page.locator('.who').boundingBox())!.height, view).to.be.below(400);
+      }
+      await on.show(page, '/people');
+      await page.getByLabel('E-mail address').fill(email);
+      await page.getByRole('button', { name: 'Invite' }).click();
+      await page.getByText('Send this link to').waitFor();
+      await expectFitting(page);
+      await on.photograph(page, `long-${kind.split(' ')[0]}-invited`);
+      await on.show(page, '/download');
+      await page.getByLabel('Address of a video or sound').fill('https://example.com/film.mp4');
+      await page.getByRole('button', { name: 'Look at it first' }).click();
+      await page.locator('.preview b').waitFor();
+      await expectFitting(page);
+      await on.show(page, '/keys');
+      page.on('dialog', (dialog) => void dialog.accept());
+      const row = page.getByRole('row').filter({ hasText: name });
+      await row.getByRole('button', { name: 'Edit' }).click();
+      await expectWhole(page.getByRole('dialog'));
+      await page.getByRole('button', { name: 'Cancel' }).click();
+      await row.getByRole('button', { name: 'Rotate' }).click();
+      await page.getByText('Copy it now').waitFor();
+      await expectWhole(page.getByRole('dialog'));
+      await on.photograph(page, `long-${kind.split(' ')[0]}-secret`);
+    });
+  }
+});
