@@ -135,6 +135,7 @@ TRAWL_WORKER_START_SECONDS: {form: "^0*[1-9]\\d*$", allowed: "a whole number of 
 TRAWL_WORKER_HOST_USERS: {form: "^(true|false)$", allowed: "true or false"}
 TRAWL_WORKER_CLUSTER_USER: {form: "^(true|false)$", allowed: "true or false"}
 TRAWL_WORKER_NETWORK: {form: "^(policies-enforced)$", allowed: "policies-enforced"}
+TRAWL_EGRESS_PORTS: {form: "^ *\\d+ *(, *\\d+ *)*$", allowed: "ports from 1 to 65535, several with commas between"}
 TRAWL_MAX_FILE_BYTES: {form: "^0*[1-9]\\d*$", allowed: "a whole number of 1 or more"}
 TRAWL_JOB_SECONDS: {form: "^0*[1-9]\\d*$", allowed: "a whole number of seconds from 1 to 1000000"}
 TRAWL_INSPECT_SECONDS: {form: "^0*[1-9]\\d*$", allowed: "a whole number of seconds from 1 to 1000000"}

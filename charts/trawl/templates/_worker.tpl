@@ -2,8 +2,9 @@
 {{- define "trawl.workerShape" -}}
 {{- $values := .Values.workers -}}
 {{- $image := include "trawl.image" (dict "root" . "image" "worker") -}}
-{{- $bytes := include "trawl.setting" (dict "root" . "name" "TRAWL_MAX_FILE_BYTES") | int64 -}}
-{{- $seconds := include "trawl.setting" (dict "root" . "name" "TRAWL_JOB_SECONDS") | int64 -}}
+{{- /* Zeros at the beginning would make an octal number. */ -}}
+{{- $bytes := regexReplaceAll "^0+" (include "trawl.setting" (dict "root" . "name" "TRAWL_MAX_FILE_BYTES")) "" | int64 -}}
+{{- $seconds := regexReplaceAll "^0+" (include "trawl.setting" (dict "root" . "name" "TRAWL_JOB_SECONDS")) "" | int64 -}}
 images: {{ prepend $values.extraImages $image | toRawJson }}
 account: trawl-worker
 gateway: {{ include "trawl.gatewayAddress" . | toRawJson }}

@@ -168,7 +168,10 @@ export const address: SettingKind<ServerAddress> = {
   read: readAddress,
 };
 
-export const ports = list(`ports from 1 to ${maxPort}`, ',', (text) => readWhole(text, 1, maxPort));
+export const ports: SettingKind<readonly number[]> = {
+  ...list(`ports from 1 to ${maxPort}`, ',', (text) => readWhole(text, 1, maxPort)),
+  form: /^ *\d+ *(, *\d+ *)*$/,
+};
 
 export const networks = list('IP addresses or CIDRs such as 10.0.0.0/8', ',', readNetwork);
 
