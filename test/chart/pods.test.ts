@@ -124,6 +124,10 @@ describe('the pods of the chart', function () {
     ]);
     const { values, readFile } = environmentOf(objects, 'api');
     expect(readConfig(values, readFile).dashboardPort).to.equal(null);
+    for (const component of ['controller', 'doctor']) {
+      const own = environmentOf(objects, component);
+      expect(readConfig(own.values, own.readFile).dashboardPort, component).to.equal(null);
+    }
     const { spec } = find(objects, 'NetworkPolicy', 'trawl-api');
     expect(JSON.stringify(spec)).not.to.match(/8081|10\.3\.0/);
     const { ingress, egress } = find(objects, 'NetworkPolicy', 'trawl-dashboard').spec;
