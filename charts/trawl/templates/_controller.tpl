@@ -9,6 +9,9 @@
 {{- with include "trawl.billingEnv" . | trim }}
 {{- . | nindent 0 }}
 {{- end }}
+{{- with include "trawl.trustedProxiesEnv" . | trim }}
+{{- . | nindent 0 }}
+{{- end }}
 {{- if .Values.dashboard.apart }}
 - {name: TRAWL_DASHBOARD_PORT, value: none}
 {{- end }}
