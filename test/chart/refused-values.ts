@@ -83,6 +83,14 @@ export const refusals: readonly (readonly [string, Readonly<Record<string, unkno
     { 'networkPolicy.redis': [{ cidr: '10.0.0.7/32' }] },
     /each entry of networkPolicy\.redis needs a cidr and a port/,
   ],
+  ['the API server at every port', { 'networkPolicy.kubernetes.ports': [] }, /networkPolicy\.kubernetes\.ports must/],
+  ['DNS at every port', { 'networkPolicy.dns.ports': null }, /networkPolicy\.dns\.ports must name at least one port/],
+  [
+    'DNS servers that egress may not ask',
+    { 'settings.TRAWL_DNS_SERVERS': '9.9.9.9' },
+    /networkPolicy\.dns\.to must name the servers of TRAWL_DNS_SERVERS/,
+  ],
+  ['no public URL, with its name alone', { publicUrl: null }, /publicUrl must be the http/],
   [
     'a way of workers without an address',
     { 'networkPolicy.workersS3': [{ port: 443 }] },

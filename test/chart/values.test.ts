@@ -62,6 +62,13 @@ describe('the values of the chart', function () {
     });
   }
 
+  it('count as not given where a file of values has their name and nothing behind it', () => {
+    const lists = ['egress.extraVolumes', 'egress.extraVolumeMounts', 'workers.extraImages'];
+    const ways = ['networkPolicy.billing', 'networkPolicy.openid', 'networkPolicy.egressTo'];
+    const empty = ['settings', ...lists, ...ways].map((name) => [name, null]);
+    expect(render({ values: Object.fromEntries(empty) })).to.deep.equal(render());
+  });
+
   it('are refused for a release whose name no Service may have', () => {
     expect(tryRender({ release: 'films.trawl' }).err).to.match(
       /the name of the release, films\.trawl, must have no dot/,

@@ -37,10 +37,14 @@
     {{- if not (and .cidr .port) }}{{ fail (printf "each entry of networkPolicy.%s needs a cidr and a port, such as {cidr: 10.0.0.7/32, port: 6379}" $name) }}{{ end -}}
   {{- end -}}
 {{- end -}}
+{{- range $name := list "dns" "kubernetes" "traces" -}}
+  {{- if not (index $values.networkPolicy $name).ports }}{{ fail (printf "networkPolicy.%s.ports must name at least one port: without one every port is open" $name) }}{{ end -}}
+{{- end -}}
+{{- if and $values.networkPolicy.enabled ($values.settings).TRAWL_DNS_SERVERS (not $values.networkPolicy.dns.to) }}{{ fail "networkPolicy.dns.to must name the servers of TRAWL_DNS_SERVERS, and those of the cluster" }}{{ end -}}
 {{- if contains "." .Release.Name }}{{ fail (printf "the name of the release, %s, must have no dot: Services begin with it" .Release.Name) }}{{ end -}}
 {{- if not (regexMatch "^(@(hourly|daily|midnight|weekly|monthly|yearly|annually)|@every [0-9][0-9hms.]*|[^ @]+( +[^ ]+){4})$" $values.backup.schedule) }}{{ fail "backup.schedule must be five fields of cron such as 17 3 * * *, or @daily" }}{{ end -}}
-{{- if not (regexMatch "^https?://[^/?#@ ]+" $values.publicUrl) }}{{ fail "publicUrl must be the http:// or https:// URL at which callers reach the API, such as https://trawl.example.com" }}{{ end -}}
-{{- if not (regexMatch "^https?://[^/?#@ ]+$" $values.dashboardUrl) }}{{ fail "dashboardUrl must be the http:// or https:// URL at which people reach the dashboard, such as https://dashboard.example.com" }}{{ end -}}
+{{- if not (regexMatch "^https?://[^/?#@ ]+" ($values.publicUrl | default "")) }}{{ fail "publicUrl must be the http:// or https:// URL at which callers reach the API, such as https://trawl.example.com" }}{{ end -}}
+{{- if not (regexMatch "^https?://[^/?#@ ]+$" ($values.dashboardUrl | default "")) }}{{ fail "dashboardUrl must be the http:// or https:// URL at which people reach the dashboard, such as https://dashboard.example.com" }}{{ end -}}
 {{- if not (or $values.secret.existingSecret $values.generateSecrets) }}{{ fail (printf "secret.existingSecret must name a Secret: kubectl create secret generic trawl --namespace %s --from-literal=secret=\"$(openssl rand -base64 32)\"" .Release.Namespace) }}{{ end -}}
 {{- if and (not $values.redis.bundled.enabled) (not $values.redis.existingSecret) }}{{ fail "redis.existingSecret must name a Secret with the URL of Redis; redis.bundled.enabled=true installs one for trying out" }}{{ end -}}
 {{- if and $values.redis.bundled.enabled $values.redis.existingSecret }}{{ fail "redis.existingSecret and redis.bundled.enabled exclude each other" }}{{ end -}}
@@ -60,7 +64,7 @@
 {{- if and $values.workers.createPriorityClass (not $values.workers.priorityClass) }}{{ fail "workers.createPriorityClass needs workers.priorityClass, the name of that PriorityClass" }}{{ end -}}
 {{- if and $values.networkPolicy.enabled (not $values.redis.bundled.enabled) (not $values.networkPolicy.redis) }}{{ fail "networkPolicy.redis must name the addresses of Redis, such as [{cidr: 10.0.0.7/32, port: 6379}]" }}{{ end -}}
 {{- if and $values.networkPolicy.enabled (not $values.s3.bundled.enabled) (not $values.networkPolicy.s3) }}{{ fail "networkPolicy.s3 must name the addresses of the object store, such as [{cidr: 0.0.0.0/0, port: 443}] for AWS" }}{{ end -}}
-{{- if and $values.networkPolicy.enabled $values.settings.TRAWL_TRACES_URL (not $values.networkPolicy.traces.to) }}{{ fail "networkPolicy.traces.to must name the collector of TRAWL_TRACES_URL, such as [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]" }}{{ end -}}
+{{- if and $values.networkPolicy.enabled ($values.settings).TRAWL_TRACES_URL (not $values.networkPolicy.traces.to) }}{{ fail "networkPolicy.traces.to must name the collector of TRAWL_TRACES_URL, such as [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]" }}{{ end -}}
 {{- range $component := list "api" "dashboard" -}}
   {{- $way := index $values $component -}}
   {{- if and (or $way.ingress.enabled $way.httpRoute.enabled) (not $values.api.trustedProxies) }}{{ fail (printf "api.trustedProxies must name the addresses of the proxy with %s.ingress or %s.httpRoute: otherwise every caller has its address, and one who guesses keys gets all blocked" $component $component) }}{{ end -}}

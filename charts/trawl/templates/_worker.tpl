@@ -5,7 +5,7 @@
 {{- /* Zeros at the beginning would make an octal number. */ -}}
 {{- $bytes := regexReplaceAll "^0+" (include "trawl.setting" (dict "root" . "name" "TRAWL_MAX_FILE_BYTES")) "" | int64 -}}
 {{- $seconds := regexReplaceAll "^0+" (include "trawl.setting" (dict "root" . "name" "TRAWL_JOB_SECONDS")) "" | int64 -}}
-images: {{ prepend $values.extraImages $image | toRawJson }}
+images: {{ prepend ($values.extraImages | default list) $image | toRawJson }}
 account: trawl-worker
 gateway: {{ include "trawl.gatewayAddress" . | toRawJson }}
 egress: {{ include "trawl.egressAddress" . | toRawJson }}
