@@ -20,6 +20,13 @@ const accepted: readonly (readonly [string, Readonly<Record<string, unknown>>])[
     { 'api.service.externalTrafficPolicy': 'Cluster' },
   ],
   ['a way to every address of IPv6', { 'networkPolicy.s3': [{ cidr: '::/0', port: 443 }] }],
+  [
+    'a limit of CPU, resources of other names, and a number as a quantity',
+    {
+      'api.resources.limits': { cpu: 1, memory: '1Gi', 'example.com/card': 1 },
+      'redis.bundled.resources.requests': { cpu: 1, memory: '1Gi', 'hugepages-2Mi': '64Mi' },
+    },
+  ],
   ['large numbers', { 'workers.most': 2_000_000, 'workers.mostEnded': 0, 'backup.keep': 1 }],
   ['quantities of each form', { 'workers.cpu': '1.5', 'workers.memory': '4096M' }],
   ['a word of cron', { 'backup.schedule': '@daily', 'backup.existingClaim': 'backups' }],
