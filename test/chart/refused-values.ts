@@ -90,6 +90,25 @@ export const refusals: readonly (readonly [string, Readonly<Record<string, unkno
     { 'settings.TRAWL_DNS_SERVERS': '9.9.9.9' },
     /networkPolicy\.dns\.to must name the servers of TRAWL_DNS_SERVERS/,
   ],
+  [
+    'a public URL with a query',
+    { publicUrl: 'https://trawl.example.com/?a=1' },
+    /publicUrl must be an http:\/\/ or https/,
+  ],
+  ['a bucket that is no name', { 's3.bucket': 'Films' }, /s3\.bucket must be the name of a bucket/],
+  [
+    'an object store with a path',
+    { 's3.endpoint': 'https://s3.test/films' },
+    /s3\.endpoint must be an http.* of a server/,
+  ],
+  ['an object store without a scheme', { 's3.publicEndpoint': 's3.test' }, /s3\.publicEndpoint must be an http/],
+  ['a region that is no name', { 's3.region': 'EU' }, /s3\.region must be the name of a region/],
+  ['proxies by name', { 'api.trustedProxies': 'proxy.test' }, /api\.trustedProxies must be IP addresses or CIDRs/],
+  [
+    'a label of nodes that is no text',
+    { 'workers.nodeSelector': { fast: true } },
+    /workers\.nodeSelector\.fast must be a str/,
+  ],
   ['no public URL, with its name alone', { publicUrl: null }, /publicUrl must be the http/],
   [
     'a way of workers without an address',

@@ -45,6 +45,15 @@
 {{- if not (regexMatch "^(@(hourly|daily|midnight|weekly|monthly|yearly|annually)|@every [0-9][0-9hms.]*|[^ @]+( +[^ ]+){4})$" $values.backup.schedule) }}{{ fail "backup.schedule must be five fields of cron such as 17 3 * * *, or @daily" }}{{ end -}}
 {{- if not (regexMatch "^https?://[^/?#@ ]+" ($values.publicUrl | default "")) }}{{ fail "publicUrl must be the http:// or https:// URL at which callers reach the API, such as https://trawl.example.com" }}{{ end -}}
 {{- if not (regexMatch "^https?://[^/?#@ ]+$" ($values.dashboardUrl | default "")) }}{{ fail "dashboardUrl must be the http:// or https:// URL at which people reach the dashboard, such as https://dashboard.example.com" }}{{ end -}}
+{{- range $value, $setting := dict "publicUrl" "PUBLIC_URL" "dashboardUrl" "DASHBOARD_URL" "s3.bucket" "S3_BUCKET" "s3.endpoint" "S3_ENDPOINT" "s3.publicEndpoint" "S3_PUBLIC_ENDPOINT" "s3.region" "S3_REGION" "api.trustedProxies" "TRUSTED_PROXIES" -}}
+  {{- $text := $values -}}
+  {{- range splitList "." $value }}{{ $text = index $text . | default "" }}{{ end -}}
+  {{- $form := index $forms (printf "TRAWL_%s" $setting) -}}
+  {{- if and $text (not (regexMatch $form.form $text)) }}{{ fail (printf "%s must be %s" $value $form.allowed) }}{{ end -}}
+{{- end -}}
+{{- range $name, $label := $values.workers.nodeSelector -}}
+  {{- if not (kindIs "string" $label) }}{{ fail (printf "workers.nodeSelector.%s must be a string in quotes" $name) }}{{ end -}}
+{{- end -}}
 {{- if not (or $values.secret.existingSecret $values.generateSecrets) }}{{ fail (printf "secret.existingSecret must name a Secret: kubectl create secret generic trawl --namespace %s --from-literal=secret=\"$(openssl rand -base64 32)\"" .Release.Namespace) }}{{ end -}}
 {{- if and (not $values.redis.bundled.enabled) (not $values.redis.existingSecret) }}{{ fail "redis.existingSecret must name a Secret with the URL of Redis; redis.bundled.enabled=true installs one for trying out" }}{{ end -}}
 {{- if and $values.redis.bundled.enabled $values.redis.existingSecret }}{{ fail "redis.existingSecret and redis.bundled.enabled exclude each other" }}{{ end -}}
