@@ -4,6 +4,7 @@ import { openChartRelease } from '../support/cluster/chart-release.ts';
 import { type Cluster, startCluster } from '../support/cluster/cluster.ts';
 import { kubectl } from '../support/cluster/kubectl.ts';
 import { aFolder } from '../support/redis.ts';
+import { until } from '../support/until.ts';
 
 describe('an upgrade of the chart on a real API server', () => {
   let cluster: Cluster;
@@ -42,7 +43,8 @@ describe('an upgrade of the chart on a real API server', () => {
       spec: { suspend: true, template: { spec: { restartPolicy: 'Never', containers: [{ name: 'a', image: 'a' }] } } },
     };
     await kubectl(cluster, ['delete', 'validatingadmissionpolicybinding', 'trawl-workers-in-moved-workers']);
-    await kubectl(cluster, ['create', '-f', '-'], suspended);
+    const isMade = async () => (await refusal(kubectl(cluster, ['create', '-f', '-'], suspended))) === letIn;
+    await until(isMade, 20, 'the namespace is open to any Job');
     expect(await refusal(helm('upgrade', ...other))).to.include(
       'workers.namespace: 1 Jobs of workers are in moved-workers',
     );
