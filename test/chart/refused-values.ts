@@ -109,6 +109,14 @@ export const refusals: readonly (readonly [string, Readonly<Record<string, unkno
     { 'workers.nodeSelector': { fast: true } },
     /workers\.nodeSelector\.fast must be a str/,
   ],
+  [
+    'policies neither wanted nor unwanted',
+    { 'networkPolicy.enabled': null },
+    /networkPolicy\.enabled must be true or fal/,
+  ],
+  ['no word about user ids', { 'workers.hostUsers': null }, /workers\.hostUsers must be true or false/],
+  ['one port for API and dashboard', { 'api.service.port': 8081 }, /api\.service\.port must be another one than 8081/],
+  ['a first account that is no slug', { 'bootstrap.account': 'My Films' }, /bootstrap\.account must be/],
   ['no public URL, with its name alone', { publicUrl: null }, /publicUrl must be the http/],
   [
     'a way of workers without an address',

@@ -51,6 +51,12 @@
   {{- $form := index $forms (printf "TRAWL_%s" $setting) -}}
   {{- if and $text (not (regexMatch $form.form $text)) }}{{ fail (printf "%s must be %s" $value $form.allowed) }}{{ end -}}
 {{- end -}}
+{{- /* An empty one would count as the less isolated of both. */ -}}
+{{- range $name, $flag := dict "networkPolicy.enabled" $values.networkPolicy.enabled "workers.hostUsers" $values.workers.hostUsers -}}
+  {{- if not (kindIs "bool" $flag) }}{{ fail (printf "%s must be true or false" $name) }}{{ end -}}
+{{- end -}}
+{{- if and (eq (int64 $values.api.service.port) 8081) (eq (include "trawl.dashboardService" .) "api") }}{{ fail "api.service.port must be another one than 8081, at which the same Service has the dashboard" }}{{ end -}}
+{{- if not (regexMatch "^[a-z0-9][a-z0-9-]{0,62}$" ($values.bootstrap.account | default "")) }}{{ fail "bootstrap.account must be a slug: 1 to 63 characters of a-z, 0-9 and -, not with - at its beginning" }}{{ end -}}
 {{- range $name, $label := $values.workers.nodeSelector -}}
   {{- if not (kindIs "string" $label) }}{{ fail (printf "workers.nodeSelector.%s must be a string in quotes" $name) }}{{ end -}}
 {{- end -}}
