@@ -20,7 +20,7 @@ describe('an upgrade of the chart on a real API server', () => {
   const stateOf = (namespace: string) =>
     kubectl(cluster, ['get', 'namespace', namespace, '-o', 'jsonpath={.status.phase}']);
 
-  it('that no longer makes the namespace of the workers is refused, and leaves it where it has the mark that Helm knows', async () => {
+  it('without the namespace of the workers is refused, and leaves it there once it has the mark that Helm knows', async () => {
     const { helm } = openChartRelease(cluster, folder, 'kept');
     await helm('install', '--create-namespace');
     const own = ['--set', 'workers.createNamespace=false'];
@@ -33,7 +33,7 @@ describe('an upgrade of the chart on a real API server', () => {
     expect(await stateOf('kept-workers')).to.equal('Active');
   });
 
-  it('to another namespace of the workers is refused while Jobs are in that of before, and removes it when none is', async () => {
+  it('with another namespace of the workers is refused while Jobs are in that of before, and removes it when none is', async () => {
     const { helm } = openChartRelease(cluster, folder, 'moved');
     await helm('install', '--create-namespace');
     const other = ['--set', 'workers.namespace=moved-films'];

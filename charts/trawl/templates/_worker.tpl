@@ -10,7 +10,7 @@ account: trawl-worker
 gateway: {{ include "trawl.gatewayAddress" . | toRawJson }}
 egress: {{ include "trawl.egressAddress" . | toRawJson }}
 logLevel: {{ include "trawl.setting" (dict "root" . "name" "TRAWL_LOG_LEVEL") | toRawJson }}
-plugins: {{ include "trawl.setting" (dict "root" . "name" "TRAWL_YTDLP_PLUGINS") | toRawJson }}
+plugins: {{ regexReplaceAll "\\s*:\\s*" (include "trawl.setting" (dict "root" . "name" "TRAWL_YTDLP_PLUGINS") | trim) ":" | toRawJson }}
 network: {{ $values.policiesEnforced | ternary "policies-enforced" "" | toRawJson }}
 cpu: {{ $values.cpu | toRawJson }}
 memory: {{ $values.memory | toRawJson }}
