@@ -11,19 +11,31 @@ const timeoutMs = 10_000;
 
 /**
  * Checks the bucket with a small file: writes it, reads it through a signed URL as a caller does, and removes it. In a pod, a public
- * endpoint on the loopback of callers' machines is left out: a port-forward serves it there, and nothing does in the pod.
+ * endpoint on the loopback of callers' machines is left out: a port-forward serves it there, and nothing does in the pod. Another one
+ * that is silent may be closed by network policies, which say nothing of callers.
  */
 export async function checkBucket(given: BucketSettings, isInCluster = false): Promise<Finding> {
   const { s3PublicEndpoint } = given;
   const isForwarded = isInCluster && s3PublicEndpoint !== null && isLoopback(new URL(s3PublicEndpoint).hostname);
   const settings = isForwarded ? { ...given, s3PublicEndpoint: null } : given;
   const store = openS3({ settings, partBytes: content.length, throughEgress: async () => false });
+  const inner = openS3({
+    settings: { ...given, s3PublicEndpoint: null },
+    partBytes: 0,
+    throughEgress: async () => false,
+  });
   const prefix = `doctor/${randomUUID()}/`;
   const about = 'bucket';
+  let isUnheard = false;
+  const readInside = async (error: unknown) => {
+    if (!isInCluster || !isSilence(error)) throw error;
+    await read(inner, `${prefix}trial`);
+    isUnheard = true;
+  };
   const steps = [
     ['written', () => write(store, `${prefix}trial`)],
     ['kept as it is', () => keep(store, `${prefix}kept`)],
-    ['read', () => read(store, `${prefix}trial`)],
+    ['read', () => read(store, `${prefix}trial`).catch(readInside)],
     ['cleared', () => clear(store, prefix)],
   ] as const;
   for (const [verb, step] of steps) {
@@ -37,6 +49,10 @@ export async function checkBucket(given: BucketSettings, isInCluster = false): P
     return { level: 'problem', about, text: `The bucket ${settings.s3Bucket} cannot be ${verb}: ${problem}.` };
   }
   const well = `The bucket ${settings.s3Bucket} can be written, read and cleared.`;
+  if (isUnheard) {
+    const text = `${well} This pod hears nothing from ${s3PublicEndpoint}, where callers get files: networkPolicy.s3 may leave it out.`;
+    return { level: 'note', about, text };
+  }
   if (!isForwarded) return { level: 'ok', about, text: well };
   return {
     level: 'note',
@@ -79,6 +95,13 @@ async function ask(url: string, request: RequestInit): Promise<Response> {
   const answer = await fetch(url, { ...request, signal: AbortSignal.timeout(timeoutMs) });
   if (!answer.ok) throw new Error(`${new URL(url).host} answered ${answer.status} to a signed URL`);
   return answer;
+}
+
+/** Returns true when nothing answered, as behind a network policy that drops packets. */
+function isSilence(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code = '' } = (error.cause ?? {}) as NodeJS.ErrnoException;
+  return error.name === 'TimeoutError' || ['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'].includes(code);
 }
 
 /** Returns the message of the innermost cause, which is the most specific. */

@@ -72,11 +72,14 @@ async function checkWorkersAreLetIn(client: KubeClient, shape: WorkerShape): Pro
 
 async function checkOthersAreNot(client: KubeClient, shape: WorkerShape): Promise<Finding> {
   const refusal = await tryJob(client, { ...shape, image: foreignImage });
-  const isGuarded = refusal?.includes('ValidatingAdmissionPolicy') ?? false;
-  const text = isGuarded
-    ? `${shape.namespace} refuses pods that are no workers.`
-    : `${shape.namespace} lets in pods with any image: apply the admission policy of the chart or of trawl manifests.`;
-  return findingOf(isGuarded, 'admission', text);
+  const { namespace } = shape;
+  if (refusal === null) {
+    const text = `${namespace} lets in pods with any image: apply the admission policy of the chart or of trawl manifests.`;
+    return findingOf(false, 'admission', text);
+  }
+  const isGuarded = refusal.includes('ValidatingAdmissionPolicy');
+  const other = `${namespace} refuses a pod with any image, but not by the admission policy: ${refusal}.`;
+  return findingOf(isGuarded, 'admission', isGuarded ? `${namespace} refuses pods that are no workers.` : other);
 }
 
 async function checkImages(client: KubeClient, { namespace, image }: WorkerShape): Promise<Finding> {

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { findCgroup } from '../base/cgroup.ts';
 import type { Config } from '../base/config.ts';
 import { machineMemoryBytes } from '../base/machine-memory.ts';
-import { inspectionsPerProcessor } from '../base/resource-limits.ts';
+import { inspectionsAtOnce } from '../base/resource-limits.ts';
 import { nearestFolder } from './check-machine.ts';
 import type { Finding } from './doctor-finding.ts';
 import { checkCgroup, checkFileSum, checkMemorySum } from './machine-findings.ts';
@@ -14,7 +14,7 @@ export async function checkLimits(
 ): Promise<Finding[]> {
   if (config.runner !== 'process') return [];
   const { bavail, bsize } = await statfs(await nearestFolder(config.data));
-  const inspections = inspectionsPerProcessor * availableParallelism();
+  const inspections = inspectionsAtOnce(availableParallelism(), machineMemoryBytes());
   return [
     checkCgroup(config.cgroup === 'off' ? 'TRAWL_CGROUP is off' : findCgroup()),
     checkMemorySum(config.workers, inspections, machineMemoryBytes()),

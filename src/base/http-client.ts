@@ -3,6 +3,7 @@ import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import { isIP, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import type { ConnectionOptions } from 'node:tls';
 import { proxyVerdictHeader } from './egress-verdict.ts';
 import { refuse } from './errors.ts';
 import { readBody } from './read-body.ts';
@@ -20,6 +21,8 @@ export interface HttpRequest {
   readonly to: { readonly server: ServerAddress; readonly path: string } | URL;
   /** Proxy that a whole URL is asked through: with CONNECT for https, in absolute form for http. */
   readonly proxy?: ServerAddress | null;
+  /** Certificates, in PEM, of authorities that the server of a whole URL may have besides the public ones. */
+  readonly authorities?: readonly string[];
   readonly method: 'GET' | 'POST' | 'PUT';
   readonly headers?: Readonly<Record<string, string>>;
   /** A text, or a stream whose length `content-length` of the headers tells. */
@@ -60,7 +63,7 @@ const lateAnswerMs = 100;
 
 /** Sends one request over a connection of its own and reads the answer; follows no redirect. Throws when there is no answer. */
 export async function sendRequest(sent: HttpRequest): Promise<HttpAnswer> {
-  const { to, proxy = null, method, headers, signal, idleMs } = sent;
+  const { to, proxy = null, authorities = [], method, headers, signal, idleMs } = sent;
   const options = {
     method,
     headers: { ...headers },
@@ -70,10 +73,12 @@ export async function sendRequest(sent: HttpRequest): Promise<HttpAnswer> {
   };
   if (!(to instanceof URL)) return exchange(ask(to.server, { ...options, path: to.path }), sent);
   const isSecure = to.protocol === 'https:';
-  if (proxy === null) return exchange(isSecure ? https().request(to, options) : http().request(to, options), sent);
+  const trust = authorities.length > 0 ? { ca: [...tls().getCACertificates(), ...authorities] } : {};
+  if (proxy === null)
+    return exchange(isSecure ? https().request(to, { ...options, ...trust }) : http().request(to, options), sent);
   const named: RequestOptions = { ...options, headers: { ...headers, host: to.host } };
   if (!isSecure) return exchange(ask(proxy, { ...named, path: to.href }), sent, true);
-  const tunnel = await openTunnel(proxy, to, signal);
+  const tunnel = await openTunnel(proxy, to, trust, signal);
   try {
     // With an agent, even one of its own, the connection would not be this one.
     const way = { createConnection: () => tunnel.secured, path: to.pathname + to.search, agent: undefined };
@@ -132,7 +137,7 @@ async function exchange(asked: ClientRequest, sent: HttpRequest, isThroughProxy 
 }
 
 /** Returns a connection through the proxy to the server of an https URL, whose certificate has been checked. */
-async function openTunnel(proxy: ServerAddress, url: URL, signal: AbortSignal) {
+async function openTunnel(proxy: ServerAddress, url: URL, trust: ConnectionOptions, signal: AbortSignal) {
   const authority = `${url.hostname}:${url.port || 443}`;
   const headers = { host: authority };
   const asked = ask(proxy, { method: 'CONNECT', path: authority, headers, agent: false, signal });
@@ -145,7 +150,13 @@ async function openTunnel(proxy: ServerAddress, url: URL, signal: AbortSignal) {
     socket.unshift(head);
     const host = url.hostname.replace(/^\[|\]$|\.$/g, '');
     const named = isIP(host) ? { host } : { host, servername: host };
-    const secured = tls().connect({ ...named, socket, ALPNProtocols: ['http/1.1'], rejectUnauthorized: true });
+    const secured = tls().connect({
+      ...trust,
+      ...named,
+      socket,
+      ALPNProtocols: ['http/1.1'],
+      rejectUnauthorized: true,
+    });
     // The handshake below throws its errors; later ones have no listener.
     secured.on('error', () => {});
     await once(secured, 'secureConnect', { signal });

@@ -54,6 +54,17 @@ export function openOtlpTraces({ url, version, count, log }: TraceOptions): Trac
   };
 }
 
+/** Sends a collector a request without spans, as they are sent; returns the status, or the error of the connection, of a failure. */
+export async function askCollector(url: string): Promise<number | Error | null> {
+  const exporter = new OTLPTraceExporter({ url, timeoutMillis: exportMs });
+  const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+  exporter.export([], ({ error }) => resolve(error));
+  const error = await promise;
+  await exporter.shutdown();
+  if (error === undefined) return null;
+  return 'code' in error && typeof error.code === 'number' ? error.code : error;
+}
+
 /** A number would be taken for a time since the start of this process if it lies before that. */
 function startOf({ kind, beganAt, attributes }: EndedSpan) {
   return { kind: kinds[kind], startTime: new Date(beganAt), attributes };

@@ -55,6 +55,8 @@ export interface UploadPermit {
   readonly parts: readonly UploadPart[] | null;
   /** True when the object store has a public address, which a worker reaches through egress alone. */
   readonly through_egress: boolean;
+  /** Certificates, in PEM, of authorities that a worker trusts besides the public ones when it uploads; none from an older controller. */
+  readonly authorities?: readonly string[];
 }
 
 export interface UploadPart {
@@ -131,6 +133,7 @@ export const readPermit = makeReader<UploadPermit>({
   key: (json) => typeof json === 'string' && json.length <= maxKeyLength,
   parts: orNull(listOf(uploadPart)),
   through_egress: flag,
+  authorities: (json) => json === undefined || listOf(text)(json),
 });
 
 /** Returns a function that gives back JSON of the shape, and `null` for any other. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { getCACertificates } from 'node:tls';
 import {
   DeleteObjectCommand,
   GetObjectCommand,
@@ -66,7 +67,9 @@ export function openS3({ settings, partBytes, throughEgress }: S3Options): Objec
       // A name that cannot be resolved means that the store cannot be reached.
       const through_egress = (await callBucket(throughEgress())) !== false;
       if (before > 0) await abortUploads(bucket, key, before);
-      return { is: 'parts', key, through_egress, parts: await permitParts(bucket, key, upload, partBytes) };
+      const parts = await permitParts(bucket, key, upload, partBytes);
+      // A worker has none of what NODE_EXTRA_CA_CERTS names here.
+      return { is: 'parts', key, through_egress, parts, authorities: getCACertificates('extra') };
     },
     receive: async () => {
       throw refuse('bad_request', 'Bad Request: files go to the storage itself, in parts');

@@ -4,7 +4,8 @@ import { join, resolve } from 'node:path';
 import type { Terminal } from '../admin/terminal.ts';
 import type { ConfigRule } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
-import { inspectionsPerProcessor } from '../base/resource-limits.ts';
+import { machineMemoryBytes } from '../base/machine-memory.ts';
+import { inspectionsAtOnce } from '../base/resource-limits.ts';
 import { usesTls } from '../base/server-address.ts';
 import { inspectUrl } from '../media/inspect-url.ts';
 import { enterIsolation, isPod } from '../worker/enter-isolation.ts';
@@ -57,7 +58,7 @@ async function start(running: RunningRole<(typeof required)[number]>): Promise<v
     cgroups: config.cgroup === 'off' ? null : config.cgroup,
     plugins: config.ytdlpPlugins.filter((folder) => hasFolder(folder, log)),
     egress: config.egressAddress,
-    maxConcurrent: inspectionsPerProcessor * availableParallelism(),
+    maxConcurrent: inspectionsAtOnce(availableParallelism(), machineMemoryBytes()),
   });
   stop.add('inspector', inspector.close);
   const readiness = await openReadiness(running, ['inspector']);

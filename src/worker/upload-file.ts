@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
+import type { HttpRequest } from '../base/http-client.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import { openRegular } from '../media/child-folder.ts';
 import { Failed, type Produced } from '../media/tools.ts';
@@ -83,11 +84,11 @@ async function tryUpload({ file, produced, parts, renew }: Try, options: UploadO
     return delivered;
   }
   const left = [...permit.parts];
-  const through = permit.through_egress ? egress : null;
+  const way = { proxy: permit.through_egress ? egress : null, authorities: permit.authorities ?? [] };
   const putSome = async () => {
     for (let part = left.shift(); part !== undefined; part = left.shift()) {
       if (part.start + part.bytes > bytes) throw new GatewayRefusal('The permit is for another size');
-      await putPart(file, part, through, signal).catch((error) => {
+      await putPart(file, part, way, signal).catch((error) => {
         left.length = 0;
         throw error;
       });
@@ -103,13 +104,13 @@ async function tryUpload({ file, produced, parts, renew }: Try, options: UploadO
 async function putPart(
   file: FileHandle,
   part: UploadPart,
-  through: ServerAddress | null,
+  way: Pick<HttpRequest, 'proxy' | 'authorities'>,
   signal: AbortSignal,
 ): Promise<void> {
   const { url, start, bytes } = part;
   const body = readPart(file, start, bytes);
   const headers = { ...part.headers, 'content-length': String(bytes) };
-  const { status } = await send({ to: new URL(url), proxy: through, method: 'PUT', headers, body, signal });
+  const { status } = await send({ ...way, to: new URL(url), method: 'PUT', headers, body, signal });
   if (status < 200 || status > 299) throw new Error(`The object store answered with ${status}`);
 }
 

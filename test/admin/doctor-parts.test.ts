@@ -73,6 +73,16 @@ describe('the doctor among the parts of a cluster', () => {
     );
   });
 
+  it('judges no network policies in a pod of the controller, which reaches its own gateway whatever they say', async () => {
+    const own = {
+      ...{ TRAWL_GATEWAY_ADDRESS: `http://127.0.0.1:${inspector.port}`, TRAWL_GATEWAY_PORT: String(inspector.port) },
+      TRAWL_WORKER_NETWORK: 'policies-enforced',
+    };
+    expect(await about('network policies', own)).to.deep.equal([
+      'note: Network policies cannot be judged in a pod of the controller, which always reaches itself: helm test tells whether they are enforced.',
+    ]);
+  });
+
   it('takes no gateway that is down, or whose TLS fails, for one that network policies close', async () => {
     const vouched = { TRAWL_WORKER_NETWORK: 'policies-enforced' };
     for (const [gateway, cause] of [

@@ -124,6 +124,10 @@ describe('the pods of the chart', function () {
     ]);
     const { values, readFile } = environmentOf(objects, 'api');
     expect(readConfig(values, readFile).dashboardPort).to.equal(null);
+    for (const component of ['controller', 'doctor']) {
+      const own = environmentOf(objects, component);
+      expect(readConfig(own.values, own.readFile).dashboardPort, component).to.equal(null);
+    }
     const { spec } = find(objects, 'NetworkPolicy', 'trawl-api');
     expect(JSON.stringify(spec)).not.to.match(/8081|10\.3\.0/);
     const { ingress, egress } = find(objects, 'NetworkPolicy', 'trawl-dashboard').spec;
@@ -134,6 +138,17 @@ describe('the pods of the chart', function () {
       'trawl-dashboard',
     );
     expect(find(objects, 'PodDisruptionBudget', 'trawl-dashboard').spec.maxUnavailable).to.equal('50%');
+  });
+
+  it('let the doctor judge the proxies and the dashboard by the settings of what serves callers', () => {
+    const objects = render({ scenario: 'ci/everything-values.yaml' });
+    const judged = (component: string) => {
+      const { values, readFile } = environmentOf(objects, component);
+      const { trustedProxies, dashboardUrl, publicUrl } = readConfig(values, readFile);
+      return { trustedProxies, dashboardUrl, publicUrl };
+    };
+    expect(judged('api').trustedProxies).to.have.length(1);
+    for (const component of ['doctor', 'controller']) expect(judged(component)).to.deep.equal(judged('api'));
   });
 
   it('answer people by an Ingress and a route that lead to what serves the dashboard', () => {

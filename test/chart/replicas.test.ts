@@ -1,18 +1,9 @@
-import { join } from 'node:path';
 import { expect } from 'chai';
-import { chart, runTool } from '../support/chart.ts';
 import { refusal } from '../support/cluster/chart-objects.ts';
+import { openChartRelease } from '../support/cluster/chart-release.ts';
 import { type Cluster, startCluster } from '../support/cluster/cluster.ts';
 import { kubectl } from '../support/cluster/kubectl.ts';
 import { aFolder } from '../support/redis.ts';
-import { tool } from '../support/tools.ts';
-
-/** A release in a namespace of its own name, whose pods no node runs. */
-interface Release {
-  helm(...words: string[]): Promise<unknown>;
-  scale(component: string, replicas: number): Promise<unknown>;
-  numberOf(component: string): Promise<number>;
-}
 
 describe('the number of pods of the chart on a real API server', () => {
   let cluster: Cluster;
@@ -25,21 +16,7 @@ describe('the number of pods of the chart on a real API server', () => {
     remove();
   });
 
-  const releaseOf = (name: string): Release => {
-    const homes = { HOME: folder, HELM_CACHE_HOME: folder, HELM_CONFIG_HOME: folder, HELM_DATA_HOME: folder };
-    const env = { PATH: process.env.PATH, KUBECONFIG: cluster.kubeconfig, ...homes };
-    const values = ['--values', join(chart, 'ci/least-values.yaml')];
-    const deployment = (component: string) => ['deployment', `${name}-${component}`, '-n', name];
-    return {
-      helm: (verb, ...words) => {
-        const given = verb === 'rollback' ? [verb, name, ...words] : [verb, name, chart, ...values, ...words];
-        return runTool(tool('helm'), [...given, '--namespace', name], { env });
-      },
-      scale: (component, replicas) => kubectl(cluster, ['scale', ...deployment(component), `--replicas=${replicas}`]),
-      numberOf: async (component) =>
-        Number(await kubectl(cluster, ['get', ...deployment(component), '-o', 'jsonpath={.spec.replicas}'])),
-    };
-  };
+  const releaseOf = (name: string) => openChartRelease(cluster, folder, name);
 
   it('stays after kubectl scale when the release is upgraded, and is that of the values elsewhere', async () => {
     const { helm, scale, numberOf } = releaseOf('scaled');

@@ -10,113 +10,22 @@ import type { Json } from '../support/json.ts';
 import { aFolder } from '../support/redis.ts';
 import { tool } from '../support/tools.ts';
 import { files, read, root } from '../support/tree.ts';
+import { refusals } from './refused-values.ts';
 
 const values = loadYaml(read('charts/trawl/values.yaml')) as Json;
-const redis = { 'redis.existingSecret': '' };
-const refusals: readonly (readonly [string, Readonly<Record<string, unknown>>, RegExp])[] = [
-  ['a name that is no value', { 'api.replica': 3 }, /at '\/api': additional properties 'replica' not allowed/],
-  ['a value of another type', { 'api.replicas': 'three' }, /at '\/api\/replicas': got string, want number/],
-  ['no public URL', { publicUrl: '' }, /publicUrl must be the http/],
-  ['no secret', { 'secret.existingSecret': '' }, /kubectl create secret generic trawl --namespace media/],
-  ['no Redis', redis, /redis\.existingSecret must name a Secret with the URL/],
-  ['two of Redis', { 'redis.bundled.enabled': true, generateSecrets: true }, /exclude each other/],
-  ['a bundled Redis without a password', { ...redis, 'redis.bundled.enabled': true }, /needs generateSecrets/],
-  ['a bundled S3 server without credentials', { 's3.bundled.enabled': true }, /needs generateSecrets/],
-  ['no bucket', { 's3.bucket': '' }, /s3\.bucket must name a bucket/],
-  ['TLS without a certificate', { 'tls.enabled': true }, /tls\.secrets\.\w+ must name a Secret/],
-  ['two sources of authorities', { 'tls.ca': 'a', 'tls.caConfigMap': 'b' }, /exclude each other/],
-  ['another durability', { 'redis.durability': 'some' }, /strict or relaxed/],
-  ['another adaptation', { adaptSecurityContext: 'yes' }, /auto, force or disabled/],
-  ['workers beside the rest', { 'workers.namespace': 'media' }, /another one than that of the release/],
-  ['a PriorityClass without a name', { 'workers.createPriorityClass': true }, /needs workers\.priorityClass/],
-  ['no way to Redis', { 'networkPolicy.redis': [] }, /networkPolicy\.redis must name/],
-  ['no way to the collector', { 'settings.TRAWL_TRACES_URL': 'http://c:4318/v1/traces' }, /traces\.to must name/],
-  ['no way to the object store', { 'networkPolicy.s3': [] }, /networkPolicy\.s3 must name/],
-  ['an Ingress without its proxy', { 'api.ingress.enabled': true }, /api\.trustedProxies must name/],
-  ['a route without its proxy', { 'api.httpRoute.enabled': true }, /api\.trustedProxies must name/],
-  [
-    'an Ingress without a host',
-    { 'api.ingress.enabled': true, 'api.trustedProxies': '10.0.0.0/8' },
-    /hosts must name at least one/,
-  ],
-  [
-    'a route without a Gateway',
-    { 'api.httpRoute.enabled': true, 'api.trustedProxies': '10.0.0.0/8' },
-    /must name a Gateway/,
-  ],
-  [
-    'a way to the dashboard without its address',
-    { 'dashboard.ingress.enabled': true, 'dashboard.ingress.hosts': ['d.test'], 'api.trustedProxies': '10.0.0.0/8' },
-    /dashboardUrl must be the URL at which/,
-  ],
-  [
-    'an Ingress of the dashboard without its proxy',
-    { 'dashboard.ingress.enabled': true, dashboardUrl: 'https://d.test' },
-    /proxy with dashboard\.ingress/,
-  ],
-  [
-    'callers who have the address of a node',
-    { 'api.service.type': 'LoadBalancer', 'api.service.externalTrafficPolicy': 'Cluster' },
-    /api\.trustedProxies must name .* with api\.service\.externalTrafficPolicy Cluster/,
-  ],
-  [
-    'people who have the address of a node',
-    {
-      'dashboard.apart': true,
-      'dashboard.service.type': 'NodePort',
-      'dashboard.service.externalTrafficPolicy': 'Cluster',
-    },
-    /api\.trustedProxies must name .* with dashboard\.service\.externalTrafficPolicy Cluster/,
-  ],
-  ['another way of callers', { 'api.service.externalTrafficPolicy': 'local' }, /must be Local or Cluster/],
-  ['a Service of another type', { 'api.service.type': 'ExternalName' }, /must be ClusterIP, NodePort or LoadBalancer/],
-  ['a dashboard apart by a setting', { 'settings.TRAWL_DASHBOARD_PORT': 'none' }, /is set by dashboard\.apart/],
-  ['a setting that is none', { 'settings.NONSENSE': 'x' }, /settings\.NONSENSE is not a setting of trawl/],
-  ['a setting that is no string', { 'settings.TRAWL_ATTEMPTS': 3 }, /settings\.TRAWL_ATTEMPTS must be a string/],
-  ['a setting that a value sets', { 'settings.TRAWL_WORKERS': '3' }, /settings\.TRAWL_WORKERS is set by workers\.most/],
-  [
-    'a setting that is no number',
-    { 'settings.TRAWL_JOB_DAYS': 'abc' },
-    /TRAWL_JOB_DAYS must be a number above 0 and up to/,
-  ],
-  [
-    'a setting of no attempts',
-    { 'settings.TRAWL_ATTEMPTS': '0' },
-    /TRAWL_ATTEMPTS must be a whole number of 1 or more$/m,
-  ],
-  [
-    'a setting that is none of its words',
-    { 'settings.TRAWL_LOG_LEVEL': 'loud' },
-    /TRAWL_LOG_LEVEL must be error, warn, /,
-  ],
-  ['memory in a unit that Kubernetes lacks', { 'workers.memory': '3GB' }, /workers\.memory must be a quantity of Kub/],
-  ['workers below none', { 'workers.most': -1 }, /workers\.most must be a whole number of 1 or more/],
-  ['half a worker', { 'workers.most': 1.5 }, /workers\.most must be a whole number of 1 or more/],
-  ['a time that is none of cron', { 'backup.schedule': 'daily' }, /backup\.schedule must be five fields of cron/],
-  [
-    'a dashboard at another host than its Ingress',
-    {
-      ...{
-        'dashboard.ingress.enabled': true,
-        'dashboard.ingress.hosts': ['d.test'],
-        'api.trustedProxies': '10.0.0.0/8',
-      },
-      dashboardUrl: 'https://e.test:8443',
-    },
-    /dashboard\.ingress\.hosts must name e\.test, the host of dashboardUrl/,
-  ],
-  [
-    'a setting among other variables',
-    { 'egress.extraEnv': [{ name: 'TRAWL_ATTEMPTS', value: '3' }] },
-    /egress\.extraEnv holds TRAWL_ATTEMPTS/,
-  ],
-];
-
 const dashboardIngress = { 'dashboard.ingress.enabled': true, 'api.trustedProxies': '10.0.0.0/8' };
 const accepted: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
   [
     'a Service inside the cluster, whatever is said of callers outside',
     { 'api.service.externalTrafficPolicy': 'Cluster' },
+  ],
+  ['a way to every address of IPv6', { 'networkPolicy.s3': [{ cidr: '::/0', port: 443 }] }],
+  [
+    'a limit of CPU, resources of other names, and a number as a quantity',
+    {
+      'api.resources.limits': { cpu: 1, memory: '1Gi', 'example.com/card': 1 },
+      'redis.bundled.resources.requests': { cpu: 1, memory: '1Gi', 'hugepages-2Mi': '64Mi' },
+    },
   ],
   ['large numbers', { 'workers.most': 2_000_000, 'workers.mostEnded': 0, 'backup.keep': 1 }],
   ['quantities of each form', { 'workers.cpu': '1.5', 'workers.memory': '4096M' }],
@@ -159,6 +68,19 @@ describe('the values of the chart', function () {
       expect({ code, err }).to.deep.equal({ code: 0, err: '' });
     });
   }
+
+  it('count as not given where a file of values has their name and nothing behind it', () => {
+    const lists = ['egress.extraVolumes', 'egress.extraVolumeMounts', 'workers.extraImages'];
+    const ways = ['networkPolicy.billing', 'networkPolicy.openid', 'networkPolicy.egressTo'];
+    const empty = ['settings', ...lists, ...ways].map((name) => [name, null]);
+    expect(render({ values: Object.fromEntries(empty) })).to.deep.equal(render());
+  });
+
+  it('are refused for a release whose name no Service may have', () => {
+    expect(tryRender({ release: 'films.trawl' }).err).to.match(
+      /the name of the release, films\.trawl, must have no dot/,
+    );
+  });
 
   it('need workers that share user ids before Kubernetes 1.33', () => {
     const more = ['--kube-version', '1.32.0'];

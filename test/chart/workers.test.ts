@@ -25,6 +25,8 @@ const variants: readonly (readonly [string, Rendering])[] = [
     'TLS with the authorities of a ConfigMap',
     { values: { 'tls.enabled': true, 'tls.certManager.issuerRef': { name: 'a' }, 'tls.caConfigMap': 'bundle' } },
   ],
+  ['folders of plugins with blanks between', { values: { 'settings.TRAWL_YTDLP_PLUGINS': ' /a : /b' } }],
+  ['a limit that begins with zeros', { values: { 'settings.TRAWL_MAX_FILE_BYTES': '0100000000' } }],
   ['other limits', { values: { 'settings.TRAWL_MAX_FILE_BYTES': '53687091200', 'workers.memory': '1500Mi' } }],
   [
     'a place of their own',

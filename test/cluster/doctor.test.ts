@@ -66,6 +66,13 @@ describe('the doctor beside a real API server', () => {
     expect((await wrong(configOf(), {})).join()).to.match(/^The cluster cannot be found: /);
   });
 
+  it('does not say that pods are let in where the server refuses them for another reason than the admission policy', async () => {
+    const said = await wrong(configOf({ TRAWL_KUBE_NAMESPACE: 'gone' }), { KUBECONFIG: cluster.kubeconfig });
+    expect(said).to.have.length(2);
+    expect(said[0]).to.match(/^gone refuses a worker: .*namespaces "gone" not found\.$/);
+    expect(said[1]).to.match(/^gone refuses a pod with any image, but not by the admission policy: .*not found\.$/);
+  });
+
   it('repeats why a worker of the settings would be refused', async () => {
     const said = await wrong(configOf({ TRAWL_WORKER_IMAGE: 'local.test/worker:2' }));
     expect(said.join()).to.match(/^workers refuses a worker: .*trawl: only the image of workers/);

@@ -1,10 +1,12 @@
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
+import { createServer } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { expect } from 'chai';
 import { sendRequest } from '../../src/base/http-client.ts';
 import { findListenError } from '../../src/base/reach-server.ts';
+import type { ServerAddress } from '../../src/base/server-address.ts';
 import { makeHttpServer } from '../../src/base/server-certificate.ts';
 import { askInspector } from '../../src/roles/inspector-client.ts';
 import { startEgressForwarder } from '../../src/worker/egress-forwarder.ts';
@@ -80,6 +82,27 @@ describe('TLS between the parts', () => {
     } finally {
       stranger.remove();
       other.remove();
+    }
+  });
+
+  it('is checked by the authorities of a request, too, directly and in a tunnel through egress', async () => {
+    const authority = makeAuthority('private');
+    const server = createServer(authority.issue({ name: 'store', hosts: [host] }), (_, res) => res.end('store'));
+    await once(server.listen(0, host), 'listening');
+    const to = new URL(`https://${host}:${(server.address() as AddressInfo).port}`);
+    const open = await startEgress({ allow: `${host}:*` });
+    const fetchStore = (proxy: ServerAddress | null, authorities: readonly string[]) =>
+      sendRequest({ to, proxy, authorities, method: 'GET', signal, maxAnswerBytes: 100 });
+    try {
+      for (const proxy of [null, open.address]) {
+        expect((await fetchStore(proxy, [authority.cert])).text).to.equal('store');
+        await expectRejected(fetchStore(proxy, []), 'UNABLE_TO_VERIFY_LEAF_SIGNATURE');
+        await expectRejected(fetchStore(proxy, [makeAuthority('b').cert]), 'UNABLE_TO_VERIFY_LEAF_SIGNATURE');
+      }
+    } finally {
+      await open.close();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
     }
   });
 

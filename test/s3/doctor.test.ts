@@ -6,6 +6,7 @@ import { expect } from 'chai';
 import { checkBucket } from '../../src/admin/check-bucket.ts';
 import { type Operator, startOperator } from '../support/operator.ts';
 import { credentials, startS3, type TestS3 } from '../support/s3.ts';
+import { startSilentPort } from '../support/silent-port.ts';
 
 describe('the doctor beside a bucket', function () {
   this.timeout(120_000);
@@ -61,6 +62,21 @@ describe('the doctor beside a bucket', function () {
       expect((await checkBucket({ ...settings, s3Bucket: 'trawl-none' }, true)).level).to.equal('problem');
     });
   }
+
+  it('reads at the endpoint of the cluster where network policies close the one of callers to the pod', async () => {
+    const closed = await startSilentPort();
+    // Another name of the loopback address, for which no port-forward is meant.
+    const address = closed.url.replace('127.0.0.1', '0.0.0.0');
+    try {
+      const { level, text } = await checkBucket({ ...s3.settings, s3PublicEndpoint: address }, true);
+      expect({ level, text }).to.deep.equal({
+        level: 'note',
+        text: `The bucket trawl-test can be written, read and cleared. This pod hears nothing from ${address}, where callers get files: networkPolicy.s3 may leave it out.`,
+      });
+    } finally {
+      await closed.stop();
+    }
+  });
 
   it('names the problem of a public endpoint of a cluster that nobody serves', async () => {
     const { level, text } = await checkBucket({ ...s3.settings, s3PublicEndpoint: 'http://0.0.0.0:65535' }, true);

@@ -48,9 +48,9 @@ const messages: Readonly<Record<string, Message>> = {
   'the permit to upload': {
     read: readPermit,
     good: permit,
-    also: [{ parts: null }, { through_egress: false }],
+    also: [{ parts: null }, { through_egress: false }, { authorities: ['PEM'] }],
     wrong: [
-      ...[{ key: 'k'.repeat(201) }, { parts: {} }, { through_egress: 1 }],
+      ...[{ key: 'k'.repeat(201) }, { parts: {} }, { through_egress: 1 }, { authorities: [1] }],
       ...[{ url: 'file:///etc/passwd' }, { start: -1 }, { bytes: 0 }, { headers: { a: 1 } }, { start: undefined }].map(
         (change) => ({ parts: [{ ...part, ...change }] }),
       ),

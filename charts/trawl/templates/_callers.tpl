@@ -103,7 +103,7 @@ externalTrafficPolicy: {{ .externalTrafficPolicy | default "Local" }}
 
 {{- /* Ways of what serves the dashboard to payment provider, mail server and OpenID Connect issuer. */ -}}
 {{- define "trawl.toPartners" -}}
-{{- with concat .Values.networkPolicy.billing .Values.networkPolicy.openid }}
+{{- with concat (.Values.networkPolicy.billing | default list) (.Values.networkPolicy.openid | default list) }}
 {{- include "trawl.toAddresses" (dict "addresses" .) }}
 {{- end }}
 {{- end }}

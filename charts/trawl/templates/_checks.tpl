@@ -19,13 +19,47 @@
 {{- range $name, $quantity := dict "cpu" $values.workers.cpu "memory" $values.workers.memory -}}
   {{- if not (regexMatch $forms.TRAWL_WORKER_MEMORY.form $quantity) }}{{ fail (printf "workers.%s must be %s" $name $forms.TRAWL_WORKER_MEMORY.allowed) }}{{ end -}}
 {{- end -}}
-{{- range $name, $number := dict "workers.most" $values.workers.most "workers.mostEnded" $values.workers.mostEnded "workers.awaySeconds" $values.workers.awaySeconds "backup.keep" $values.backup.keep "uninstall.waitSeconds" $values.uninstall.waitSeconds -}}
-  {{- $least := ternary 0 1 (has $name (list "workers.mostEnded" "uninstall.waitSeconds")) -}}
+{{- range $name, $number := dict "workers.most" $values.workers.most "workers.mostEnded" $values.workers.mostEnded "workers.awaySeconds" $values.workers.awaySeconds "backup.keep" $values.backup.keep "uninstall.waitSeconds" $values.uninstall.waitSeconds "bootstrap.credits" $values.bootstrap.credits "egress.terminationGracePeriodSeconds" $values.egress.terminationGracePeriodSeconds -}}
+  {{- /* A pod of egress leaves its Service for 5 s before it drains, and ends for 5 s after. */ -}}
+  {{- $leasts := dict "workers.mostEnded" 0 "uninstall.waitSeconds" 0 "egress.terminationGracePeriodSeconds" 10 -}}
+  {{- $least := hasKey $leasts $name | ternary (index $leasts $name) 1 -}}
   {{- if or (lt (float64 $number) (float64 $least)) (ne (floor $number) (float64 $number)) }}{{ fail (printf "%s must be a whole number of %d or more" $name $least) }}{{ end -}}
 {{- end -}}
+{{- if gt (float64 $values.uninstall.waitSeconds) 86400.0 }}{{ fail "uninstall.waitSeconds must be 86400 or less" }}{{ end -}}
+{{- range $component := list "api" "dashboard" "inspector" -}}
+  {{- with (index $values $component).autoscaling -}}
+    {{- if and .enabled (gt (float64 .minReplicas) (float64 .maxReplicas)) }}{{ fail (printf "%s.autoscaling.maxReplicas must be at least minReplicas" $component) }}{{ end -}}
+  {{- end -}}
+{{- end -}}
+{{- /* A port that is missing would open every port. */ -}}
+{{- range $name := list "redis" "s3" "billing" "openid" "workersS3" "egressTo" -}}
+  {{- range index $values.networkPolicy $name -}}
+    {{- if not (and .cidr .port) }}{{ fail (printf "each entry of networkPolicy.%s needs a cidr and a port, such as {cidr: 10.0.0.7/32, port: 6379}" $name) }}{{ end -}}
+  {{- end -}}
+{{- end -}}
+{{- range $name := list "dns" "kubernetes" "traces" -}}
+  {{- if not (index $values.networkPolicy $name).ports }}{{ fail (printf "networkPolicy.%s.ports must name at least one port: without one every port is open" $name) }}{{ end -}}
+{{- end -}}
+{{- if and $values.networkPolicy.enabled ($values.settings).TRAWL_DNS_SERVERS (not $values.networkPolicy.dns.to) }}{{ fail "networkPolicy.dns.to must name the servers of TRAWL_DNS_SERVERS, and those of the cluster" }}{{ end -}}
+{{- if contains "." .Release.Name }}{{ fail (printf "the name of the release, %s, must have no dot: Services begin with it" .Release.Name) }}{{ end -}}
 {{- if not (regexMatch "^(@(hourly|daily|midnight|weekly|monthly|yearly|annually)|@every [0-9][0-9hms.]*|[^ @]+( +[^ ]+){4})$" $values.backup.schedule) }}{{ fail "backup.schedule must be five fields of cron such as 17 3 * * *, or @daily" }}{{ end -}}
-{{- if not (regexMatch "^https?://[^/?#@ ]+" $values.publicUrl) }}{{ fail "publicUrl must be the http:// or https:// URL at which callers reach the API, such as https://trawl.example.com" }}{{ end -}}
-{{- if not (regexMatch "^https?://[^/?#@ ]+$" $values.dashboardUrl) }}{{ fail "dashboardUrl must be the http:// or https:// URL at which people reach the dashboard, such as https://dashboard.example.com" }}{{ end -}}
+{{- if not (regexMatch "^https?://[^/?#@ ]+" ($values.publicUrl | default "")) }}{{ fail "publicUrl must be the http:// or https:// URL at which callers reach the API, such as https://trawl.example.com" }}{{ end -}}
+{{- if not (regexMatch "^https?://[^/?#@ ]+$" ($values.dashboardUrl | default "")) }}{{ fail "dashboardUrl must be the http:// or https:// URL at which people reach the dashboard, such as https://dashboard.example.com" }}{{ end -}}
+{{- range $value, $setting := dict "publicUrl" "PUBLIC_URL" "dashboardUrl" "DASHBOARD_URL" "s3.bucket" "S3_BUCKET" "s3.endpoint" "S3_ENDPOINT" "s3.publicEndpoint" "S3_PUBLIC_ENDPOINT" "s3.region" "S3_REGION" "api.trustedProxies" "TRUSTED_PROXIES" -}}
+  {{- $text := $values -}}
+  {{- range splitList "." $value }}{{ $text = index $text . | default "" }}{{ end -}}
+  {{- $form := index $forms (printf "TRAWL_%s" $setting) -}}
+  {{- if and $text (not (regexMatch $form.form $text)) }}{{ fail (printf "%s must be %s" $value $form.allowed) }}{{ end -}}
+{{- end -}}
+{{- /* An empty one would count as the less isolated of both. */ -}}
+{{- range $name, $flag := dict "networkPolicy.enabled" $values.networkPolicy.enabled "workers.hostUsers" $values.workers.hostUsers -}}
+  {{- if not (kindIs "bool" $flag) }}{{ fail (printf "%s must be true or false" $name) }}{{ end -}}
+{{- end -}}
+{{- if and (eq (int64 $values.api.service.port) 8081) (eq (include "trawl.dashboardService" .) "api") }}{{ fail "api.service.port must be another one than 8081, at which the same Service has the dashboard" }}{{ end -}}
+{{- if not (regexMatch "^[a-z0-9][a-z0-9-]{0,62}$" ($values.bootstrap.account | default "")) }}{{ fail "bootstrap.account must be a slug: 1 to 63 characters of a-z, 0-9 and -, not with - at its beginning" }}{{ end -}}
+{{- range $name, $label := $values.workers.nodeSelector -}}
+  {{- if not (kindIs "string" $label) }}{{ fail (printf "workers.nodeSelector.%s must be a string in quotes" $name) }}{{ end -}}
+{{- end -}}
 {{- if not (or $values.secret.existingSecret $values.generateSecrets) }}{{ fail (printf "secret.existingSecret must name a Secret: kubectl create secret generic trawl --namespace %s --from-literal=secret=\"$(openssl rand -base64 32)\"" .Release.Namespace) }}{{ end -}}
 {{- if and (not $values.redis.bundled.enabled) (not $values.redis.existingSecret) }}{{ fail "redis.existingSecret must name a Secret with the URL of Redis; redis.bundled.enabled=true installs one for trying out" }}{{ end -}}
 {{- if and $values.redis.bundled.enabled $values.redis.existingSecret }}{{ fail "redis.existingSecret and redis.bundled.enabled exclude each other" }}{{ end -}}
@@ -45,7 +79,7 @@
 {{- if and $values.workers.createPriorityClass (not $values.workers.priorityClass) }}{{ fail "workers.createPriorityClass needs workers.priorityClass, the name of that PriorityClass" }}{{ end -}}
 {{- if and $values.networkPolicy.enabled (not $values.redis.bundled.enabled) (not $values.networkPolicy.redis) }}{{ fail "networkPolicy.redis must name the addresses of Redis, such as [{cidr: 10.0.0.7/32, port: 6379}]" }}{{ end -}}
 {{- if and $values.networkPolicy.enabled (not $values.s3.bundled.enabled) (not $values.networkPolicy.s3) }}{{ fail "networkPolicy.s3 must name the addresses of the object store, such as [{cidr: 0.0.0.0/0, port: 443}] for AWS" }}{{ end -}}
-{{- if and $values.networkPolicy.enabled $values.settings.TRAWL_TRACES_URL (not $values.networkPolicy.traces.to) }}{{ fail "networkPolicy.traces.to must name the collector of TRAWL_TRACES_URL, such as [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]" }}{{ end -}}
+{{- if and $values.networkPolicy.enabled ($values.settings).TRAWL_TRACES_URL (not $values.networkPolicy.traces.to) }}{{ fail "networkPolicy.traces.to must name the collector of TRAWL_TRACES_URL, such as [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]" }}{{ end -}}
 {{- range $component := list "api" "dashboard" -}}
   {{- $way := index $values $component -}}
   {{- if and (or $way.ingress.enabled $way.httpRoute.enabled) (not $values.api.trustedProxies) }}{{ fail (printf "api.trustedProxies must name the addresses of the proxy with %s.ingress or %s.httpRoute: otherwise every caller has its address, and one who guesses keys gets all blocked" $component $component) }}{{ end -}}
@@ -65,6 +99,7 @@
   {{- if not (or (has $host $values.dashboard.ingress.hosts) (has (regexReplaceAll "^[^.]+" $host "*") $values.dashboard.ingress.hosts)) }}{{ fail (printf "dashboard.ingress.hosts must name %s, the host of dashboardUrl: the dashboard refuses what pages of another origin send" $host) }}{{ end -}}
 {{- end -}}
 {{- if and (semverCompare "<1.33.0-0" .Capabilities.KubeVersion.Version) (not $values.workers.hostUsers) }}{{ fail "workers.hostUsers must be true before Kubernetes 1.33, whose pods have no user namespaces" }}{{ end -}}
+{{- include "trawl.checkWorkersStay" . -}}
 {{- end }}
 
 {{- /* Settings that values of the chart set, each with that value. */ -}}
@@ -122,4 +157,22 @@ TRAWL_STRIPE_KEY: billing.existingSecret
 TRAWL_STRIPE_WEBHOOK_SECRET: billing.existingSecret
 TRAWL_SMTP_URL: billing.existingSecret
 TRAWL_OIDC_CLIENT_SECRET: openid.existingSecret
+{{- end }}
+{{- /* Ends an upgrade that would remove workers with their namespace. `helm template` sees no cluster, and passes. */ -}}
+{{- define "trawl.checkWorkersStay" -}}
+{{- $live := lookup "apps/v1" "Deployment" .Release.Namespace (printf "%s-controller" (include "trawl.name" .)) -}}
+{{- $before := "" -}}
+{{- range (((($live.spec).template).spec).containers) -}}
+  {{- range .env }}{{ if eq .name "TRAWL_KUBE_NAMESPACE" }}{{ $before = .value }}{{ end }}{{ end -}}
+{{- end -}}
+{{- if not $before -}}
+{{- else if ne $before (include "trawl.workersNamespace" .) -}}
+  {{- with (lookup "batch/v1" "Job" $before "").items }}{{ fail (printf "workers.namespace: %d Jobs of workers are in %s, and this upgrade leaves that namespace: repeat it when trawl admin drain has let them end" (len .) $before) }}{{ end -}}
+{{- else if not .Values.workers.createNamespace -}}
+  {{- $metadata := (lookup "v1" "Namespace" "" $before).metadata | default dict -}}
+  {{- $marks := $metadata.annotations | default dict -}}
+  {{- $isOfHelm := eq (index ($metadata.labels | default dict) "app.kubernetes.io/managed-by" | default "") "Helm" -}}
+  {{- $isOurs := and $isOfHelm (eq (index $marks "meta.helm.sh/release-name" | default "") .Release.Name) -}}
+  {{- if and $isOurs (ne (index $marks "helm.sh/resource-policy" | default "") "keep") }}{{ fail (printf "workers.createNamespace: this upgrade would remove the namespace %s with all that is in it; to keep it, say before: kubectl annotate namespace %s helm.sh/resource-policy=keep" $before $before) }}{{ end -}}
+{{- end -}}
 {{- end }}

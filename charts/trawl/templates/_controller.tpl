@@ -9,6 +9,12 @@
 {{- with include "trawl.billingEnv" . | trim }}
 {{- . | nindent 0 }}
 {{- end }}
+{{- with include "trawl.trustedProxiesEnv" . | trim }}
+{{- . | nindent 0 }}
+{{- end }}
+{{- if .Values.dashboard.apart }}
+- {name: TRAWL_DASHBOARD_PORT, value: none}
+{{- end }}
 - {name: TRAWL_RUNNER, value: kubernetes}
 - {name: TRAWL_GATEWAY_PORT, value: "8082"}
 - {name: TRAWL_GATEWAY_ADDRESS, value: {{ include "trawl.gatewayAddress" . | quote }}}

@@ -78,5 +78,5 @@ http://{{ include "trawl.name" . }}-s3.{{ .Release.Namespace }}.svc:7070
 {{- /* The value of a setting: that of `settings`, else the default of the program. */ -}}
 {{- define "trawl.setting" -}}
 {{- $defaults := fromYaml (include "trawl.settingDefaults" .root) -}}
-{{ index .root.Values.settings .name | default (index $defaults .name) | default "" }}
+{{ index (.root.Values.settings | default dict) .name | default (index $defaults .name) | default "" }}
 {{- end }}

@@ -11,7 +11,7 @@
 {{- define "trawl.toAddresses" -}}
 {{- range .addresses }}
 - to:
-    - ipBlock: {cidr: {{ .cidr }}}
+    - ipBlock: {cidr: {{ .cidr | quote }}}
   ports:
     - {protocol: TCP, port: {{ .port }}}
 {{- end }}

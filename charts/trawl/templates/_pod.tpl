@@ -255,7 +255,7 @@ replicas: {{ $live.spec.replicas | int64 }}
 {{- end -}}
 {{- end }}
 
-{{- /* A budget of a component, when it is wanted and there is more than one pod. */ -}}
+{{- /* A budget of a component, when it is wanted. */ -}}
 {{- define "trawl.disruptionBudget" -}}
 {{- if .values.podDisruptionBudget.enabled }}
 ---

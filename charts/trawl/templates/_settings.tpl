@@ -96,14 +96,17 @@ TRAWL_DATA: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
 TRAWL_PORT: {form: "^\\d+$", allowed: "a port from 1 to 65535, or 0 for any free one"}
 TRAWL_GATEWAY_PORT: {form: "^\\d+$", allowed: "a port from 1 to 65535, or 0 for any free one"}
 TRAWL_PROBE_PORT: {form: "^\\d+$", allowed: "a port from 1 to 65535, or 0 for any free one"}
+TRAWL_PUBLIC_URL: {form: "^https?:\\/\\/[^\\s?#]+$", allowed: "an http:// or https:// URL without user, query and fragment"}
 TRAWL_TLS_CERT_FILE: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
 TRAWL_TLS_KEY_FILE: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
 TRAWL_TLS_CA_FILE: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
 TRAWL_CLOCK_FILE: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
 TRAWL_LOG_LEVEL: {form: "^(error|warn|info|debug)$", allowed: "error, warn, info or debug"}
 TRAWL_LOG_FORMAT: {form: "^(auto|text|json)$", allowed: "auto, text or json"}
+TRAWL_TRACES_URL: {form: "^https?:\\/\\/[^\\s?#]+$", allowed: "an http:// or https:// URL without user, query and fragment"}
 TRAWL_ASYNC_STATUS: {form: "^(202|200)$", allowed: "202 or 200"}
 TRAWL_KEY_QUOTA_STATUS: {form: "^(401|429)$", allowed: "401 or 429"}
+TRAWL_TRUSTED_PROXIES: {form: "^[\\s,.:/0-9A-Fa-f]*$", allowed: "IP addresses or CIDRs such as 10.0.0.0/8, several with commas between"}
 TRAWL_AUTH_FAILURES: {form: "^0*[1-9]\\d*$", allowed: "a whole number of 1 or more"}
 TRAWL_AUTH_WINDOW: {form: "^0*[1-9]\\d*$", allowed: "a whole number of seconds from 1 to 1000000"}
 TRAWL_AUTH_BLOCK: {form: "^0*[1-9]\\d*$", allowed: "a whole number of seconds from 1 to 1000000"}
@@ -113,6 +116,9 @@ TRAWL_JOB_DAYS: {form: "^\\d+(\\.\\d+)?$", allowed: "a number above 0 and up to 
 TRAWL_LOG_DAYS: {form: "^\\d+(\\.\\d+)?$", allowed: "a number above 0 and up to 100000, fractions allowed"}
 TRAWL_LOG_LINES: {form: "^0*[1-9]\\d*$", allowed: "a whole number of 1 or more"}
 TRAWL_OBJECTS: {form: "^(folder|s3)$", allowed: "folder or s3"}
+TRAWL_S3_BUCKET: {form: "^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$", allowed: "the name of a bucket: 3 to 63 small letters, digits, hyphens and single dots"}
+TRAWL_S3_ENDPOINT: {form: "^https?:\\/\\/[^\\s?#@/]+\\/?$", allowed: "an http:// or https:// URL of a server, without user, path, query and fragment"}
+TRAWL_S3_PUBLIC_ENDPOINT: {form: "^https?:\\/\\/[^\\s?#@/]+\\/?$", allowed: "an http:// or https:// URL of a server, without user, path, query and fragment"}
 TRAWL_S3_REGION: {form: "^[a-z0-9][a-z0-9-]{0,62}$", allowed: "the name of a region, such as eu-central-1"}
 TRAWL_S3_PATH_STYLE: {form: "^(true|false)$", allowed: "true or false"}
 TRAWL_FILE_HOURS: {form: "^\\d+(\\.\\d+)?$", allowed: "a number above 0 and up to 100000, fractions allowed"}
@@ -135,6 +141,8 @@ TRAWL_WORKER_START_SECONDS: {form: "^0*[1-9]\\d*$", allowed: "a whole number of 
 TRAWL_WORKER_HOST_USERS: {form: "^(true|false)$", allowed: "true or false"}
 TRAWL_WORKER_CLUSTER_USER: {form: "^(true|false)$", allowed: "true or false"}
 TRAWL_WORKER_NETWORK: {form: "^(policies-enforced)$", allowed: "policies-enforced"}
+TRAWL_EGRESS_PORTS: {form: "^\\s*\\d+\\s*(,\\s*\\d+\\s*)*$", allowed: "ports from 1 to 65535, several with commas between"}
+TRAWL_EGRESS_DENY: {form: "^[\\s,.:/0-9A-Fa-f]*$", allowed: "IP addresses or CIDRs such as 10.0.0.0/8, several with commas between"}
 TRAWL_MAX_FILE_BYTES: {form: "^0*[1-9]\\d*$", allowed: "a whole number of 1 or more"}
 TRAWL_JOB_SECONDS: {form: "^0*[1-9]\\d*$", allowed: "a whole number of seconds from 1 to 1000000"}
 TRAWL_INSPECT_SECONDS: {form: "^0*[1-9]\\d*$", allowed: "a whole number of seconds from 1 to 1000000"}
@@ -143,13 +151,17 @@ TRAWL_QUEUE_HOURS: {form: "^\\d+(\\.\\d+)?$", allowed: "a number above 0 and up 
 TRAWL_WEBHOOK_SECONDS: {form: "^0*[1-9]\\d*$", allowed: "a whole number of seconds from 1 to 1000000"}
 TRAWL_WEBHOOK_GAP_SECONDS: {form: "^0*[1-9]\\d*$", allowed: "a whole number of seconds from 1 to 1000000"}
 TRAWL_DASHBOARD_PORT: {form: "^none$|^\\d+$", allowed: "a port from 1 to 65535, or 0 for any free one, or none"}
+TRAWL_DASHBOARD_URL: {form: "^https?:\\/\\/[^\\s?#]+$", allowed: "an http:// or https:// URL without user, query and fragment"}
 TRAWL_STRIPE_KEY: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
+TRAWL_STRIPE_URL: {form: "^https?:\\/\\/[^\\s?#]+$", allowed: "an http:// or https:// URL without user, query and fragment"}
 TRAWL_STRIPE_WEBHOOK_SECRET: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
 TRAWL_SELLER_NAME: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
 TRAWL_SELLER_ADDRESS: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
 TRAWL_SELLER_TAX: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
 TRAWL_MAIL_FROM: {form: "^[^@\\r\\n]+@[^@\\s]+$", allowed: "a mail address"}
+TRAWL_OIDC_ISSUER: {form: "^https?:\\/\\/[^\\s?#]+$", allowed: "an http:// or https:// URL without user, query and fragment"}
 TRAWL_OIDC_CLIENT_ID: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
 TRAWL_OIDC_CLIENT_SECRET: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
+TRAWL_API_URL: {form: "^https?:\\/\\/[^\\s?#]+$", allowed: "an http:// or https:// URL without user, query and fragment"}
 TRAWL_API_KEY: {form: "^[!-~]+$", allowed: "visible ASCII characters without blanks"}
 {{- end }}

@@ -2,14 +2,15 @@
 {{- define "trawl.workerShape" -}}
 {{- $values := .Values.workers -}}
 {{- $image := include "trawl.image" (dict "root" . "image" "worker") -}}
-{{- $bytes := include "trawl.setting" (dict "root" . "name" "TRAWL_MAX_FILE_BYTES") | int64 -}}
-{{- $seconds := include "trawl.setting" (dict "root" . "name" "TRAWL_JOB_SECONDS") | int64 -}}
-images: {{ prepend $values.extraImages $image | toRawJson }}
+{{- /* Zeros at the beginning would make an octal number. */ -}}
+{{- $bytes := regexReplaceAll "^0+" (include "trawl.setting" (dict "root" . "name" "TRAWL_MAX_FILE_BYTES")) "" | int64 -}}
+{{- $seconds := regexReplaceAll "^0+" (include "trawl.setting" (dict "root" . "name" "TRAWL_JOB_SECONDS")) "" | int64 -}}
+images: {{ prepend ($values.extraImages | default list) $image | toRawJson }}
 account: trawl-worker
 gateway: {{ include "trawl.gatewayAddress" . | toRawJson }}
 egress: {{ include "trawl.egressAddress" . | toRawJson }}
 logLevel: {{ include "trawl.setting" (dict "root" . "name" "TRAWL_LOG_LEVEL") | toRawJson }}
-plugins: {{ include "trawl.setting" (dict "root" . "name" "TRAWL_YTDLP_PLUGINS") | toRawJson }}
+plugins: {{ regexReplaceAll "\\s*:\\s*" (include "trawl.setting" (dict "root" . "name" "TRAWL_YTDLP_PLUGINS") | trim) ":" | toRawJson }}
 network: {{ $values.policiesEnforced | ternary "policies-enforced" "" | toRawJson }}
 cpu: {{ $values.cpu | toRawJson }}
 memory: {{ $values.memory | toRawJson }}

@@ -100,22 +100,25 @@ export const secretKeys: SettingKind<readonly Buffer[]> = {
 
 export const webUrl: SettingKind<string> = {
   allowed: 'an http:// or https:// URL without user, query and fragment',
+  form: /^https?:\/\/[^\s?#]+$/,
   read: (text) => (isPlainWebUrl(text) ? text : undefined),
 };
 
 /** A URL that paths are appended to: it is read without the slash at its end. */
 export const linkStart: SettingKind<string> = {
-  allowed: webUrl.allowed,
+  ...webUrl,
   read: (text) => webUrl.read(text)?.replace(/\/+$/, ''),
 };
 
 export const serverUrl: SettingKind<string> = {
   allowed: 'an http:// or https:// URL of a server, without user, path, query and fragment',
+  form: /^https?:\/\/[^\s?#@/]+\/?$/,
   read: (text) => (isPlainWebUrl(text) && URL.parse(text)?.pathname === '/' ? new URL(text).origin : undefined),
 };
 
 export const bucket: SettingKind<string> = {
   allowed: 'the name of a bucket: 3 to 63 small letters, digits, hyphens and single dots',
+  form: /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/,
   read: (text) =>
     isIP(text)
       ? undefined
@@ -168,9 +171,15 @@ export const address: SettingKind<ServerAddress> = {
   read: readAddress,
 };
 
-export const ports = list(`ports from 1 to ${maxPort}`, ',', (text) => readWhole(text, 1, maxPort));
+export const ports: SettingKind<readonly number[]> = {
+  ...list(`ports from 1 to ${maxPort}`, ',', (text) => readWhole(text, 1, maxPort)),
+  form: /^\s*\d+\s*(,\s*\d+\s*)*$/,
+};
 
-export const networks = list('IP addresses or CIDRs such as 10.0.0.0/8', ',', readNetwork);
+export const networks: SettingKind<readonly Network[]> = {
+  ...list('IP addresses or CIDRs such as 10.0.0.0/8', ',', readNetwork),
+  form: /^[\s,.:/0-9A-Fa-f]*$/,
+};
 
 export const exceptions = list('cidr:port or cidr:*, such as 127.0.0.1:* or [fd00::/8]:443', ',', readException);
 
