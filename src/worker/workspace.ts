@@ -122,7 +122,7 @@ export async function openHome(options: HomeOptions): Promise<WorkerHome> {
     // Mode 0711: children must enter this folder but not list it; the folder above is closed to everyone else.
     await mkdir(folder, { mode: 0o711 });
     const cgroup = cleaner.cgroup === null ? null : makeChildCgroup(cleaner.cgroup, memoryBytes);
-    const filter = await laySeccompFilter(join(cleaner.folder, 'seccomp'));
+    const filter = await laySeccompFilter(join(cleaner.folder, 'seccomp'), hasNamespaces(sandbox));
     const wrappers = layWrappers(join(cleaner.folder, 'tools'), programs);
     const forwarder = await startEgressForwarder(egress, hasNamespaces(sandbox) ? socket : null);
     if (hasNamespaces(sandbox)) await chmod(socket, 0o666);
