@@ -1,9 +1,10 @@
 """Keeps yt-dlp loaded and warm, and forks one isolated child for each request.
 
 Usage: inspector-parent.py DRIVER PLUGINS (folders with `:` between them). Requests are JSON lines on standard input:
-{id, input, folder, user, env, port, paths, limits} starts a child, {end: id} ends it.
+{id, bytes, folder, user, env, port, paths, limits}, followed by so many bytes of input, starts a child, {end: id} ends it.
 Answers are frames on standard output: a line `ID pid PID`, `ID out BYTES` with so many bytes of a child, or `ID end CODE`.
-This process never parses output of a child, holds no secret and has no network.
+This process never parses output of a child, holds no secret and has no network. A child begins with a copy of its memory: what
+belongs to one request passes through two buffers alone, which are wiped, because Python leaves what it frees where it was.
 """
 
 import gc
@@ -20,6 +21,9 @@ import landlock  # noqa: E402 - it lies beside this file, where Python does not 
 
 CHUNK_BYTES = 1 << 16
 OUTPUT_BYTES = 1 << 24
+# Longer than a request with its input.
+inbox = memoryview(bytearray(1 << 18))
+outbox = memoryview(bytearray(CHUNK_BYTES))
 NOWHERE = 'http://127.0.0.1:9'
 READY = b'ready\n'
 STRAYS_SECONDS = 0.25
@@ -45,16 +49,17 @@ class Child:
     def forward(self):
         """Hands on what the child has written so far; False at its end."""
         try:
-            piece = os.read(self.output, CHUNK_BYTES)
+            size = os.readv(self.output, [outbox])
         except BlockingIOError:
             return False
-        self.left -= len(piece)
+        self.left -= size
         if self.left < 0:
             self.end()
-            return False
-        if piece:
-            write(b'%d out %d\n' % (self.name, len(piece)) + piece)
-        return bool(piece)
+        elif size:
+            write(b'%d out %d\n' % (self.name, size))
+            write(outbox[:size])
+        wipe(outbox[:size])
+        return self.left >= 0 and size > 0
 
 
 def main(path, plugins):
@@ -70,19 +75,17 @@ def main(path, plugins):
     os.set_blocking(0, False)
     events.register(0, selectors.EVENT_READ)
     write(READY)
-    rest = b''
+    filled = 0
     while True:
         ready = events.select(STRAYS_SECONDS if children else None)
         # A process that left its request is counted nowhere: none of ours does.
         landlock.end_strays([child.pid for child in children.values()])
         for key, _ in ready:
             if key.data is None:
-                piece = os.read(0, CHUNK_BYTES)
-                if not piece:
+                size = os.readv(0, [inbox[filled:]])
+                if size == 0:
                     return
-                *lines, rest = (rest + piece).split(b'\n')
-                for line in lines:
-                    obey(json.loads(line), driver, children, events)
+                filled = obey_all(filled + size, driver, children, events)
             elif key.data.name not in children:
                 continue
             elif key.fd == key.data.handle:
@@ -108,7 +111,27 @@ def warm(driver):
     driver.yt_dlp.utils.unified_timestamp('no date')
 
 
-def obey(request, driver, children, events):
+def obey_all(filled, driver, children, events):
+    """Carries out the requests that have arrived whole, and moves the rest to the front; returns its size."""
+    start = 0
+    while (line_end := inbox.obj.find(b'\n', start, filled)) >= 0:
+        request = json.loads(bytes(inbox[start:line_end]))
+        input_end = line_end + 1 + request.get('bytes', 0)
+        if input_end > filled:
+            break
+        obey(request, inbox[line_end + 1:input_end], driver, children, events)
+        start = input_end
+    rest = filled - start
+    inbox[:rest] = inbox[start:filled]
+    wipe(inbox[rest:filled])
+    return rest
+
+
+def wipe(buffer):
+    buffer[:] = bytes(len(buffer))
+
+
+def obey(request, given, driver, children, events):
     if 'end' in request:
         child = children.get(request['end'])
         if child:
@@ -121,8 +144,8 @@ def obey(request, driver, children, events):
         run_child(request, driver, near_in, far_out)
     os.close(near_in)
     os.close(far_out)
-    # A pipe takes this much without a reader, and no order is longer.
-    os.write(far_in, request['input'].encode()[:CHUNK_BYTES])
+    # A pipe takes this much without a reader, and no input is longer.
+    os.write(far_in, given[:CHUNK_BYTES])
     os.close(far_in)
     os.set_blocking(near_out, False)
     child = Child(request['id'], request['user'], pid, near_out)
@@ -136,6 +159,7 @@ def run_child(request, driver, near_in, far_out):
     """Becomes the child: nothing of the parent is left but its code. Never returns."""
     code = 1
     try:
+        wipe(inbox)
         os.setsid()
         os.dup2(near_in, 0)
         os.dup2(far_out, 1)

@@ -85,7 +85,9 @@ export async function startInspectorParent(
     options.signal.addEventListener('abort', end, { once: true });
     const { folder, env } = options;
     const write = (line: string) => {
-      order({ id, input: `${line}\n`, folder, user, env, ...confinement });
+      const input = Buffer.from(`${line}\n`);
+      order({ id, bytes: input.length, folder, user, env, ...confinement });
+      parent.stdin.write(input);
       if (options.signal.aborted) end();
     };
     const done = promise.finally(() => {
