@@ -44,7 +44,7 @@ class Child:
         except ProcessLookupError:
             pass  # It did not come so far as to lead a group.
         if self.user:
-            end_all_of(self.user)
+            landlock.end_all_of(self.user)
 
     def forward(self):
         """Hands on what the child has written so far; False at its end."""
@@ -199,7 +199,8 @@ def finish(child, children, events):
     child.end()
     _, status = os.waitpid(child.pid, 0)
     # What has left its group, too: its folder is removed next.
-    landlock.end_strays([other.pid for other in children.values() if other is not child])
+    while landlock.end_strays([other.pid for other in children.values() if other is not child]):
+        pass
     while child.forward():
         pass
     for handle in (child.handle, child.output):
@@ -208,18 +209,6 @@ def finish(child, children, events):
         os.close(handle)
     del children[child.name]
     write(b'%d end %d\n' % (child.name, os.waitstatus_to_exitcode(status)))
-
-
-def end_all_of(user):
-    """Ends every process of a user, also those that left the group: only that user's own process finds them all."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.setresuid(user, user, user)
-            os.kill(-1, signal.SIGKILL)
-        finally:
-            os._exit(0)
-    os.waitpid(pid, 0)
 
 
 def write(frame):

@@ -55,12 +55,30 @@ def adopt_orphans():
 
 
 def end_strays(known=()):
-    """Ends all children of this process but the known ones, and those that it adopts meanwhile."""
-    while strays := [pid for pid in children() if pid not in known]:
-        for pid in strays:
-            os.kill(pid, signal.SIGKILL)
-        for pid in strays:
-            os.waitpid(pid, 0)
+    """Ends all children of this process but the known ones; returns how many there were. Meanwhile it may have adopted others.
+
+    A process that leaves two and ends is gone before it is found. Only an end of all processes of its user comes in time.
+    """
+    strays = [pid for pid in children() if pid not in known]
+    for user in {user_of(pid) for pid in strays} - {None, os.getuid()}:
+        end_all_of(user)
+    for pid in strays:
+        os.kill(pid, signal.SIGKILL)
+    for pid in strays:
+        os.waitpid(pid, 0)
+    return len(strays)
+
+
+def end_all_of(user):
+    """Ends every process of a user at one moment: only that user's own process finds them all."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setresuid(user, user, user)
+            os.kill(-1, signal.SIGKILL)
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
 
 
 def has_children():
@@ -78,6 +96,14 @@ def children():
     except FileNotFoundError:
         pass  # A kernel without the list: each process names its parent behind the brackets with its own name.
     return [pid for pid in map(int, filter(str.isdigit, os.listdir('/proc'))) if parent_of(pid) == os.getpid()]
+
+
+def user_of(pid):
+    try:
+        with open(f'/proc/{pid}/status') as status:
+            return next((int(line.split()[1]) for line in status if line.startswith('Uid:')), None)
+    except OSError:
+        return None  # It has ended since it was listed.
 
 
 def parent_of(pid):
@@ -107,10 +133,9 @@ def supervise(pid):
     while ended != pid:
         ended, status = os.wait()
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    end_strays()
     # The list of children may lack one while another one ends.
-    while has_children():
-        end_strays()
+    while end_strays() or has_children():
+        pass
     code = os.waitstatus_to_exitcode(status)
     os._exit(code if code >= 0 else 128 - code)
 
