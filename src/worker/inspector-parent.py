@@ -27,6 +27,7 @@ outbox = memoryview(bytearray(CHUNK_BYTES))
 NOWHERE = 'http://127.0.0.1:9'
 READY = b'ready\n'
 STRAYS_SECONDS = 0.25
+STRAYS_PASSES = 3
 
 
 class Child:
@@ -198,9 +199,10 @@ def limit(limits, user):
 def finish(child, children, events):
     child.end()
     _, status = os.waitpid(child.pid, 0)
-    # What has left its group, too: its folder is removed next.
-    while landlock.end_strays([other.pid for other in children.values() if other is not child]):
-        pass
+    # What has left its group, too: its folder is removed next. Without a user of its own, others may leave processes without end.
+    for _ in range(STRAYS_PASSES):
+        if not landlock.end_strays([other.pid for other in children.values() if other is not child]):
+            break
     while child.forward():
         pass
     for handle in (child.handle, child.output):
