@@ -1,8 +1,8 @@
 """Runs a command under Landlock and seccomp, isolated from siblings and parent, where there is no other sandbox.
 
-Usage: landlock.py USER FOLDER PORT PATHS COMMAND...
+Usage: landlock.py USER FOLDER PORTS PATHS COMMAND...
 USER is the user and group id of the command; 0 keeps that of this process, `parent` also the rights to give its children others.
-FOLDER may be written, PATHS (`:` between them) may be read, PORT is the only one that TCP may reach (0: none).
+FOLDER may be written, PATHS (`:` between them) may be read, PORTS alone may be reached by TCP (0: none).
 The seccomp filter is read from file descriptor 3, which is closed then.
 It ends, with the exit code of the command or 128 plus its signal, when all that the command started has ended. SIGTERM ends all of it.
 """
@@ -158,8 +158,8 @@ def become(user):
         os.setresuid(int(user), int(user), int(user))
 
 
-def restrict(folder, port, paths):
-    """Restricts the process to one writable folder, some readable paths and one port. Returns False without Landlock in the kernel.
+def restrict(folder, ports, paths):
+    """Restricts the process to one writable folder, some readable paths and some ports. Returns False without Landlock in the kernel.
 
     The process can then neither trace nor read the memory of an unrestricted one.
     """
@@ -176,7 +176,7 @@ def restrict(folder, port, paths):
         allow_path(rules, path, rights)
     for device in DEVICES:
         allow_path(rules, device, READ_FILE | WRITE_FILE)
-    if nets and port:
+    for port in filter(None, ports if nets else ()):
         call(ADD_RULE, rules, RULE_PORT, struct.pack('QQ', CONNECT_TCP, port), 0)
     control(PR_SET_NO_NEW_PRIVS, 1)
     call(RESTRICT_SELF, rules, 0)
@@ -232,9 +232,9 @@ if __name__ == '__main__':
     if command:
         supervise(command)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-    user, folder, port, paths = sys.argv[1:5]
+    user, folder, ports, paths = sys.argv[1:5]
     become(user)
     die_with_parent()
-    restrict(folder, int(port), paths.split(':'))
+    restrict(folder, map(int, ports.split(':')), paths.split(':'))
     load_filter(FILTER_FILE)
     os.execvp(sys.argv[5], sys.argv[5:])
