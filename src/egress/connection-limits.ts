@@ -7,6 +7,8 @@ export interface ConnectionLimits {
   readonly bytes: number;
   /** Longest time without a byte in either direction. */
   readonly idleSeconds: number;
+  /** The same for a client that sends no more: most have gone, and a process that has ended cannot be told from a client that waits. */
+  readonly leftSeconds: number;
   readonly totalSeconds: number;
 }
 
@@ -26,13 +28,15 @@ interface WatchedConnection {
 }
 
 /** Checks every connection each 250 ms, with one timer: a limit is exceeded by at most the bytes of one interval. */
-export function startLimitWatch({ bytes, idleSeconds, totalSeconds }: ConnectionLimits, everyMs = 250): LimitWatch {
+export function startLimitWatch(limits: ConnectionLimits, everyMs = 250): LimitWatch {
+  const { bytes, idleSeconds, leftSeconds, totalSeconds } = limits;
   const all = new Set<WatchedConnection>();
   const judge = (watched: WatchedConnection, nowMs: number): ConnectionLimit | undefined => {
     const moved = bytesOf(watched.client) + bytesOf(watched.upstream);
     if (moved !== watched.moved) Object.assign(watched, { moved, movedMs: nowMs });
     if (bytesOf(watched.upstream) > bytes) return 'bytes';
-    if (nowMs - watched.movedMs > idleSeconds * 1000) return 'idle';
+    const waitSeconds = watched.client.readableEnded ? Math.min(idleSeconds, leftSeconds) : idleSeconds;
+    if (nowMs - watched.movedMs > waitSeconds * 1000) return 'idle';
     return nowMs - watched.startMs > totalSeconds * 1000 ? 'time' : undefined;
   };
   const timer = setInterval(() => {

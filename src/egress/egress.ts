@@ -60,6 +60,7 @@ function limitsOf({ jobSeconds, maxFileBytes, webhookSeconds }: Config): ProxyLi
     bytes: 2 * maxFileBytes,
     // A webhook's receiver may think as long as its sender waits.
     idleSeconds: Math.max(60, webhookSeconds + 5),
+    leftSeconds: 5,
     // A recording lasts longer than other attempts (D65), and may be one connection.
     totalSeconds: jobSeconds + maxDurationSeconds,
     headerBytes: 16_384,

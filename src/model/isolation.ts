@@ -5,7 +5,7 @@
  */
 type Isolation = 'bwrap-user' | 'bwrap-namespace' | 'landlock-user' | 'landlock' | 'pod' | 'none';
 
-/** Landlock by version: the accesses that it bars besides those of earlier versions. No version bars UDP, or UNIX sockets that have a path. */
+/** Landlock by version: the accesses that it bars besides those of earlier versions. What no version bars, such as UDP and modes of files, the seccomp filter does. */
 const landlockSteps: readonly LandlockStep[] = [
   { version: 1, bars: 'reading and writing files of others' },
   { version: 2, bars: 'moving files between folders' },

@@ -6,7 +6,7 @@ import { spawnChild } from '../media/spawn-child.ts';
 import { isolationOf } from '../model/isolation.ts';
 import type { ChildLimits } from './child-limits.ts';
 import { childUsers } from './child-users.ts';
-import { ownUser, programFolders, type Sandbox, sandboxCommand } from './sandbox-command.ts';
+import { hasNamespaces, ownUser, programFolders, type Sandbox, sandboxCommand } from './sandbox-command.ts';
 import { endingOf } from './sandbox-ending.ts';
 import { laySeccompFilter } from './seccomp-filter.ts';
 
@@ -111,7 +111,7 @@ async function tryWithFilter(
     route: null,
     limits: trialLimits,
     cgroup: null,
-    filter: await laySeccompFilter(filter),
+    filter: await laySeccompFilter(filter, hasNamespaces(sandbox)),
     user: ownUser(),
     python,
   };

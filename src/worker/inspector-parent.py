@@ -1,9 +1,10 @@
 """Keeps yt-dlp loaded and warm, and forks one isolated child for each request.
 
 Usage: inspector-parent.py DRIVER PLUGINS (folders with `:` between them). Requests are JSON lines on standard input:
-{id, input, folder, user, env, port, paths, limits} starts a child, {end: id} ends it.
+{id, bytes, folder, user, env, port, paths, limits}, followed by so many bytes of input, starts a child, {end: id} ends it.
 Answers are frames on standard output: a line `ID pid PID`, `ID out BYTES` with so many bytes of a child, or `ID end CODE`.
-This process never parses output of a child, holds no secret and has no network.
+This process never parses output of a child, holds no secret and has no network. A child begins with a copy of its memory: what
+belongs to one request passes through two buffers alone, which are wiped, because Python leaves what it frees where it was.
 """
 
 import gc
@@ -20,9 +21,13 @@ import landlock  # noqa: E402 - it lies beside this file, where Python does not 
 
 CHUNK_BYTES = 1 << 16
 OUTPUT_BYTES = 1 << 24
+# Longer than a request with its input.
+inbox = memoryview(bytearray(1 << 18))
+outbox = memoryview(bytearray(CHUNK_BYTES))
 NOWHERE = 'http://127.0.0.1:9'
 READY = b'ready\n'
 STRAYS_SECONDS = 0.25
+STRAYS_PASSES = 3
 
 
 class Child:
@@ -40,21 +45,22 @@ class Child:
         except ProcessLookupError:
             pass  # It did not come so far as to lead a group.
         if self.user:
-            end_all_of(self.user)
+            landlock.end_all_of(self.user)
 
     def forward(self):
         """Hands on what the child has written so far; False at its end."""
         try:
-            piece = os.read(self.output, CHUNK_BYTES)
+            size = os.readv(self.output, [outbox])
         except BlockingIOError:
             return False
-        self.left -= len(piece)
+        self.left -= size
         if self.left < 0:
             self.end()
-            return False
-        if piece:
-            write(b'%d out %d\n' % (self.name, len(piece)) + piece)
-        return bool(piece)
+        elif size:
+            write(b'%d out %d\n' % (self.name, size))
+            write(outbox[:size])
+        wipe(outbox[:size])
+        return self.left >= 0 and size > 0
 
 
 def main(path, plugins):
@@ -70,19 +76,17 @@ def main(path, plugins):
     os.set_blocking(0, False)
     events.register(0, selectors.EVENT_READ)
     write(READY)
-    rest = b''
+    filled = 0
     while True:
         ready = events.select(STRAYS_SECONDS if children else None)
         # A process that left its request is counted nowhere: none of ours does.
         landlock.end_strays([child.pid for child in children.values()])
         for key, _ in ready:
             if key.data is None:
-                piece = os.read(0, CHUNK_BYTES)
-                if not piece:
+                size = os.readv(0, [inbox[filled:]])
+                if size == 0:
                     return
-                *lines, rest = (rest + piece).split(b'\n')
-                for line in lines:
-                    obey(json.loads(line), driver, children, events)
+                filled = obey_all(filled + size, driver, children, events)
             elif key.data.name not in children:
                 continue
             elif key.fd == key.data.handle:
@@ -108,7 +112,27 @@ def warm(driver):
     driver.yt_dlp.utils.unified_timestamp('no date')
 
 
-def obey(request, driver, children, events):
+def obey_all(filled, driver, children, events):
+    """Carries out the requests that have arrived whole, and moves the rest to the front; returns its size."""
+    start = 0
+    while (line_end := inbox.obj.find(b'\n', start, filled)) >= 0:
+        request = json.loads(bytes(inbox[start:line_end]))
+        input_end = line_end + 1 + request.get('bytes', 0)
+        if input_end > filled:
+            break
+        obey(request, inbox[line_end + 1:input_end], driver, children, events)
+        start = input_end
+    rest = filled - start
+    inbox[:rest] = inbox[start:filled]
+    wipe(inbox[rest:filled])
+    return rest
+
+
+def wipe(buffer):
+    buffer[:] = bytes(len(buffer))
+
+
+def obey(request, given, driver, children, events):
     if 'end' in request:
         child = children.get(request['end'])
         if child:
@@ -121,8 +145,8 @@ def obey(request, driver, children, events):
         run_child(request, driver, near_in, far_out)
     os.close(near_in)
     os.close(far_out)
-    # A pipe takes this much without a reader, and no order is longer.
-    os.write(far_in, request['input'].encode()[:CHUNK_BYTES])
+    # A pipe takes this much without a reader, and no input is longer.
+    os.write(far_in, given[:CHUNK_BYTES])
     os.close(far_in)
     os.set_blocking(near_out, False)
     child = Child(request['id'], request['user'], pid, near_out)
@@ -136,6 +160,7 @@ def run_child(request, driver, near_in, far_out):
     """Becomes the child: nothing of the parent is left but its code. Never returns."""
     code = 1
     try:
+        wipe(inbox)
         os.setsid()
         os.dup2(near_in, 0)
         os.dup2(far_out, 1)
@@ -151,7 +176,7 @@ def run_child(request, driver, near_in, far_out):
         os.chdir(request['folder'])
         os.environ.clear()
         os.environ.update(request['env'])
-        landlock.restrict(request['folder'], request['port'], request['paths'])
+        landlock.restrict(request['folder'], [request['port']], request['paths'])
         with open(0, encoding='utf-8') as orders, open(1, 'w', encoding='utf-8') as answers:
             print(json.dumps(driver.answer_inspect(json.loads(orders.readline()))), file=answers)
         code = 0
@@ -174,8 +199,10 @@ def limit(limits, user):
 def finish(child, children, events):
     child.end()
     _, status = os.waitpid(child.pid, 0)
-    # What has left its group, too: its folder is removed next.
-    landlock.end_strays([other.pid for other in children.values() if other is not child])
+    # What has left its group, too: its folder is removed next. Without a user of its own, others may leave processes without end.
+    for _ in range(STRAYS_PASSES):
+        if not landlock.end_strays([other.pid for other in children.values() if other is not child]):
+            break
     while child.forward():
         pass
     for handle in (child.handle, child.output):
@@ -184,18 +211,6 @@ def finish(child, children, events):
         os.close(handle)
     del children[child.name]
     write(b'%d end %d\n' % (child.name, os.waitstatus_to_exitcode(status)))
-
-
-def end_all_of(user):
-    """Ends every process of a user, also those that left the group: only that user's own process finds them all."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.setresuid(user, user, user)
-            os.kill(-1, signal.SIGKILL)
-        finally:
-            os._exit(0)
-    os.waitpid(pid, 0)
 
 
 def write(frame):

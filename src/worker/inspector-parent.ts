@@ -7,21 +7,27 @@ import { type Frame, makeFrameReader, makeLineReader } from './inspector-output.
 
 /** Confinement of each request's child, as `inspector-parent.py` reads it. */
 interface Confinement {
-  /** The only port that the child can reach, and the paths that it may read. */
-  readonly port: number;
+  /** Paths that the child may read. */
   readonly paths: readonly string[];
   readonly limits: Record<'file_bytes' | 'memory_bytes' | 'cpu_seconds' | 'processes', number>;
 }
 
 /** A process with yt-dlp loaded, which forks one child for each request. */
 export interface InspectorParent {
-  /** Runs the driver in a child with this user id; 0 keeps the parent's. Calls `started` with the process id that the parent sees. */
-  readonly start: (user: number, options: RunOptions, started: (idInside: number) => void) => RunningChildProcess;
+  /** Runs the driver in a child. Calls `started` with the process id that the parent sees. */
+  readonly start: (own: OwnOfChild, options: RunOptions, started: (idInside: number) => void) => RunningChildProcess;
   readonly id: number;
   readonly counts: () => { readonly started: number; readonly open: number };
   /** Resolves when the parent and all its children have ended. */
   readonly ended: Promise<void>;
   readonly end: () => void;
+}
+
+interface OwnOfChild {
+  /** User id; 0 keeps the parent's. */
+  readonly user: number;
+  /** The only port that the child can reach. */
+  readonly port: number;
 }
 
 interface OpenRequest {
@@ -71,7 +77,7 @@ export async function startInspectorParent(
   });
   await ready.promise;
   const order = (json: object) => parent.stdin.write(`${JSON.stringify(json)}\n`);
-  const start: InspectorParent['start'] = (user, options, started) => {
+  const start: InspectorParent['start'] = (own, options, started) => {
     const id = ++startedCount;
     const { promise, resolve } = Promise.withResolvers<ChildEnd>();
     let late: NodeJS.Timeout | undefined;
@@ -85,7 +91,9 @@ export async function startInspectorParent(
     options.signal.addEventListener('abort', end, { once: true });
     const { folder, env } = options;
     const write = (line: string) => {
-      order({ id, input: `${line}\n`, folder, user, env, ...confinement });
+      const input = Buffer.from(`${line}\n`);
+      order({ id, bytes: input.length, folder, env, ...own, ...confinement });
+      parent.stdin.write(input);
       if (options.signal.aborted) end();
     };
     const done = promise.finally(() => {

@@ -47,6 +47,8 @@ export interface InspectorPool extends Inspector {
 }
 
 const maxProcesses = 128;
+/** Connections to egress of one inspection, which needs one at a time. */
+const maxConnections = 16;
 const backoff = { firstMs: 500, maxMs: 30_000 };
 const homeName = 'inspector-';
 
@@ -55,7 +57,10 @@ export async function startInspectorPool(options: InspectorPoolOptions): Promise
   const names = (await readdir(options.root).catch(() => [])).filter((name) => name.startsWith(homeName));
   await Promise.all(names.map((name) => removeFolder(join(options.root, name))));
   const memoryBytes = options.maxConcurrent * inspectionMemoryBytes;
-  const home = await openHome({ ...options, memoryBytes, beginning: join(options.root, homeName), name: 'requests' });
+  const connections = { ports: options.maxConcurrent, most: maxConnections };
+  const beginning = join(options.root, homeName);
+  const home = await openHome({ ...options, memoryBytes, connections, beginning, name: 'requests' });
+  const freePorts = [...home.route.ports];
   const watch = startChildWatch();
   const ended = new AbortController();
   const parents = keepWarm(() => startParent(options, home, ended.signal), options, ended.signal);
@@ -65,7 +70,7 @@ export async function startInspectorPool(options: InspectorPoolOptions): Promise
     slots.run(account, gone, (signal) => {
       const warm = parents.current();
       if (warm === null) throw new InspectorBusy('the inspector starts');
-      return readOne(read, warm, { ...home, watch }, options, signal);
+      return readOne(read, warm, { ...home, watch, freePorts }, options, signal);
     });
   const inspect: Inspector['inspect'] = (url, account, gone) =>
     ask(account, gone, async (tools, signal) => {
@@ -91,11 +96,18 @@ type ReadPage<T> = (tools: MediaTools, signal: AbortSignal) => Promise<T>;
 async function readOne<T>(
   read: ReadPage<T>,
   warm: InspectorParent,
-  { folder: requests, wrappers, route, watch }: WorkerHome & { readonly watch: ChildWatch },
+  {
+    folder: requests,
+    wrappers,
+    watch,
+    freePorts,
+  }: WorkerHome & { readonly watch: ChildWatch; readonly freePorts: number[] },
   { programs, inspectSeconds, sandbox, log }: InspectorPoolOptions,
   gone: AbortSignal,
 ): Promise<T | InspectionFailure> {
   const folder = await mkdtemp(join(requests, 'r'));
+  // There are as many as slots.
+  const port = freePorts.shift() ?? 0;
   const user = hasOwnUser(sandbox) ? nextUser() : 0;
   // A child that was killed from outside says nothing about its URL.
   let struck = false;
@@ -104,7 +116,7 @@ async function readOne<T>(
   const signal = AbortSignal.any([gone, late, broken.signal]);
   const groups = new Set<number>();
   const run: MediaTools['run'] = (_command, _args, running) => {
-    const child = warm.start(user, running, (idInside) => {
+    const child = warm.start({ user, port }, running, (idInside) => {
       for (const id of findDescendants(warm.id, idInside)) groups.add(id);
     });
     void child.ended.then((end) => {
@@ -119,7 +131,7 @@ async function readOne<T>(
   };
   const stopWatch = watch.add({ limits: limitsOf(inspectSeconds), folder, groups, cgroup: null, onBreach });
   const limits = { fileBytes: inspectionFileBytes, inspectSeconds, slowBytes: 1, slowSeconds: inspectSeconds };
-  const proxy = `http://127.0.0.1:${route.port}`;
+  const proxy = `http://127.0.0.1:${port}`;
   try {
     if (user) await chown(folder, user, user);
     // The parent has loaded the plugins already.
@@ -135,6 +147,7 @@ async function readOne<T>(
   } finally {
     stopWatch();
     await removeFolder(folder);
+    freePorts.push(port);
   }
 }
 
@@ -234,7 +247,7 @@ function startParent(
   return startInspectorParent(
     sandboxCommand(command, inside),
     { folder, env },
-    { port: route.port, paths, limits: ofRequest },
+    { paths, limits: ofRequest },
     endingOf(sandbox),
     stop,
   );

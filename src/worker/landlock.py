@@ -1,8 +1,8 @@
 """Runs a command under Landlock and seccomp, isolated from siblings and parent, where there is no other sandbox.
 
-Usage: landlock.py USER FOLDER PORT PATHS COMMAND...
+Usage: landlock.py USER FOLDER PORTS PATHS COMMAND...
 USER is the user and group id of the command; 0 keeps that of this process, `parent` also the rights to give its children others.
-FOLDER may be written, PATHS (`:` between them) may be read, PORT is the only one that TCP may reach (0: none).
+FOLDER may be written, PATHS (`:` between them) may be read, PORTS alone may be reached by TCP (0: none).
 The seccomp filter is read from file descriptor 3, which is closed then.
 It ends, with the exit code of the command or 128 plus its signal, when all that the command started has ended. SIGTERM ends all of it.
 """
@@ -55,12 +55,30 @@ def adopt_orphans():
 
 
 def end_strays(known=()):
-    """Ends all children of this process but the known ones, and those that it adopts meanwhile."""
-    while strays := [pid for pid in children() if pid not in known]:
-        for pid in strays:
-            os.kill(pid, signal.SIGKILL)
-        for pid in strays:
-            os.waitpid(pid, 0)
+    """Ends all children of this process but the known ones; returns how many there were. Meanwhile it may have adopted others.
+
+    A process that leaves two and ends is gone before it is found. Only an end of all processes of its user comes in time.
+    """
+    strays = [pid for pid in children() if pid not in known]
+    for user in {user_of(pid) for pid in strays} - {None, os.getuid()}:
+        end_all_of(user)
+    for pid in strays:
+        os.kill(pid, signal.SIGKILL)
+    for pid in strays:
+        os.waitpid(pid, 0)
+    return len(strays)
+
+
+def end_all_of(user):
+    """Ends every process of a user at one moment: only that user's own process finds them all."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setresuid(user, user, user)
+            os.kill(-1, signal.SIGKILL)
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
 
 
 def has_children():
@@ -78,6 +96,14 @@ def children():
     except FileNotFoundError:
         pass  # A kernel without the list: each process names its parent behind the brackets with its own name.
     return [pid for pid in map(int, filter(str.isdigit, os.listdir('/proc'))) if parent_of(pid) == os.getpid()]
+
+
+def user_of(pid):
+    try:
+        with open(f'/proc/{pid}/status') as status:
+            return next((int(line.split()[1]) for line in status if line.startswith('Uid:')), None)
+    except OSError:
+        return None  # It has ended since it was listed.
 
 
 def parent_of(pid):
@@ -107,10 +133,9 @@ def supervise(pid):
     while ended != pid:
         ended, status = os.wait()
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    end_strays()
     # The list of children may lack one while another one ends.
-    while has_children():
-        end_strays()
+    while end_strays() or has_children():
+        pass
     code = os.waitstatus_to_exitcode(status)
     os._exit(code if code >= 0 else 128 - code)
 
@@ -133,8 +158,8 @@ def become(user):
         os.setresuid(int(user), int(user), int(user))
 
 
-def restrict(folder, port, paths):
-    """Restricts the process to one writable folder, some readable paths and one port. Returns False without Landlock in the kernel.
+def restrict(folder, ports, paths):
+    """Restricts the process to one writable folder, some readable paths and some ports. Returns False without Landlock in the kernel.
 
     The process can then neither trace nor read the memory of an unrestricted one.
     """
@@ -151,7 +176,7 @@ def restrict(folder, port, paths):
         allow_path(rules, path, rights)
     for device in DEVICES:
         allow_path(rules, device, READ_FILE | WRITE_FILE)
-    if nets and port:
+    for port in filter(None, ports if nets else ()):
         call(ADD_RULE, rules, RULE_PORT, struct.pack('QQ', CONNECT_TCP, port), 0)
     control(PR_SET_NO_NEW_PRIVS, 1)
     call(RESTRICT_SELF, rules, 0)
@@ -207,9 +232,9 @@ if __name__ == '__main__':
     if command:
         supervise(command)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-    user, folder, port, paths = sys.argv[1:5]
+    user, folder, ports, paths = sys.argv[1:5]
     become(user)
     die_with_parent()
-    restrict(folder, int(port), paths.split(':'))
+    restrict(folder, map(int, ports.split(':')), paths.split(':'))
     load_filter(FILTER_FILE)
     os.execvp(sys.argv[5], sys.argv[5:])

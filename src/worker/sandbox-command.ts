@@ -20,10 +20,12 @@ export function hasOwnUser(sandbox: Sandbox): boolean {
   return sandbox === 'user' || sandbox === 'landlock-user';
 }
 
-/** The only network route out of a sandbox: the port inside leads to the socket outside. */
+/** The only network route out of a sandbox: each port inside leads to the socket outside. */
 export interface EgressRoute {
-  readonly port: number;
+  readonly ports: readonly number[];
   readonly socket: string;
+  /** Connections by one port. */
+  readonly most: number;
 }
 
 export interface SandboxOptions {
@@ -45,8 +47,8 @@ export interface SandboxOptions {
   readonly capabilities?: readonly string[];
 }
 
-/** Port inside the sandbox's own network, where nothing else listens. */
-export const insidePort = 3128;
+/** First port inside the sandbox's own network, where nothing else listens. */
+export const firstInsidePort = 3128;
 
 const here = import.meta.dirname;
 const systemFolders = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64'];
@@ -90,19 +92,16 @@ function isolatedCommand(command: readonly string[], inside: SandboxOptions): st
   const { sandbox, folder, readable, route, limits, user, python, capabilities } = inside;
   if (!hasNamespaces(sandbox)) {
     const own = sandbox === 'none' ? '0' : capabilities ? 'parent' : String(user);
-    const port = String(route?.port ?? 0);
+    const ports = (route?.ports ?? [0]).join(':');
     const paths = [...systemPaths(), ...readable, here].join(':');
     return [
       ...isolatedPython(python),
       join(here, 'landlock.py'),
-      ...[own, folder, port, paths],
+      ...[own, folder, ports, paths],
       ...limitCommand(command, limits, sandbox === 'landlock-user' && !capabilities),
     ];
   }
-  const forwarded = route
-    ? [...isolatedPython(python), join(here, 'port-forwarder.py'), route.socket, String(route.port), ...command]
-    : command;
-  const limited = limitCommand(forwarded, limits, true);
+  const limited = limitCommand(route ? forwardedCommand(command, route, python) : command, limits, true);
   if (sandbox === 'namespace') {
     // The filter refuses further user namespaces too, with every version of bubblewrap.
     const once = inside.filter === null ? ['--disable-userns'] : [];
@@ -112,6 +111,17 @@ function isolatedCommand(command: readonly string[], inside: SandboxOptions): st
   const setUser = ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups', '--no-new-privs'];
   const noRights = ['--inh-caps=-all', '--bounding-set=-all'];
   return [...bubblewrap(inside), ...keep(keptForUser), '--', ...setUser, ...noRights, ...limited];
+}
+
+function forwardedCommand(command: readonly string[], { socket, ports, most }: EgressRoute, python: string): string[] {
+  return [
+    ...isolatedPython(python),
+    join(here, 'port-forwarder.py'),
+    socket,
+    ports.join(':'),
+    String(most),
+    ...command,
+  ];
 }
 
 /** Returns the folders that programs need to run: the parent of each one's `bin`, also where links lead. */

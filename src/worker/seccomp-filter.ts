@@ -37,6 +37,34 @@ const denied: Readonly<Record<string, Numbers>> = {
   process_mrelease: same(448),
   pidfd_getfd: same(438),
   kcmp: [312, 272],
+  // Processes of the same user, and modes, owners and times of its files, none of which Landlock bars.
+  sched_setparam: [142, 118],
+  sched_setscheduler: [144, 119],
+  sched_setattr: [314, 274],
+  sched_setaffinity: [203, 122],
+  setpriority: [141, 140],
+  ioprio_set: [251, 30],
+  chmod: [90, null],
+  fchmod: [91, 52],
+  fchmodat: [268, 53],
+  fchmodat2: same(452),
+  chown: [92, null],
+  fchown: [93, 55],
+  lchown: [94, null],
+  fchownat: [260, 54],
+  utime: [132, null],
+  utimes: [235, null],
+  futimesat: [261, null],
+  utimensat: [280, 88],
+  setxattr: [188, 5],
+  lsetxattr: [189, 6],
+  fsetxattr: [190, 7],
+  removexattr: [197, 14],
+  lremovexattr: [198, 15],
+  fremovexattr: [199, 16],
+  inotify_init: [253, null],
+  inotify_init1: [294, 26],
+  inotify_add_watch: [254, 27],
   // Memory that belongs to no process: only a cgroup would count it.
   memfd_create: [319, 279],
   memfd_secret: same(447),
@@ -123,9 +151,14 @@ const threadFlag = 0x1_0000;
 const filesFlag = 0x400;
 const unshareFlag = 2;
 const closeRange = same(436);
-/** AF_UNIX, AF_INET and AF_INET6; of these the default protocol, TCP and UDP. */
-const families = [1, 2, 10];
-const protocols = [0, 6, 17];
+const prlimit: Numbers = [302, 261];
+/** AF_UNIX; AF_INET and AF_INET6, of these TCP alone: Landlock bars no other protocol. */
+const unix = 1;
+const internet = [2, 10];
+const protocols = [0, 6];
+/** SOCK_STREAM, and the bits of a type beside its flags. */
+const stream = 1;
+const typeBits = 0xf;
 
 /** Value of AUDIT_ARCH: another one means a call of the 32-bit ABI, which ends the process. */
 const audited: Readonly<Record<Architecture, number>> = { x64: 0xc000_003e, arm64: 0xc000_00b7 };
@@ -151,10 +184,11 @@ const load = (offset: number): Instruction => ({ code: 0x20, skip: next, value: 
 const answer = (value: number): Instruction => ({ code: 0x06, skip: next, value });
 const ifEqual = (value: number, yes: number, no: number): Instruction => ({ code: 0x15, skip: [yes, no], value });
 const ifAtLeast = (value: number, yes: number, no: number): Instruction => ({ code: 0x35, skip: [yes, no], value });
+const keepBits = (value: number): Instruction => ({ code: 0x54, skip: next, value });
 const ifAnyBit = (value: number, yes: number, no: number): Instruction => ({ code: 0x45, skip: [yes, no], value });
 
 /** Returns the seccomp filter of children as the kernel's `struct sock_filter[]`, or `null` on a processor without a table. */
-function seccompFilter(): Buffer | null {
+function seccompFilter(opensUnix: boolean): Buffer | null {
   const architecture = process.arch;
   if (architecture !== 'x64' && architecture !== 'arm64') return null;
   const column = architecture === 'x64' ? 0 : 1;
@@ -175,22 +209,27 @@ function seccompFilter(): Buffer | null {
     ifAnyBit(filesFlag, 1, 0),
     answer(refuseWith(EPERM)),
     answer(allow),
-    ...refuseFlag(numberOf(sendto), 3, fastOpen),
-    ...refuseFlag(numberOf(closeRange), 2, unshareFlag),
-    ...socketRules(numberOf(socket), numberOf(socketpair)),
+    ...refuseBits(numberOf(sendto), 3, fastOpen),
+    ...refuseBits(numberOf(closeRange), 2, unshareFlag),
+    ...refuseBits(numberOf(prlimit), 0, 0xffff_ffff),
+    ...pairRules(numberOf(socketpair)),
+    ...socketRules(numberOf(socket), opensUnix),
     answer(allow),
   ]);
 }
 
-/** Writes the filter of this processor to a new file and returns its path, or `null` without a filter. */
-export async function laySeccompFilter(path: string): Promise<string | null> {
-  const filter = seccompFilter();
+/**
+ * Writes the filter of this processor to a new file and returns its path, or `null` without a filter. Children open UNIX sockets
+ * only where they have a network of their own: elsewhere any socket with a path of the system would be in their reach.
+ */
+export async function laySeccompFilter(path: string, hasOwnNetwork: boolean): Promise<string | null> {
+  const filter = seccompFilter(hasOwnNetwork);
   if (filter === null) return null;
   await writeFile(path, filter, { flag: 'wx', mode: 0o400 });
   return path;
 }
 
-function refuseFlag(number: number, argument: number, flag: number): Instruction[] {
+function refuseBits(number: number, argument: number, flag: number): Instruction[] {
   const judge = [
     load(argumentAt(argument)),
     ifAnyBit(flag, 0, 1),
@@ -200,15 +239,27 @@ function refuseFlag(number: number, argument: number, flag: number): Instruction
   return [ifEqual(number, 0, judge.length), ...judge];
 }
 
-function socketRules(socketNumber: number, pairNumber: number): Instruction[] {
+/** Pairs of sockets reach nobody else. */
+function pairRules(number: number): Instruction[] {
+  const judge = [load(argumentAt(0)), ...oneOf([unix], refuseWith(constants.errno.EAFNOSUPPORT)), answer(allow)];
+  return [ifEqual(number, 0, judge.length), ...judge];
+}
+
+function socketRules(number: number, opensUnix: boolean): Instruction[] {
   const { EAFNOSUPPORT, EPROTONOSUPPORT } = constants.errno;
   const judge = [
     load(argumentAt(0)),
-    ...oneOf(families, refuseWith(EAFNOSUPPORT)),
+    ifEqual(unix, 0, 1),
+    answer(opensUnix ? allow : refuseWith(EAFNOSUPPORT)),
+    ...oneOf(internet, refuseWith(EAFNOSUPPORT)),
+    load(argumentAt(1)),
+    keepBits(typeBits),
+    ...oneOf([stream], refuseWith(EPROTONOSUPPORT)),
     load(argumentAt(2)),
     ...oneOf(protocols, refuseWith(EPROTONOSUPPORT)),
+    answer(allow),
   ];
-  return [ifEqual(socketNumber, 1, 0), ifEqual(pairNumber, 0, judge.length), ...judge];
+  return [ifEqual(number, 0, judge.length), ...judge];
 }
 
 /** Goes on with a loaded value that is one of these, and answers otherwise. */

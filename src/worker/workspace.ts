@@ -12,9 +12,9 @@ import type { ProgramPaths } from './find-programs.ts';
 import { type OrphanCleaner, startOrphanCleaner } from './orphan-cleaner.ts';
 import {
   type EgressRoute,
+  firstInsidePort,
   hasNamespaces,
   hasOwnUser,
-  insidePort,
   ownUser,
   type Sandbox,
   type SandboxOptions,
@@ -45,12 +45,15 @@ export interface Workspace extends Pick<MediaTools, 'folder' | 'wrappers' | 'pro
   readonly close: () => Promise<void>;
 }
 
+/** One worker needs a few dozen. */
+const maxConnections = 128;
 const systemPath = '/usr/bin:/bin:/usr/sbin:/sbin';
 
 export async function openWorkspace(options: WorkspaceOptions): Promise<Workspace> {
   const { root, sandbox, limits, programs, onBreach, signal, cookies: text } = options;
   const { memoryBytes } = limits;
-  const home = await openHome({ ...options, memoryBytes, beginning: join(root, 'job-'), name: 'job' });
+  const connections = { ports: 1, most: maxConnections };
+  const home = await openHome({ ...options, memoryBytes, connections, beginning: join(root, 'job-'), name: 'job' });
   const { folder, wrappers, route, filter, cgroup, cleaner } = home;
   const cookies = text === null ? null : join(dirname(folder), 'cookies.txt');
   const user = ownUser();
@@ -82,7 +85,7 @@ export async function openWorkspace(options: WorkspaceOptions): Promise<Workspac
     await Promise.all(running.values());
     await home.close();
   };
-  return { folder, wrappers, proxy: `http://127.0.0.1:${route.port}`, cookies, run, close };
+  return { folder, wrappers, proxy: `http://127.0.0.1:${route.ports[0]}`, cookies, run, close };
 }
 
 interface HomeOptions {
@@ -93,6 +96,8 @@ interface HomeOptions {
   readonly egress: ServerAddress;
   readonly sandbox: Sandbox;
   readonly cgroups: string | null;
+  /** Ways to egress: ports, and the connections by each. */
+  readonly connections: { readonly ports: number; readonly most: number };
   /** Limit of its cgroup. */
   readonly memoryBytes: number;
   readonly programs: Pick<ProgramPaths, 'ffmpeg' | 'ffprobe'>;
@@ -113,7 +118,7 @@ export interface WorkerHome {
 
 /** Makes a closed folder with a folder for children in it, and beside that what they need but must not change. */
 export async function openHome(options: HomeOptions): Promise<WorkerHome> {
-  const { beginning, name, egress, sandbox, cgroups, memoryBytes, programs } = options;
+  const { beginning, name, egress, sandbox, cgroups, memoryBytes, programs, connections } = options;
   await mkdir(dirname(beginning), { recursive: true, mode: 0o700 });
   const cleaner = await startOrphanCleaner(beginning, cgroups);
   const folder = join(cleaner.folder, name);
@@ -122,9 +127,13 @@ export async function openHome(options: HomeOptions): Promise<WorkerHome> {
     // Mode 0711: children must enter this folder but not list it; the folder above is closed to everyone else.
     await mkdir(folder, { mode: 0o711 });
     const cgroup = cleaner.cgroup === null ? null : makeChildCgroup(cleaner.cgroup, memoryBytes);
-    const filter = await laySeccompFilter(join(cleaner.folder, 'seccomp'));
+    const filter = await laySeccompFilter(join(cleaner.folder, 'seccomp'), hasNamespaces(sandbox));
     const wrappers = layWrappers(join(cleaner.folder, 'tools'), programs);
-    const forwarder = await startEgressForwarder(egress, hasNamespaces(sandbox) ? socket : null);
+    const forwarder = await startEgressForwarder({
+      ...connections,
+      to: egress,
+      path: hasNamespaces(sandbox) ? socket : null,
+    });
     if (hasNamespaces(sandbox)) await chmod(socket, 0o666);
     // Without mounts of their own, children of another user come through this folder, but cannot list it.
     if (sandbox === 'landlock-user') await chmod(cleaner.folder, 0o711);
@@ -132,8 +141,10 @@ export async function openHome(options: HomeOptions): Promise<WorkerHome> {
       await forwarder.close();
       await cleaner.clean();
     };
-    const port = hasNamespaces(sandbox) ? insidePort : forwarder.port;
-    return { folder, wrappers, filter, cgroup, cleaner, route: { port, socket }, close };
+    const inside = Array.from({ length: connections.ports }, (_, n) => firstInsidePort + n);
+    const ports = hasNamespaces(sandbox) ? inside : forwarder.ports;
+    const route = { ports, socket, most: connections.most };
+    return { folder, wrappers, filter, cgroup, cleaner, route, close };
   } catch (error) {
     await cleaner.clean();
     throw error;

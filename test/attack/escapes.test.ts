@@ -1,6 +1,8 @@
-import { writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { chmodSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { hasNamespaces } from '../../src/worker/sandbox-command.ts';
@@ -34,13 +36,29 @@ describe('A yt-dlp that was taken over, on one machine', function () {
         ['169.254.169.254', 80],
       ];
       const reads = [secret, '/etc/shadow'];
+      const local = createServer().listen(join(folder, 'socket'));
+      await once(local, 'listening');
+      // Anybody may connect.
+      for (const path of [tmpdir(), folder]) chmodSync(path, 0o711);
+      chmodSync(join(folder, 'socket'), 0o777);
+      const sockets = [join(folder, 'socket')];
       const writes = [secret, join(folder, 'written'), '/tmp/written-by-child', '/dev/shm/written-by-child'];
       try {
-        const url = source.lay(escapes, { tcp, reads, writes, sharesProcesses: !hasNamespaces(sandbox) });
+        const url = source.lay(escapes, {
+          tcp,
+          sockets,
+          secret,
+          reads,
+          writes,
+          sharesProcesses: !hasNamespaces(sandbox),
+        });
         const programs = sandbox === 'landlock-user' ? { programs: others() } : {};
         const { log } = await attackWorker({ source, sandbox, url, ...programs });
         expect(source.reports, log).to.deep.equal(['[]']);
+        expect(statSync(secret).mode & 0o777).to.equal(0o600);
       } finally {
+        chmodSync(tmpdir(), 0o700);
+        local.close();
         server.close();
         remove();
       }

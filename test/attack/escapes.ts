@@ -1,10 +1,10 @@
 /**
  * Python text that tries what a child of a worker must not do, and reports one JSON list of what worked. `given.tcp` holds
- * addresses and ports that it must not reach, `given.reads` and `given.writes` paths; with
+ * addresses and ports that it must not reach, `given.sockets`, `given.reads` and `given.writes` paths, `given.secret` a file; with
  * `given.sharesProcesses` it sees the processes and the folders of its worker.
  */
 export const escapes = `
-import json, os, signal, socket
+import json, os, resource, signal, socket
 
 worked = []
 
@@ -32,6 +32,11 @@ for pid in [1, os.getppid()] if given['sharesProcesses'] else []:
     for place in ['environ', 'mem', 'maps', 'fd', 'root']:
         path = f'/proc/{pid}/{place}'
         attempt(f'look into {place} of process {pid if pid == 1 else "above"}', lambda: os.listdir(path) if place in ('fd', 'root') else read(path))
+attempt('open the secret to everyone', lambda: os.chmod(given['secret'], 0o666))
+attempt('change the time of the secret', lambda: os.utime(given['secret'], (1, 1)))
+for path in given['sockets']: attempt(f'connect to {path}', lambda: socket.socket(socket.AF_UNIX).connect(path))
+for pid in [1, os.getppid()]: attempt(f'read a limit of process {pid}', lambda: resource.prlimit(pid, resource.RLIMIT_CORE))
+attempt('send without TCP', lambda: socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9)))
 if given['sharesProcesses']: attempt('signal process 1', lambda: os.kill(1, signal.SIGCONT))
 if given['sharesProcesses']: attempt('list the folder above', lambda: os.listdir('..'))
 attempt('write to the folder above', lambda: write('../written'))
@@ -58,9 +63,8 @@ if pid == 0:
     os._exit(0)
 os.waitpid(pid, 0)
 report('clings')
-os.mkdir('closed')
+os.mkdir('closed', 0o300)
 open('closed/file', 'w').close()
-os.chmod('closed', 0)
 deep = os.getcwd()
 for n in range(40):
     os.mkdir('d' * 200)

@@ -46,6 +46,7 @@ const limits: ProxyLimits = {
   connectionsPerClient: 50,
   bytes: 1e9,
   idleSeconds: 30,
+  leftSeconds: 30,
   totalSeconds: 30,
   headerBytes: 16_384,
   headerSeconds: 30,

@@ -16,7 +16,7 @@ function socketOf(bytesPerLook: number): Socket {
 }
 
 describe('the watch of connection limits', () => {
-  const none: ConnectionLimits = { bytes: 1e9, idleSeconds: 3600, totalSeconds: 3600 };
+  const none: ConnectionLimits = { bytes: 1e9, idleSeconds: 3600, leftSeconds: 3600, totalSeconds: 3600 };
   const rows: [what: string, bytesPerLook: number, limits: Partial<ConnectionLimits>, cut: ConnectionLimit][] = [
     ['nothing moves', 0, { idleSeconds: 0.05 }, 'idle'],
     ['both sides move, for longer than it may be idle', 1, { idleSeconds: 0.05, totalSeconds: 0.3 }, 'time'],
