@@ -7,7 +7,7 @@ import type { ObjectStore, PartsPermit, Permit, Upload } from '../../src/objects
 import { openS3, partBytesFor } from '../../src/objects/s3-store.ts';
 import { send } from '../../src/worker/gateway-client.ts';
 import { bodyOf, describeObjectStore, refusalOf, uploadOf } from '../objects/object-store.contract.ts';
-import { credentials, startS3, type TestS3 } from '../support/s3.ts';
+import { startS3, type TestS3 } from '../support/s3.ts';
 import { type S3Proxy, startS3Proxy } from '../support/s3-proxy.ts';
 
 /** The least that S3 takes for a part that is not the last. */
@@ -288,23 +288,6 @@ describe('an S3 bucket', function () {
     await through.finish(key);
     await store.finish(key);
     expect(await store.see(key)).to.deep.include({ bytes: content.length });
-  });
-
-  it('throws unavailable when S3 does not answer for 10 s', async () => {
-    const thaw = await s3.freeze();
-    const error = await store.see(key).catch((error) => error);
-    thaw();
-    expect([error.code, error.cause.message]).to.deep.equal(['unavailable', 'S3 did not answer in time']);
-  });
-
-  it('shows neither key nor signature when S3 refuses a request', async () => {
-    process.env.AWS_SECRET_ACCESS_KEY = 'wrong';
-    const wrong = open();
-    const error = await wrong.remove('job/').catch((error) => error);
-    Object.assign(process.env, credentials);
-    expect([error.code, error.cause.message]).to.deep.equal(['unavailable', 'S3 answered SignatureDoesNotMatch (403)']);
-    const seen = JSON.stringify(error, Object.getOwnPropertyNames(error)) + JSON.stringify(error.cause);
-    expect(seen).not.to.match(/AKIA|Signature=|StringToSign/);
   });
 
   it('has at most 128 parts in a permit, and none below 64 MiB', () => {
