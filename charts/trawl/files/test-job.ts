@@ -2,7 +2,9 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { type IncomingMessage, request } from 'node:http';
+import http, { type IncomingMessage } from 'node:http';
+import https from 'node:https';
+import { isIP } from 'node:net';
 
 const { API_URL = '', FILM = '', SECONDS = '300', TRAWL_S3_ENDPOINT = '' } = process.env;
 const fail = (sentence: string): never => {
@@ -51,17 +53,17 @@ console.log('The job was charged once');
 process.exit(0);
 
 /** The name of the store that callers use may mean nothing here; its signature holds for that name. */
-async function follow(location: string): Promise<IncomingMessage> {
+function follow(location: string): Promise<IncomingMessage> {
   const url = new URL(location);
-  const inside = TRAWL_S3_ENDPOINT.startsWith('http://') ? new URL(TRAWL_S3_ENDPOINT) : url;
-  if (inside.protocol === 'http:') return get(new URL(url.pathname + url.search, inside), { host: url.host });
-  const { status, body } = await fetch(url);
-  if (status !== 200 || body === null) fail(`The object store answered ${status}`);
-  return Object.assign(body as never, { statusCode: status }) as IncomingMessage;
+  const inside = TRAWL_S3_ENDPOINT === '' ? url : new URL(TRAWL_S3_ENDPOINT);
+  return get(new URL(url.pathname + url.search, inside), { host: url.host });
 }
 
 async function get(url: URL, headers: Record<string, string> = {}): Promise<IncomingMessage> {
-  const sent = request(url, { headers });
+  // The certificate is for the name inside.
+  const name = url.hostname.replace(/^\[|\]$/g, '');
+  const servername = isIP(name) ? '' : name;
+  const sent = url.protocol === 'https:' ? https.request(url, { headers, servername }) : http.request(url, { headers });
   sent.end();
   const [answer] = (await once(sent, 'response')) as [IncomingMessage];
   return answer;
