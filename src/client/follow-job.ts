@@ -52,7 +52,6 @@ export async function followJob(
   away: () => void = () => {},
 ): Promise<SeenJob> {
   const silence = patience.start();
-  const jobPath = `/v1/jobs/${encodeURIComponent(jobId)}`;
   let last: SeenJob | null = null;
   for (let lastId = ''; ; ) {
     let isOpen = false;
@@ -61,7 +60,7 @@ export async function followJob(
     const quiet = watchQuiet();
     try {
       const headers = { accept: 'text/event-stream', ...(lastId && { 'last-event-id': lastId }) };
-      const path = `${jobPath}/events?fields=${jobFields}`;
+      const path = `/v1/jobs/${encodeURIComponent(jobId)}/events?fields=${jobFields}`;
       const response = await client.open(path, headers, AbortSignal.any([signal, quiet.signal]));
       if (!response.ok) {
         leastMs = readRetryAfter(response) ?? 0;
@@ -88,7 +87,8 @@ export async function followJob(
     }
     if (cause instanceof CallRefused && cause.status === 429) {
       // An account may have only so many streams; a poll that does not wait is none.
-      const job = readJob(await client.call(`${jobPath}?fields=${jobFields}`, { signal }));
+      const path = `/v1/jobs/${encodeURIComponent(jobId)}?fields=${jobFields}`;
+      const job = readJob(await client.call(path, { signal }));
       if (job !== null) seen(job);
       if (job !== null && hasEnded(job)) return job;
       silence.end();
