@@ -62,6 +62,18 @@ describe('surprises of the pages', function () {
     await page.getByRole('cell', { name: 'new@example.com' }).waitFor();
   });
 
+  it('going back after a sign-in by a link leads to the page before it, and not to a second sign-in', async () => {
+    const { page } = await on.open();
+    await on.show(page, '/sign-in');
+    const secret = await invited(on.api.store, on.caller.account, 'owner', 'back@example.com');
+    await page.goto(`${on.api.dashboardUrl}/icon.svg`);
+    await page.goto(`${on.api.dashboardUrl}/sign-in#${secret}`);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+    await page.goBack();
+    expect(page.url()).to.equal(`${on.api.dashboardUrl}/icon.svg`);
+  });
+
   it('a file whose link is clicked twice is asked for once', async () => {
     const { page } = await on.signIn();
     await on.show(page, '/requests');

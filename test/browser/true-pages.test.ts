@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Route } from 'playwright-core';
 import { noteProgress } from '../../src/store/jobs/note-progress.ts';
 import { setOffer } from '../../src/store/money/offers.ts';
-import { setTopup } from '../../src/store/money/set-topup.ts';
+import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
 import { invited } from '../support/browser-session.ts';
 import { beginJob, endJob } from '../support/job-steps.ts';
 import { aPlan, completed } from '../support/record.ts';
@@ -151,9 +151,11 @@ describe('what the pages of the dashboard tell', function () {
     await on.show(page, '/billing');
     const card = page.locator('section').filter({ hasText: 'Automatic top-up' }).last();
     await card.getByLabel('At most in a month').fill('1500');
-    const sent = page.waitForRequest((request) => request.method() === 'PUT');
+    expect(await card.getByRole('combobox', { name: /^Below/ }).inputValue()).to.equal('12');
     await card.getByRole('button', { name: 'Save' }).click();
-    expect(JSON.parse((await sent).postData()!)).to.include({ threshold_percent: 12 });
+    await card.getByText('Saved').waitFor();
+    const kept = { threshold_percent: '12', monthly_cap_cents: '1500' };
+    expect(await readTopup(on.api.store, buyer.account)).to.include(kept);
   });
 
   it('a time in the past is not named as the next one at which the top-up can buy', async () => {

@@ -62,7 +62,7 @@ function useAddress() {
       document.removeEventListener('click', follow);
     };
   }, []);
-  return [address, go];
+  return [address, go, setAddress];
 }
 
 function App() {
@@ -72,7 +72,7 @@ function App() {
   const [isReached, setReached] = useState(true);
   const [isOld, setOld] = useState(false);
   const [isMoved, setMoved] = useState(false);
-  const [address, go] = useAddress();
+  const [address, go, setAddress] = useAddress();
   const shown = useRef(null);
   const load = async () => {
     try {
@@ -126,7 +126,10 @@ function App() {
   if (session === null || path === '/sign-in') {
     return html`<${SignIn} onDone=${async () => {
       await load();
-      if (path === '/sign-in') go('/');
+      if (path !== '/sign-in') return;
+      // Going back leads past the sign-in.
+      history.replaceState(null, '', '/');
+      setAddress('/');
     }} />`;
   }
   return html`<${Frame} ...${{ session, path, address, go, load, again, isOld: isOld || !isReached, isMoved }} />
