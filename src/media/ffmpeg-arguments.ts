@@ -28,7 +28,7 @@ export function ffprobeArguments(file: string, counting: boolean): string[] {
   const fields = [
     'format=format_name,duration,bit_rate',
     'format_tags=major_brand',
-    'stream=index,codec_type,codec_name,width,height,duration,bit_rate,sample_rate,channels,nb_frames,nb_read_packets',
+    'stream=index,codec_type,codec_name,width,height,duration,bit_rate,sample_rate,channels,nb_frames,nb_read_packets,avg_frame_rate,r_frame_rate,has_b_frames',
     'stream_disposition=attached_pic',
   ];
   const how = ['-v', 'error', ...memory, ...(counting ? ['-count_packets'] : []), '-of', 'json'];

@@ -41,12 +41,16 @@ const film = [
   '-b:a',
   '192k',
 ];
+/** Pictures in a second of a slow film that is encoded: with fewer, it would not end as exactly as a part must. */
+const slowRates = { least: 2, most: 30 };
+/** Seconds by which a part may be longer than `end` says. */
+const endTolerance = 0.5;
 /** Formats whose index knows their length; others guess it from the bit rate. */
 const exactFormats = /^(mov|matroska|wav|flac)/;
 
 /**
  * Plans the conversion: stream copy before remux before encoding. A picture is encoded only when the file begins within the
- * source and mp4, whose edit list begins at any frame, cannot hold it.
+ * source and mp4, whose edit list begins at any frame, cannot hold it, or when it is so slow that a copy would end too late.
  */
 export function planConversion(
   fetched: readonly FetchedFile[],
@@ -70,7 +74,7 @@ export function planConversion(
   const made =
     soundOnly && audio !== null
       ? soundPlan(audio, order.args, order.endpoint)
-      : filmPlan(video, audio, order.args, choice.start);
+      : filmPlan(video, audio, order.args, choice.start, slowRate(video, order.args, choice, Math.max(...ends)));
   const sources = [video, audio].filter((source) => source !== null);
   const length = exactLength(fetched, sources, choice);
   const as_is =
@@ -91,7 +95,14 @@ interface MuxPlan {
   readonly encodes: boolean;
 }
 
-function filmPlan(video: SourceStream | null, audio: SourceStream | null, args: Args, start: number): MuxPlan {
+function filmPlan(
+  video: SourceStream | null,
+  audio: SourceStream | null,
+  args: Args,
+  start: number,
+  slow: number | null,
+): MuxPlan {
+  if (slow !== null) return { container: containers.mp4, encoding: [...film, '-r', String(slow)], encodes: true };
   const [picture, sound] = [video?.stream.codec ?? null, audio?.stream.codec ?? null];
   const wanted = start > 0 ? [containers.mp4] : containersFor(String(args.video_format ?? 'mp4'));
   for (const container of wanted) {
@@ -102,6 +113,23 @@ function filmPlan(video: SourceStream | null, audio: SourceStream | null, args: 
   }
   if (start > 0) return { container: containers.mp4, encoding: film, encodes: true };
   return { container: containers.mkv, encoding: ['-c', 'copy'], encodes: false };
+}
+
+/**
+ * Returns the rate with which to encode a picture whose copy would end too late, else `null`. ffmpeg cuts a copy in the order of decoding, so
+ * that pictures come along which are shown later, and the last one stays for its time.
+ */
+function slowRate(video: SourceStream | null, args: Args, { seconds }: FormatChoice, longest: number): number | null {
+  const { frameRate = null, fastestRate = null, reordered = 0 } = video?.stream ?? {};
+  if (frameRate === null || seconds === null || seconds >= longest) return null;
+  const most = args.end === undefined ? lengthTolerance(seconds) : endTolerance;
+  if ((reordered + 1) / frameRate <= most) return null;
+  return Math.min(slowRates.most, Math.max(slowRates.least, fastestRate ?? frameRate));
+}
+
+/** Returns the seconds that a length may differ from the source's own, or from `max_duration` (D92). */
+export function lengthTolerance(seconds: number): number {
+  return Math.max(2, 0.05 * seconds);
 }
 
 function soundPlan({ stream }: SourceStream, args: Args, endpoint: Endpoint): MuxPlan {

@@ -11,6 +11,11 @@ export interface Stream {
   readonly height: number | null;
   readonly duration: number | null;
   readonly kilobits: number | null;
+  /** Pictures in a second, on average and where they follow each other fastest. */
+  readonly frameRate: number | null;
+  readonly fastestRate: number | null;
+  /** Number of pictures that are decoded before one that is shown earlier. */
+  readonly reordered: number;
   readonly sampleRate: number | null;
   readonly channels: number | null;
   /** Number of packets that the index promises, and of those that were read. */
@@ -87,11 +92,20 @@ function readStream(json: unknown): Stream {
     height: positive(fields.height),
     duration: positive(fields.duration),
     kilobits: bits === null ? null : bits / 1000,
+    frameRate: readRate(fields.avg_frame_rate),
+    fastestRate: readRate(fields.r_frame_rate),
+    reordered: positive(fields.has_b_frames) ?? 0,
     sampleRate: positive(fields.sample_rate),
     channels: positive(fields.channels),
     promised: positive(fields.nb_frames),
     counted: positive(fields.nb_read_packets),
   };
+}
+
+/** Returns the number that ffprobe writes as a fraction; `null` for 0/0, which means unknown. */
+function readRate(fraction: unknown): number | null {
+  const [above, below] = asText(fraction).split('/').map(Number);
+  return above && below ? above / below : null;
 }
 
 /** Kinds of PCM differ in what can hold them; all other names are those of the families. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { openRegular, sizeOf } from './child-folder.ts';
-import type { ConversionPlan } from './plan-conversion.ts';
+import { type ConversionPlan, lengthTolerance } from './plan-conversion.ts';
 import { type FileProbe, type Probed, probeFile } from './probe-file.ts';
 import { Failed, type MediaTools, type Produced } from './tools.ts';
 
@@ -45,7 +45,7 @@ function findFault(probe: FileProbe, plan: ConversionPlan, promised: number | nu
     }
   }
   if (probe.duration === null) return 'no length';
-  if (promised !== null && Math.abs(probe.duration - promised) > tolerance(promised)) {
+  if (promised !== null && Math.abs(probe.duration - promised) > lengthTolerance(promised)) {
     return `lasts ${probe.duration} s, promised were ${promised} s`;
   }
   // ffmpeg wrote the file from inputs of known length: 1 s and 1 % are enough.
@@ -53,11 +53,6 @@ function findFault(probe: FileProbe, plan: ConversionPlan, promised: number | nu
     return `lasts ${probe.duration} s of ${plan.length} s`;
   }
   return null;
-}
-
-/** Returns the seconds that a length may differ from the source's own (D92). */
-function tolerance(seconds: number): number {
-  return Math.max(2, 0.05 * seconds);
 }
 
 async function hash(file: string, signal: AbortSignal): Promise<string> {

@@ -14,7 +14,18 @@ const full = process.env.ROUNDS !== undefined;
 const short = ['a plain film', 'HLS', 'a page with separate sound', 'a WebM'];
 const webm = { video_format: 'webm' };
 
-const picture = { index: 0, kind: 'video' as const, codec: 'vp8', width: 2, height: 2, duration: 9, kilobits: 1 };
+const picture = {
+  index: 0,
+  kind: 'video' as const,
+  codec: 'vp8',
+  width: 2,
+  height: 2,
+  duration: 9,
+  kilobits: 1,
+  frameRate: 25,
+  fastestRate: 25,
+  reordered: 0,
+};
 const stream = { ...picture, sampleRate: null, channels: null, promised: 1, counted: 1 };
 
 describe('a part of a source', function () {
@@ -63,6 +74,15 @@ describe('a part of a source', function () {
         expect(first).to.be.closeTo(begun, 0.5);
         expect(last).to.be.closeTo(begun + seconds, 0.5);
       }));
+  }
+
+  for (const [args, most] of [
+    [{ start: 12, end: 45.3 }, 33.8],
+    [{ end: 0.5 }, 1],
+    [{ max_duration: 33 }, 35],
+  ] as const) {
+    it(`D92: of a film with a picture every ten seconds, ${JSON.stringify(args)} lasts as long as was wanted`, () =>
+      good(order('video', '/films/hour720.mp4', args), (_, seen) => expect(seen.duration).to.be.within(0.1, most)));
   }
 
   for (const [path, format] of [
