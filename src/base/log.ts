@@ -19,6 +19,8 @@ export interface Log extends Readonly<Record<Level, Write>> {
 }
 
 const clearLine = '\x1b[K';
+/** Control characters, invisible ones such as those of direction, and ends of lines. */
+const unprintable = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 export const logFormats = ['auto', 'text', 'json'] as const;
 type LogFormat = (typeof logFormats)[number];
@@ -51,8 +53,15 @@ export function makeLog(options: {
   });
 }
 
+/** JSON escapes the control characters of ASCII alone: a terminal obeys others too. */
 function jsonLine(entry: LogEntry): string {
-  return `${JSON.stringify(entry)}\n`;
+  return `${JSON.stringify(entry).replace(unprintable, escapeCharacter)}\n`;
+}
+
+function escapeCharacter(character: string): string {
+  return [...Array(character.length).keys()]
+    .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`)
+    .join('');
 }
 
 function makeChild(shared: readonly Fields[], line: (level: Level, sentence: string, fields: Fields[]) => void): Log {

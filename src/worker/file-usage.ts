@@ -1,4 +1,14 @@
-import { type Dirent, lstatSync, readdirSync, readFileSync, readlinkSync, type Stats, statSync } from 'node:fs';
+import {
+  closeSync,
+  type Dirent,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  readSync,
+  type Stats,
+  statSync,
+} from 'node:fs';
 import { join } from 'node:path';
 
 /** Usage of files that processes hold without a name in any folder. */
@@ -7,21 +17,27 @@ interface NamelessFiles {
   readonly memoryBytes: number;
   /** Of deleted files. */
   readonly diskBytes: number;
+  /** Without limit for processes with more mappings than can be looked through while others wait. */
   readonly openFiles: number;
 }
 
 const blockBytes = 512;
-/** Size that every name counts at least: millions of empty files would cost nothing else but the file system's inodes. */
+/** Size that every name counts at least. */
 const entryBytes = 4096;
+/** Names below one folder, of which yt-dlp makes some dozens: empty files cost inodes, of which a file system has some millions. */
+const maxNames = 10_000;
+/** Of all lists of mappings together. A program of ours has some 100 KB, and the kernel writes 16 MB in some 100 ms. */
+const maxMapsBytes = 2 ** 24;
+const pieceBytes = 2 ** 14;
 const deleted = ' (deleted)';
 /** Mappings of shared memory without a file, which the memory of the process counts. */
 const sharedMemory = /^\/(?:dev\/zero|SYSV\w+) \(deleted\)$/;
 
 /**
- * Returns the bytes on disk of all files below a folder, each counted once, and 4 KiB for each name. What cannot be measured, such as a folder that is
- * closed or whose path is too long, counts without limit: no program of ours makes one, and anything could hide in it.
+ * Returns the bytes on disk of all files below a folder, each counted once, and 4 KiB for each name. Too many names, and what cannot be measured, such as a
+ * folder that is closed or whose path is too long, count without limit: no program of ours makes them, and anything could hide in it.
  */
-export function folderBytes(folder: string, seen = new Set<number>()): number {
+export function folderBytes(folder: string, seen = new Set<number>(), names = { left: maxNames }): number {
   let total = 0;
   let entries: Dirent[];
   try {
@@ -29,9 +45,13 @@ export function folderBytes(folder: string, seen = new Set<number>()): number {
   } catch (error) {
     return bytesBehind(error);
   }
+  names.left -= entries.length;
+  if (names.left < 0) return Number.POSITIVE_INFINITY;
   for (const entry of entries) {
     const path = join(folder, entry.name);
-    total += entry.isDirectory() ? entryBytes + folderBytes(path, seen) : Math.max(entryBytes, fileBytes(path, seen));
+    total += entry.isDirectory()
+      ? entryBytes + folderBytes(path, seen, names)
+      : Math.max(entryBytes, fileBytes(path, seen));
   }
   return total;
 }
@@ -56,7 +76,7 @@ function bytesBehind(error: unknown): number {
  */
 export function namelessFiles(ids: Iterable<number>, seen: Set<number>, maxOpenFiles: number): NamelessFiles {
   const seenInMemory = new Set<number>();
-  let [memoryBytes, diskBytes, openFiles] = [0, 0, 0];
+  let [memoryBytes, diskBytes, openFiles, mapsLeft] = [0, 0, 0, maxMapsBytes];
   const count = (name: string, stats: FileSize | undefined) => {
     if (name.startsWith('/memfd:')) memoryBytes += bytesOnce(stats, seenInMemory);
     else diskBytes += bytesOnce(stats, seen);
@@ -68,7 +88,10 @@ export function namelessFiles(ids: Iterable<number>, seen: Set<number>, maxOpenF
       const name = nameOf(join(folder, file));
       if (name.endsWith(deleted)) count(name, statOf(join(folder, file)));
     }
-    for (const { range, name, inode, bytes } of deletedMappings(id)) {
+    const maps = readMaps(id, mapsLeft);
+    if (maps === null) return { memoryBytes, diskBytes, openFiles: Number.POSITIVE_INFINITY };
+    mapsLeft -= maps.length;
+    for (const { range, name, inode, bytes } of deletedMappings(maps)) {
       // Only root may look behind a mapping; for others, the file has at least what is mapped.
       count(name, statOf(join('/proc', String(id), 'map_files', range)) ?? { ino: inode, blocks: bytes / blockBytes });
     }
@@ -91,8 +114,7 @@ interface Mapping {
   readonly name: string;
 }
 
-function deletedMappings(id: number): Mapping[] {
-  const text = readMaps(id);
+function deletedMappings(text: string): Mapping[] {
   if (!text.includes(deleted)) return [];
   return text.split('\n').flatMap((line) => {
     const [, range = '', inode, name = ''] = /^(\S+) \S+ \S+ \S+ (\d+) +(\/.* \(deleted\))$/.exec(line) ?? [];
@@ -102,13 +124,26 @@ function deletedMappings(id: number): Mapping[] {
   });
 }
 
-function readMaps(id: number): string {
+/** Returns `null` for a list that is longer than so many bytes. */
+function readMaps(id: number, most: number): string | null {
+  const pieces: Buffer[] = [];
   try {
-    return readFileSync(join('/proc', String(id), 'maps'), 'utf8');
+    const file = openSync(join('/proc', String(id), 'maps'), 'r');
+    try {
+      for (let bytes = 0, read = -1; read !== 0; bytes += read) {
+        if (bytes > most) return null;
+        const piece = Buffer.allocUnsafe(pieceBytes);
+        read = readSync(file, piece);
+        pieces.push(piece.subarray(0, read));
+      }
+    } finally {
+      closeSync(file);
+    }
   } catch {
     // The process ended, or is another user's.
     return '';
   }
+  return Buffer.concat(pieces).toString();
 }
 
 function names(folder: string): string[] {

@@ -76,7 +76,7 @@ export async function startInspectorParent(
     ready.reject(new Error(`the inspector ended before it was warm: ${stderr}`));
   });
   await ready.promise;
-  const order = (json: object) => parent.stdin.write(`${JSON.stringify(json)}\n`);
+  const order = (json: object, input = '') => parent.stdin.write(`${JSON.stringify(json)}\n${input}`);
   const start: InspectorParent['start'] = (own, options, started) => {
     const id = ++startedCount;
     const { promise, resolve } = Promise.withResolvers<ChildEnd>();
@@ -89,11 +89,9 @@ export async function startInspectorParent(
     };
     open.set(id, { hear: makeLineReader(options.onLine ?? (() => undefined)), started, resolve });
     options.signal.addEventListener('abort', end, { once: true });
-    const { folder, env } = options;
     const write = (line: string) => {
-      const input = Buffer.from(`${line}\n`);
-      order({ id, bytes: input.length, folder, env, ...own, ...confinement });
-      parent.stdin.write(input);
+      const { folder, env } = options;
+      order({ id, bytes: Buffer.byteLength(line) + 1, folder, env, ...own, ...confinement }, `${line}\n`);
       if (options.signal.aborted) end();
     };
     const done = promise.finally(() => {

@@ -41,6 +41,26 @@ ${text.replaceAll('\n', '\n    ')}
 signal.pause()
 `;
 
+/** Costs no bytes, but inodes of the file system and time of whoever looks at it. */
+const manyNames = `
+import signal
+for number in range(15000):
+    open(f'x{number}', 'w').close()
+print('made', flush=True)
+signal.pause()
+`;
+/** Neighbours of other rights stay apart. */
+const manyMappings = `
+import ctypes, os, signal
+libc = ctypes.CDLL(None)
+for number in range(6):
+    if os.fork() == 0: break
+for number in range(60000):
+    libc.mmap(None, ctypes.c_size_t(4096), number % 2, 0x22, -1, ctypes.c_long(0))
+print('made', flush=True)
+signal.pause()
+`;
+
 describe('Space that a taken-over yt-dlp fills', function () {
   this.timeout(180_000);
   let source: HostileSource;
@@ -51,6 +71,17 @@ describe('Space that a taken-over yt-dlp fills', function () {
   after(() => source.stop());
 
   for (const sandbox of sandboxes) {
+    for (const [title, text, breach] of [
+      ['files without content', manyNames, 'folder'],
+      ['mappings whose list takes long to read', manyMappings, 'processes'],
+    ] as const) {
+      it(`ends an attempt: ${title} (sandbox ${sandbox})`, async () => {
+        const place = await openTestWorkspace(sandbox, 1, { cpuSeconds: 600 });
+        await place.python(text);
+        await place.stop();
+        expect(place.breaches).to.deep.equal([breach]);
+      });
+    }
     for (const [title, text] of Object.entries(fills)) {
       it(`ends an attempt: ${title} (sandbox ${sandbox})`, async () => {
         const place = await openTestWorkspace(sandbox, 1, { fileBytes: 16 * mebibyte, folderBytes: 64 * mebibyte });

@@ -28,6 +28,12 @@ describe('a log line', () => {
     );
   });
 
+  it('holds no character that moves the cursor, begins a line or turns the direction of a terminal', () => {
+    const value = 'a\u009b2Jb\u007fc\u0085d\u2028e\u202ef\u2066g';
+    expect(lineOf({ value, [value]: 1 })).to.match(/^[ -~]+\n$/);
+    expect(JSON.parse(lineOf({ value }))).to.include({ value });
+  });
+
   it('cannot have its own fields replaced', () => {
     const line = JSON.parse(lineOf(JSON.parse('{"at":1,"level":"x","text":"y"}')));
     expect(line).to.deep.equal({ at: '2023-11-14T22:13:20.000Z', level: 'info', text: 'something happened' });
