@@ -14,22 +14,21 @@ const timeoutMs = 10_000;
  * endpoint on the loopback of callers' machines is left out: a port-forward serves it there, and nothing does in the pod. Another one
  * that is silent may be closed by network policies, which say nothing of callers.
  */
-export async function checkBucket(given: BucketSettings, isInCluster = false): Promise<Finding> {
+export async function checkBucket(
+  given: BucketSettings,
+  { isInCluster = false, hasPolicies = false } = {},
+): Promise<Finding> {
   const { s3PublicEndpoint } = given;
   const isForwarded = isInCluster && s3PublicEndpoint !== null && isLoopback(new URL(s3PublicEndpoint).hostname);
   const settings = isForwarded ? { ...given, s3PublicEndpoint: null } : given;
   const store = openS3({ settings, partBytes: content.length, throughEgress: async () => false });
-  const inner = openS3({
-    settings: { ...given, s3PublicEndpoint: null },
-    partBytes: 0,
-    throughEgress: async () => false,
-  });
   const prefix = `doctor/${randomUUID()}/`;
   const about = 'bucket';
   let isUnheard = false;
   const readInside = async (error: unknown) => {
-    if (!isInCluster || !isSilence(error)) throw error;
-    await read(inner, `${prefix}trial`);
+    if (!hasPolicies || !isSilence(error)) throw error;
+    const inside = { ...given, s3PublicEndpoint: null };
+    await read(openS3({ settings: inside, partBytes: 0, throughEgress: async () => false }), `${prefix}trial`);
     isUnheard = true;
   };
   const steps = [

@@ -72,7 +72,8 @@ async function checkAll(terminal: Terminal): Promise<Finding[]> {
   const checked = [...findings, ...machine, ...tls, ...(await checkRecord(config, log, patienceOf(terminal)))];
   if (config.objects !== 's3') return checked;
   const { checkBucket } = await import('./check-bucket.ts');
-  return [...checked, await checkBucket(config, config.runner === 'kubernetes')];
+  const isInCluster = config.runner === 'kubernetes';
+  return [...checked, await checkBucket(config, { isInCluster, hasPolicies: isInCluster && hasPolicies(env) })];
 }
 
 async function checkPoliciesAlone({ env }: Terminal): Promise<Finding[]> {
@@ -87,11 +88,11 @@ async function checkSurroundings(config: Config, env: Terminal['env']): Promise<
   const { checkCluster } = await import('./check-cluster.ts');
   const { checkParts } = await import('./check-parts.ts');
   const node = env.NODE_NAME ? [findingOf(true, 'node', `This pod is on the node ${env.NODE_NAME}.`)] : [];
-  return [
-    ...node,
-    ...(await checkCluster(config, env)),
-    ...(await checkParts(config, env.NETWORK_POLICIES !== 'none')),
-  ];
+  return [...node, ...(await checkCluster(config, env)), ...(await checkParts(config, hasPolicies(env)))];
+}
+
+function hasPolicies({ NETWORK_POLICIES }: Terminal['env']): boolean {
+  return NETWORK_POLICIES !== 'none';
 }
 
 function checkSettings(env: Terminal['env']): { config: Config | null; findings: Finding[] } {

@@ -1,6 +1,6 @@
 import type { Plan } from '../model/account.ts';
 import { readPlanName } from '../model/operator-input.ts';
-import { listPlans, readPlan } from '../store/accounts/read-plans.ts';
+import { listPlans, planOf, readPlanText } from '../store/accounts/read-plans.ts';
 import { removePlan } from '../store/accounts/remove-plan.ts';
 import { setPlan } from '../store/accounts/set-plan.ts';
 import { command, UsageError } from './command.ts';
@@ -32,7 +32,8 @@ export const planCommands = [
     },
     run: async (given, { store }) => {
       for (;;) {
-        const before = await readPlan(store, given.NAME);
+        const text = await readPlanText(store, given.NAME);
+        const before = text === null ? null : planOf(text);
         const quota = given.quota ?? before?.quota;
         if (quota === undefined) throw new UsageError(`--quota is missing: there is no plan ${given.NAME} yet`);
         const { 'per-second': perSecond = before?.per_second, 'per-minute': perMinute = before?.per_minute } = given;
@@ -44,7 +45,7 @@ export const planCommands = [
           paid: given.paid ?? before?.paid ?? false,
         };
         // Another operator may change other fields of it at the same time.
-        if (await setPlan(store, plan, before)) return { value: plan, text: fieldText({ ...plan }) };
+        if (await setPlan(store, plan, text)) return { value: plan, text: fieldText({ ...plan }) };
       }
     },
   }),

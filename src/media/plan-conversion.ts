@@ -102,9 +102,13 @@ function filmPlan(
   start: number,
   slow: number | null,
 ): MuxPlan {
-  if (slow !== null) return { container: containers.mp4, encoding: [...film, '-r', String(slow)], encodes: true };
   const [picture, sound] = [video?.stream.codec ?? null, audio?.stream.codec ?? null];
   const wanted = start > 0 ? [containers.mp4] : containersFor(String(args.video_format ?? 'mp4'));
+  if (slow !== null) {
+    // A webm holds no H.264.
+    const container = wanted.find(({ ext }) => ext !== 'webm') ?? containers.mp4;
+    return { container, encoding: [...film, '-vf', `fps=${slow}`], encodes: true };
+  }
   for (const container of wanted) {
     if (canHold(container, picture, sound)) return { container, encoding: ['-c', 'copy'], encodes: false };
     if (container.ext === 'mp4' && canHold(container, picture, null)) {

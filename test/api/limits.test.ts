@@ -141,6 +141,14 @@ describe('limits', () => {
     expect((await download(caller.key)).status).to.equal(202);
   });
 
+  it('D72: a batch of more jobs than the account may ever have open is 429 without a time to wait', async () => {
+    const { key } = await api.addCaller({ max_open: 1 });
+    const body = { endpoint: 'video', items: [{ query: film }, { query: film }], max_credits: 2 };
+    const refused = await api.call('POST', '/v1/batches', { key, body });
+    expectRefused(refused, 429, 'rate_limited', 'You have exceeded the open-jobs rate limit on your subscription');
+    expect(refused.headers.get('retry-after')).to.equal(null);
+  });
+
   describe('a suspended account', () => {
     let caller: ApiCaller;
     before(async () => {

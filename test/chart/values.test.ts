@@ -29,6 +29,15 @@ const accepted: readonly (readonly [string, Readonly<Record<string, unknown>>])[
   ],
   ['large numbers', { 'workers.most': 2_000_000, 'workers.mostEnded': 0, 'backup.keep': 1 }],
   ['quantities of each form', { 'workers.cpu': '1.5', 'workers.memory': '4096M' }],
+  [
+    'values that nothing reads, whatever they are',
+    {
+      ...{ 'backup.schedule': '', 'bootstrap.account': '', 'bootstrap.credits': 0, 'networkPolicy.enabled': false },
+      ...{ 'networkPolicy.redis': [{ cidr: '10.0.0.7/32' }], 'networkPolicy.dns.ports': null },
+      ...{ 'dashboard.autoscaling.enabled': true, 'dashboard.autoscaling.minReplicas': 11 },
+    },
+  ],
+  ['DNS servers of the cluster, which its policy allows', { 'settings.TRAWL_DNS_SERVERS': '10.96.0.10' }],
   ['a word of cron', { 'backup.schedule': '@daily', 'backup.existingClaim': 'backups' }],
   [
     'a word in place of a number, and no value',

@@ -54,12 +54,14 @@ describe('the doctor beside a bucket', function () {
   for (const address of ['http://127.0.0.1:1', 'http://[::1]:1', 'http://localhost:1']) {
     it(`reads at the endpoint of the cluster where callers have a port-forward to ${address}`, async () => {
       const settings = { ...s3.settings, s3PublicEndpoint: address };
-      const { level, text } = await checkBucket(settings, true);
+      const { level, text } = await checkBucket(settings, { isInCluster: true });
       expect({ level, text }).to.deep.equal({
         level: 'note',
         text: `The bucket trawl-test can be written, read and cleared. Links begin with ${address}: only a machine with a port-forward there gets files.`,
       });
-      expect((await checkBucket({ ...settings, s3Bucket: 'trawl-none' }, true)).level).to.equal('problem');
+      expect((await checkBucket({ ...settings, s3Bucket: 'trawl-none' }, { isInCluster: true })).level).to.equal(
+        'problem',
+      );
     });
   }
 
@@ -68,7 +70,9 @@ describe('the doctor beside a bucket', function () {
     // Another name of the loopback address, for which no port-forward is meant.
     const address = closed.url.replace('127.0.0.1', '0.0.0.0');
     try {
-      const { level, text } = await checkBucket({ ...s3.settings, s3PublicEndpoint: address }, true);
+      const there = { ...s3.settings, s3PublicEndpoint: address };
+      expect((await checkBucket(there, { isInCluster: true })).level).to.equal('problem');
+      const { level, text } = await checkBucket(there, { isInCluster: true, hasPolicies: true });
       expect({ level, text }).to.deep.equal({
         level: 'note',
         text: `The bucket trawl-test can be written, read and cleared. This pod hears nothing from ${address}, where callers get files: networkPolicy.s3 may leave it out.`,
@@ -79,7 +83,10 @@ describe('the doctor beside a bucket', function () {
   });
 
   it('names the problem of a public endpoint of a cluster that nobody serves', async () => {
-    const { level, text } = await checkBucket({ ...s3.settings, s3PublicEndpoint: 'http://0.0.0.0:65535' }, true);
+    const { level, text } = await checkBucket(
+      { ...s3.settings, s3PublicEndpoint: 'http://0.0.0.0:65535' },
+      { isInCluster: true, hasPolicies: true },
+    );
     expect(level).to.equal('problem');
     expect(text).to.match(/cannot be read: .*ECONNREFUSED/);
   });

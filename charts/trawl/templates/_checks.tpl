@@ -19,7 +19,7 @@
 {{- range $name, $quantity := dict "cpu" $values.workers.cpu "memory" $values.workers.memory -}}
   {{- if not (regexMatch $forms.TRAWL_WORKER_MEMORY.form $quantity) }}{{ fail (printf "workers.%s must be %s" $name $forms.TRAWL_WORKER_MEMORY.allowed) }}{{ end -}}
 {{- end -}}
-{{- range $name, $number := dict "workers.most" $values.workers.most "workers.mostEnded" $values.workers.mostEnded "workers.awaySeconds" $values.workers.awaySeconds "backup.keep" $values.backup.keep "uninstall.waitSeconds" $values.uninstall.waitSeconds "bootstrap.credits" $values.bootstrap.credits "egress.terminationGracePeriodSeconds" $values.egress.terminationGracePeriodSeconds -}}
+{{- range $name, $number := dict "workers.most" $values.workers.most "workers.mostEnded" $values.workers.mostEnded "workers.awaySeconds" $values.workers.awaySeconds "backup.keep" $values.backup.keep "uninstall.waitSeconds" $values.uninstall.waitSeconds "bootstrap.credits" (ternary $values.bootstrap.credits 1 (not (empty $values.bootstrap.existingSecret))) "egress.terminationGracePeriodSeconds" $values.egress.terminationGracePeriodSeconds -}}
   {{- /* A pod of egress leaves its Service for 5 s before it drains, and ends for 5 s after. */ -}}
   {{- $leasts := dict "workers.mostEnded" 0 "uninstall.waitSeconds" 0 "egress.terminationGracePeriodSeconds" 10 -}}
   {{- $least := hasKey $leasts $name | ternary (index $leasts $name) 1 -}}
@@ -28,9 +28,11 @@
 {{- if gt (float64 $values.uninstall.waitSeconds) 86400.0 }}{{ fail "uninstall.waitSeconds must be 86400 or less" }}{{ end -}}
 {{- range $component := list "api" "dashboard" "inspector" -}}
   {{- with (index $values $component).autoscaling -}}
-    {{- if and .enabled (gt (float64 .minReplicas) (float64 .maxReplicas)) }}{{ fail (printf "%s.autoscaling.maxReplicas must be at least minReplicas" $component) }}{{ end -}}
+    {{- $isThere := or (ne $component "dashboard") $values.dashboard.apart -}}
+    {{- if and $isThere .enabled (gt (float64 .minReplicas) (float64 .maxReplicas)) }}{{ fail (printf "%s.autoscaling.maxReplicas must be at least minReplicas" $component) }}{{ end -}}
   {{- end -}}
 {{- end -}}
+{{- if $values.networkPolicy.enabled -}}
 {{- /* A port that is missing would open every port. */ -}}
 {{- range $name := list "redis" "s3" "billing" "openid" "workersS3" "egressTo" -}}
   {{- range index $values.networkPolicy $name -}}
@@ -38,11 +40,11 @@
   {{- end -}}
 {{- end -}}
 {{- range $name := list "dns" "kubernetes" "traces" -}}
-  {{- if not (index $values.networkPolicy $name).ports }}{{ fail (printf "networkPolicy.%s.ports must name at least one port: without one every port is open" $name) }}{{ end -}}
+  {{- if not (index $values.networkPolicy $name | default dict).ports }}{{ fail (printf "networkPolicy.%s.ports must name at least one port: without one every port is open" $name) }}{{ end -}}
 {{- end -}}
-{{- if and $values.networkPolicy.enabled ($values.settings).TRAWL_DNS_SERVERS (not $values.networkPolicy.dns.to) }}{{ fail "networkPolicy.dns.to must name the servers of TRAWL_DNS_SERVERS, and those of the cluster" }}{{ end -}}
+{{- end -}}
 {{- if contains "." .Release.Name }}{{ fail (printf "the name of the release, %s, must have no dot: Services begin with it" .Release.Name) }}{{ end -}}
-{{- if not (regexMatch "^(@(hourly|daily|midnight|weekly|monthly|yearly|annually)|@every [0-9][0-9hms.]*|[^ @]+( +[^ ]+){4})$" $values.backup.schedule) }}{{ fail "backup.schedule must be five fields of cron such as 17 3 * * *, or @daily" }}{{ end -}}
+{{- if and $values.backup.existingClaim (not (regexMatch "^(@(hourly|daily|midnight|weekly|monthly|yearly|annually)|@every [0-9][0-9hms.]*|[^ @]+( +[^ ]+){4})$" ($values.backup.schedule | default ""))) }}{{ fail "backup.schedule must be five fields of cron such as 17 3 * * *, or @daily" }}{{ end -}}
 {{- if not (regexMatch "^https?://[^/?#@ ]+" ($values.publicUrl | default "")) }}{{ fail "publicUrl must be the http:// or https:// URL at which callers reach the API, such as https://trawl.example.com" }}{{ end -}}
 {{- if not (regexMatch "^https?://[^/?#@ ]+$" ($values.dashboardUrl | default "")) }}{{ fail "dashboardUrl must be the http:// or https:// URL at which people reach the dashboard, such as https://dashboard.example.com" }}{{ end -}}
 {{- range $value, $setting := dict "publicUrl" "PUBLIC_URL" "dashboardUrl" "DASHBOARD_URL" "s3.bucket" "S3_BUCKET" "s3.endpoint" "S3_ENDPOINT" "s3.publicEndpoint" "S3_PUBLIC_ENDPOINT" "s3.region" "S3_REGION" "api.trustedProxies" "TRUSTED_PROXIES" -}}
@@ -56,7 +58,7 @@
   {{- if not (kindIs "bool" $flag) }}{{ fail (printf "%s must be true or false" $name) }}{{ end -}}
 {{- end -}}
 {{- if and (eq (int64 $values.api.service.port) 8081) (eq (include "trawl.dashboardService" .) "api") }}{{ fail "api.service.port must be another one than 8081, at which the same Service has the dashboard" }}{{ end -}}
-{{- if not (regexMatch "^[a-z0-9][a-z0-9-]{0,62}$" ($values.bootstrap.account | default "")) }}{{ fail "bootstrap.account must be a slug: 1 to 63 characters of a-z, 0-9 and -, not with - at its beginning" }}{{ end -}}
+{{- if and $values.bootstrap.existingSecret (not (regexMatch "^[a-z0-9][a-z0-9-]{0,62}$" ($values.bootstrap.account | default ""))) }}{{ fail "bootstrap.account must be a slug: 1 to 63 characters of a-z, 0-9 and -, not with - at its beginning" }}{{ end -}}
 {{- range $name, $label := $values.workers.nodeSelector -}}
   {{- if not (kindIs "string" $label) }}{{ fail (printf "workers.nodeSelector.%s must be a string in quotes" $name) }}{{ end -}}
 {{- end -}}
@@ -167,7 +169,7 @@ TRAWL_OIDC_CLIENT_SECRET: openid.existingSecret
 {{- end -}}
 {{- if not $before -}}
 {{- else if ne $before (include "trawl.workersNamespace" .) -}}
-  {{- with (lookup "batch/v1" "Job" $before "").items }}{{ fail (printf "workers.namespace: %d Jobs of workers are in %s, and this upgrade leaves that namespace: repeat it when trawl admin drain has let them end" (len .) $before) }}{{ end -}}
+  {{- with (lookup "batch/v1" "Job" $before "").items }}{{ fail (printf "workers.namespace: %d Jobs of workers are in %s, and this upgrade leaves that namespace: repeat it when trawl admin drain has let them end and the controller has removed them" (len .) $before) }}{{ end -}}
 {{- else if not .Values.workers.createNamespace -}}
   {{- $metadata := (lookup "v1" "Namespace" "" $before).metadata | default dict -}}
   {{- $marks := $metadata.annotations | default dict -}}

@@ -85,7 +85,8 @@ local function refusal(opened)
   -- Each open job holds a credit, so there are never more open jobs than holds.
   local most = tonumber(account_max_open)
   if opened > 0 and held + opened > most and ${countOpenJobs} + opened > most then
-    return answer('rate_limited', 'open-jobs', ${openJobsWaitMs})
+    -- More than the limit at once never fit, however long the caller waits.
+    return answer('rate_limited', 'open-jobs', opened <= most and ${openJobsWaitMs} or nil)
   end
   if is_draining() then return answer('draining') end
   if isOpen ~= '1' then return answer('unavailable') end

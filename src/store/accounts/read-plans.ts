@@ -10,8 +10,13 @@ export async function listPlans(store: RecordStore): Promise<Plan[]> {
 }
 
 export async function readPlan(store: RecordStore, name: string): Promise<Plan | null> {
-  const json = await store.connection.read(['HGET', keys.plans, name]);
+  const json = await readPlanText(store, name);
   return json === null ? null : planOf(json);
+}
+
+/** Returns the JSON of a plan as the record has it. */
+export async function readPlanText(store: RecordStore, name: string): Promise<string | null> {
+  return store.connection.read(['HGET', keys.plans, name]);
 }
 
 /** Returns a plan from its JSON in the record, which `setPlan` wrote. */

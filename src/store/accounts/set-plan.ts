@@ -20,14 +20,14 @@ return { 'set' }
 );
 
 /**
- * Returns false, and changes nothing, when the plan is not as it was read: `expected`, with `null` for a plan that did not exist. Without
- * that it is set whatever it is. Throws `too_many`.
+ * Returns false, and changes nothing, when the text of the plan is not as it was read: `expected`, with `null` for a plan that did not exist.
+ * Without that it is set whatever it is. Throws `too_many`.
  */
-export async function setPlan(store: RecordStore, plan: Plan, expected?: Plan | null): Promise<boolean> {
+export async function setPlan(store: RecordStore, plan: Plan, expected: string | null = ''): Promise<boolean> {
   const { name: target, ...change } = plan;
   const noted = noteOf(store, '', { action: 'plan.set', target, change });
-  const was = expected === undefined ? '' : expected === null ? 'none' : JSON.stringify(expected);
-  const reply = await run(store, setPlanScript, { plan: target, json: JSON.stringify(plan), expected: was, ...noted });
+  const json = JSON.stringify(plan);
+  const reply = await run(store, setPlanScript, { plan: target, json, expected: expected ?? 'none', ...noted });
   requireNoted(reply);
   if (reply[0] === 'too_many')
     throw refuse('too_many', `There are ${recordLimits.plans} plans, which is the limit: remove one`);
