@@ -17,7 +17,7 @@ interface NamelessFiles {
   readonly memoryBytes: number;
   /** Of deleted files. */
   readonly diskBytes: number;
-  /** Without limit for processes with more mappings than can be looked through while others wait. */
+  /** Infinite for processes with more mappings than can be looked through while others wait. */
   readonly openFiles: number;
 }
 
@@ -28,7 +28,8 @@ const entryBytes = 4096;
 const maxNames = 10_000;
 /** Of all lists of mappings together. A program of ours has some 100 KB, and the kernel writes 16 MB in some 100 ms. */
 const maxMapsBytes = 2 ** 24;
-const pieceBytes = 2 ** 14;
+/** Longer than any line of a list, whose path may have 4 KiB with each letter as four. */
+const lines = Buffer.alloc(2 ** 16);
 const deleted = ' (deleted)';
 /** Mappings of shared memory without a file, which the memory of the process counts. */
 const sharedMemory = /^\/(?:dev\/zero|SYSV\w+) \(deleted\)$/;
@@ -37,7 +38,7 @@ const sharedMemory = /^\/(?:dev\/zero|SYSV\w+) \(deleted\)$/;
  * Returns the bytes on disk of all files below a folder, each counted once, and 4 KiB for each name. Too many names, and what cannot be measured, such as a
  * folder that is closed or whose path is too long, count without limit: no program of ours makes them, and anything could hide in it.
  */
-export function folderBytes(folder: string, seen = new Set<number>(), names = { left: maxNames }): number {
+export function folderBytes(folder: string, seen = new Set<number>(), namesLeft = { count: maxNames }): number {
   let total = 0;
   let entries: Dirent[];
   try {
@@ -45,12 +46,12 @@ export function folderBytes(folder: string, seen = new Set<number>(), names = { 
   } catch (error) {
     return bytesBehind(error);
   }
-  names.left -= entries.length;
-  if (names.left < 0) return Number.POSITIVE_INFINITY;
+  namesLeft.count -= entries.length;
+  if (namesLeft.count < 0) return Number.POSITIVE_INFINITY;
   for (const entry of entries) {
     const path = join(folder, entry.name);
     total += entry.isDirectory()
-      ? entryBytes + folderBytes(path, seen, names)
+      ? entryBytes + folderBytes(path, seen, namesLeft)
       : Math.max(entryBytes, fileBytes(path, seen));
   }
   return total;
@@ -90,8 +91,8 @@ export function namelessFiles(ids: Iterable<number>, seen: Set<number>, maxOpenF
     }
     const maps = readMaps(id, mapsLeft);
     if (maps === null) return { memoryBytes, diskBytes, openFiles: Number.POSITIVE_INFINITY };
-    mapsLeft -= maps.length;
-    for (const { range, name, inode, bytes } of deletedMappings(maps)) {
+    mapsLeft -= maps.bytes;
+    for (const { range, name, inode, bytes } of maps.deleted) {
       // Only root may look behind a mapping; for others, the file has at least what is mapped.
       count(name, statOf(join('/proc', String(id), 'map_files', range)) ?? { ino: inode, blocks: bytes / blockBytes });
     }
@@ -124,26 +125,29 @@ function deletedMappings(text: string): Mapping[] {
   });
 }
 
-/** Returns `null` for a list that is longer than so many bytes. */
-function readMaps(id: number, most: number): string | null {
-  const pieces: Buffer[] = [];
+/** Returns the mappings of deleted files and the length of the whole list, or `null` for a list that is longer than so many bytes. */
+function readMaps(id: number, maxBytes: number): { readonly bytes: number; readonly deleted: Mapping[] } | null {
+  const found: Mapping[] = [];
+  let [bytes, filled] = [0, 0];
   try {
     const file = openSync(join('/proc', String(id), 'maps'), 'r');
     try {
-      for (let bytes = 0, read = -1; read !== 0; bytes += read) {
-        if (bytes > most) return null;
-        const piece = Buffer.allocUnsafe(pieceBytes);
-        read = readSync(file, piece);
-        pieces.push(piece.subarray(0, read));
+      for (let read = -1; read !== 0; bytes += read) {
+        if (bytes > maxBytes) return null;
+        read = readSync(file, lines, filled, lines.length - filled, null);
+        filled += read;
+        const whole = lines.subarray(0, filled).lastIndexOf('\n') + 1;
+        found.push(...deletedMappings(lines.toString('utf8', 0, whole)));
+        lines.copyWithin(0, whole, filled);
+        filled -= whole;
       }
     } finally {
       closeSync(file);
     }
   } catch {
     // The process ended, or is another user's.
-    return '';
   }
-  return Buffer.concat(pieces).toString();
+  return { bytes, deleted: found };
 }
 
 function names(folder: string): string[] {
