@@ -21,5 +21,16 @@ export function inspectionsAtOnce(processors: number, memoryBytes: number): numb
   return Math.max(leastInspections, Math.min(inspectionsPerProcessor * processors, fitting));
 }
 
+/** Connections to egress of all clients with one address, such as one inspector or one worker. */
+export const clientConnections = 256;
+
+/** One inspection needs one at a time. */
+const usualInspectionConnections = 16;
+
+/** Returns the connections to egress of one inspection: all that run at once share those of one client. */
+export function connectionsOfInspection(inspections: number): number {
+  return Math.max(1, Math.min(usualInspectionConnections, Math.floor(clientConnections / inspections)));
+}
+
 /** During a conversion the parts, the joined file and the result exist at once. */
 export const copiesOfFile = 3;

@@ -7,7 +7,7 @@ export interface ConnectionLimits {
   readonly bytes: number;
   /** Longest time without a byte in either direction. */
   readonly idleSeconds: number;
-  /** The same for a client that sends no more: most have gone, and a process that has ended cannot be told from a client that waits. */
+  /** Idle time of a client that sends no more: most have gone, and a process that has ended cannot be told from a client that waits. */
   readonly leftSeconds: number;
   readonly totalSeconds: number;
 }

@@ -1,23 +1,37 @@
 import { randomInt } from 'node:crypto';
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { listenAt, type ServerAddress, trustOf, usesTls } from '../base/server-address.ts';
 
 interface EgressForwarder {
-  /** The ports, none for a socket. */
+  /** Ports of the loopback address: free ones of this machine, or those inside the sandbox. */
   readonly ports: readonly number[];
+  /** Ends every connection of a port, so that its next user finds none that counts. */
+  readonly endConnections: (port: number) => void;
   /** Ends every connection; may be repeated. */
   readonly close: () => Promise<void>;
 }
 
 interface ForwarderOptions {
   readonly to: ServerAddress;
-  /** Path of a UNIX socket; `null` for free ports of the loopback address where no other service listens. */
-  readonly path: string | null;
+  /**
+   * Folder for the UNIX sockets to which port-forwarder.py leads the ports inside a sandbox, each named by its port; `null` for free
+   * ports of the loopback address where no other service listens.
+   */
+  readonly folder: string | null;
   /** Number of ports, of which each has its own limit. */
   readonly ports: number;
   /** Connections to egress by each port: a hostile child must not use up those that all workers share. */
-  readonly most: number;
+  readonly maxConnections: number;
 }
+
+interface Forwarding {
+  readonly server: Server;
+  readonly open: Set<Socket>;
+}
+
+/** First port inside the sandbox's own network, where nothing else listens. */
+const firstInsidePort = 3128;
 
 /**
  * Landlock opens a port at every address. No service is assigned one of these, and neither Linux nor Kubernetes gives one of them to
@@ -26,38 +40,51 @@ interface ForwarderOptions {
 const portRange = { first: 61_000, last: 65_535 };
 
 /** Listens and forwards every connection to egress. */
-export async function startEgressForwarder({
-  to,
-  path,
-  ports: count,
-  most,
-}: ForwarderOptions): Promise<EgressForwarder> {
-  const open = new Set<Socket>();
-  const servers = Array.from({ length: path === null ? count : 1 }, () =>
-    makeServer(to, path === null ? most : most * count, open),
-  );
-  const ports = await Promise.all(
-    servers.map((server) => (path === null ? listenAtFreePort(server) : listenAt(server, { path }))),
-  );
+export async function startEgressForwarder(options: ForwarderOptions): Promise<EgressForwarder> {
+  const { to, folder, maxConnections } = options;
+  const all = new Map<number, Forwarding>();
+  const endConnections = (port: number) => {
+    for (const socket of all.get(port)?.open ?? []) end(socket);
+  };
   const close = async () => {
-    const closed = servers.map((server) => new Promise((resolve) => server.close(resolve)));
-    for (const socket of open) socket.destroy();
+    const closed = [...all.values()].map(({ server }) => new Promise((resolve) => server.close(resolve)));
+    for (const port of all.keys()) endConnections(port);
     await Promise.all(closed);
   };
-  return { ports: path === null ? ports : [], close };
+  try {
+    for (let n = 0; n < options.ports; n++) {
+      const open = new Set<Socket>();
+      const server = makeServer(to, maxConnections, open);
+      const inside = firstInsidePort + n;
+      const port = folder === null ? await listenAtFreePort(server) : await listenInFolder(server, folder, inside);
+      all.set(port, { server, open });
+    }
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { ports: [...all.keys()], endConnections, close };
 }
 
-function makeServer(to: ServerAddress, most: number, open: Set<Socket>): Server {
+/** Egress sees by a reset that the client is gone; after a mere end it counts the connection for some seconds more. */
+function end(socket: Socket): void {
+  if (socket.remoteAddress !== undefined) socket.resetAndDestroy();
+  else socket.destroy();
+}
+
+function makeServer(to: ServerAddress, maxConnections: number, open: Set<Socket>): Server {
   let taken = 0;
   return createServer({ allowHalfOpen: true, noDelay: true }, (near) => {
-    const far = taken < most ? connectTo(to) : null;
-    if (far === null) return void near.destroy();
+    const connection = taken < maxConnections ? connectTo(to) : null;
+    if (connection === null) return void near.destroy();
+    const { raw, far } = connection;
     taken++;
-    for (const socket of [near, far]) {
+    for (const socket of [near, raw]) {
       open.add(socket);
       // A broken side closes.
       socket.on('error', () => {}).once('close', () => open.delete(socket));
     }
+    far.on('error', () => {});
     near.once('close', () => {
       // The connection counts until egress has closed it, too: a client that comes and goes would open any number of them.
       far
@@ -74,6 +101,13 @@ function makeServer(to: ServerAddress, most: number, open: Set<Socket>): Server 
   });
 }
 
+/** Every user may connect: the folder above is closed to those who must not. */
+async function listenInFolder(server: Server, folder: string, port: number): Promise<number> {
+  const address = { path: join(folder, String(port)), readableAll: true, writableAll: true };
+  await listenAt(server, address);
+  return port;
+}
+
 async function listenAtFreePort(server: Server): Promise<number> {
   for (;;) {
     const port = randomInt(portRange.first, portRange.last + 1);
@@ -85,13 +119,25 @@ async function listenAtFreePort(server: Server): Promise<number> {
   }
 }
 
+interface EgressConnection {
+  /** Carries the bytes of `far`; the same socket without TLS. */
+  readonly raw: Socket;
+  readonly far: Socket;
+}
+
 /** Returns `null` while the file of authorities cannot be read. */
-function connectTo(to: ServerAddress): Socket | null {
+function connectTo(to: ServerAddress): EgressConnection | null {
   const options = { ...to, allowHalfOpen: true, noDelay: true };
-  if (!usesTls(to)) return connect(options);
+  if (!usesTls(to)) {
+    const far = connect(options);
+    return { raw: far, far };
+  }
   try {
+    const trust = trustOf(to);
+    const raw = connect(options);
     // Loaded only where it is spoken, because loading it costs each job processor time.
-    return process.getBuiltinModule('node:tls').connect({ ...options, ...trustOf(to) });
+    const far = process.getBuiltinModule('node:tls').connect({ ...options, ...trust, socket: raw });
+    return { raw, far };
   } catch {
     return null;
   }

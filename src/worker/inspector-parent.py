@@ -1,7 +1,7 @@
 """Keeps yt-dlp loaded and warm, and forks one isolated child for each request.
 
 Usage: inspector-parent.py DRIVER PLUGINS (folders with `:` between them). Requests are JSON lines on standard input:
-{id, bytes, folder, user, env, port, paths, limits}, followed by so many bytes of input, starts a child, {end: id} ends it.
+{id, bytes, folder, user, env, port, paths, filter, limits}, followed by so many bytes of input, starts a child, {end: id} ends it.
 Answers are frames on standard output: a line `ID pid PID`, `ID out BYTES` with so many bytes of a child, or `ID end CODE`.
 This process never parses output of a child, holds no secret and has no network. A child begins with a copy of its memory: what
 belongs to one request passes through two buffers alone, which are wiped, because Python leaves what it frees where it was.
@@ -177,6 +177,7 @@ def run_child(request, driver, near_in, far_out):
         os.environ.clear()
         os.environ.update(request['env'])
         landlock.restrict(request['folder'], [request['port']], request['paths'])
+        landlock.load_filter(bytes.fromhex(request['filter']))
         with open(0, encoding='utf-8') as orders, open(1, 'w', encoding='utf-8') as answers:
             print(json.dumps(driver.answer_inspect(json.loads(orders.readline()))), file=answers)
         code = 0

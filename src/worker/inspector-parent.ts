@@ -9,6 +9,8 @@ import { type Frame, makeFrameReader, makeLineReader } from './inspector-output.
 interface Confinement {
   /** Paths that the child may read. */
   readonly paths: readonly string[];
+  /** Seccomp filter besides that of the parent, in hexadecimal; empty for none. */
+  readonly filter: string;
   readonly limits: Record<'file_bytes' | 'memory_bytes' | 'cpu_seconds' | 'processes', number>;
 }
 

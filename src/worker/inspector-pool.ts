@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { retry } from '../base/backoff.ts';
 import type { Log } from '../base/log.ts';
-import { inspectionFileBytes, inspectionMemoryBytes } from '../base/resource-limits.ts';
+import { connectionsOfInspection, inspectionFileBytes, inspectionMemoryBytes } from '../base/resource-limits.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import { shareRun } from '../base/single-flight.ts';
 import { removeFolder } from '../media/child-folder.ts';
@@ -21,6 +21,7 @@ import { findDescendants } from './process-usage.ts';
 import type { MediaActions } from './run-attempt.ts';
 import { hasNamespaces, hasOwnUser, type Sandbox, sandboxCommand, systemPaths } from './sandbox-command.ts';
 import { endingOf } from './sandbox-ending.ts';
+import { seccompFilter } from './seccomp-filter.ts';
 import { type ChildWatch, startChildWatch } from './watch-limits.ts';
 import { openHome, type WorkerHome } from './workspace.ts';
 
@@ -47,8 +48,6 @@ export interface InspectorPool extends Inspector {
 }
 
 const maxProcesses = 128;
-/** Connections to egress of one inspection, which needs one at a time. */
-const maxConnections = 16;
 const backoff = { firstMs: 500, maxMs: 30_000 };
 const homeName = 'inspector-';
 
@@ -57,7 +56,8 @@ export async function startInspectorPool(options: InspectorPoolOptions): Promise
   const names = (await readdir(options.root).catch(() => [])).filter((name) => name.startsWith(homeName));
   await Promise.all(names.map((name) => removeFolder(join(options.root, name))));
   const memoryBytes = options.maxConcurrent * inspectionMemoryBytes;
-  const connections = { ports: options.maxConcurrent, most: maxConnections };
+  const maxConnections = connectionsOfInspection(options.maxConcurrent);
+  const connections = { ports: options.maxConcurrent, maxConnections };
   const beginning = join(options.root, homeName);
   const home = await openHome({ ...options, memoryBytes, connections, beginning, name: 'requests' });
   const freePorts = [...home.route.ports];
@@ -70,7 +70,7 @@ export async function startInspectorPool(options: InspectorPoolOptions): Promise
     slots.run(account, gone, (signal) => {
       const warm = parents.current();
       if (warm === null) throw new InspectorBusy('the inspector starts');
-      return readOne(read, warm, { ...home, watch, freePorts }, options, signal);
+      return withPort(freePorts, home, (port) => readOne(read, warm, { ...home, watch, port }, options, signal));
     });
   const inspect: Inspector['inspect'] = (url, account, gone) =>
     ask(account, gone, async (tools, signal) => {
@@ -93,6 +93,22 @@ export async function startInspectorPool(options: InspectorPoolOptions): Promise
 /** Reads a page with the programs of one request; throws a `Failed`. */
 type ReadPage<T> = (tools: MediaTools, signal: AbortSignal) => Promise<T>;
 
+/** Lends a free port, which comes back whatever happens. */
+async function withPort<T>(
+  free: number[],
+  { endConnections }: Pick<WorkerHome, 'endConnections'>,
+  use: (port: number) => Promise<T>,
+): Promise<T> {
+  const port = free.shift();
+  if (port === undefined) throw new InspectorBusy('no port is free');
+  try {
+    return await use(port);
+  } finally {
+    endConnections(port);
+    free.push(port);
+  }
+}
+
 async function readOne<T>(
   read: ReadPage<T>,
   warm: InspectorParent,
@@ -100,14 +116,12 @@ async function readOne<T>(
     folder: requests,
     wrappers,
     watch,
-    freePorts,
-  }: WorkerHome & { readonly watch: ChildWatch; readonly freePorts: number[] },
+    port,
+  }: Pick<WorkerHome, 'folder' | 'wrappers'> & { readonly watch: ChildWatch; readonly port: number },
   { programs, inspectSeconds, sandbox, log }: InspectorPoolOptions,
   gone: AbortSignal,
 ): Promise<T | InspectionFailure> {
   const folder = await mkdtemp(join(requests, 'r'));
-  // There are as many as slots.
-  const port = freePorts.shift() ?? 0;
   const user = hasOwnUser(sandbox) ? nextUser() : 0;
   // A child that was killed from outside says nothing about its URL.
   let struck = false;
@@ -147,7 +161,6 @@ async function readOne<T>(
   } finally {
     stopWatch();
     await removeFolder(folder);
-    freePorts.push(port);
   }
 }
 
@@ -247,8 +260,13 @@ function startParent(
   return startInspectorParent(
     sandboxCommand(command, inside),
     { folder, env },
-    { paths, limits: ofRequest },
+    { paths, limits: ofRequest, filter: hasNamespaces(sandbox) ? withoutUnixSockets() : '' },
     endingOf(sandbox),
     stop,
   );
+}
+
+/** The parent's filter lets port-forwarder.py connect to UNIX sockets, at which a request would get around the limit of its port. */
+function withoutUnixSockets(): string {
+  return seccompFilter(false)?.toString('hex') ?? '';
 }

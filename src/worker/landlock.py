@@ -184,10 +184,8 @@ def restrict(folder, ports, paths):
     return True
 
 
-def load_filter(file):
-    """Loads the seccomp filter that an open file holds; the file is empty where trawl has no filter for the processor."""
-    program = os.read(file, 1 << 16)
-    os.close(file)
+def load_filter(program):
+    """Loads a seccomp filter besides those that are loaded; the program is empty where trawl has no filter for the processor."""
     if not program:
         return
     control(PR_SET_NO_NEW_PRIVS, 1)
@@ -236,5 +234,6 @@ if __name__ == '__main__':
     become(user)
     die_with_parent()
     restrict(folder, map(int, ports.split(':')), paths.split(':'))
-    load_filter(FILTER_FILE)
+    load_filter(os.read(FILTER_FILE, 1 << 16))
+    os.close(FILTER_FILE)
     os.execvp(sys.argv[5], sys.argv[5:])

@@ -1,21 +1,25 @@
-"""Runs a command beside ports of the loopback address that lead to a UNIX socket: the only way out of a sandbox.
+"""Runs a command beside ports of the loopback address that lead to UNIX sockets: the only way out of a sandbox.
 
-Usage: port-forwarder.py SOCKET PORTS MOST COMMAND... (`:` between ports; MOST connections at once by each of them)
+Usage: port-forwarder.py FOLDER PORTS MAX_CONNECTIONS COMMAND... (`:` between ports)
+The socket of a port has its number as name in FOLDER. Each port carries at most MAX_CONNECTIONS at once.
 """
 
 import os
+import selectors
 import socket
 import sys
-from _thread import allocate_lock, start_new_thread
+from _thread import allocate_lock, stack_size, start_new_thread
 
 CHUNK_BYTES = 1 << 17
+# The system's 8 MiB for each thread would soon reach the memory limit of the sandbox.
+STACK_BYTES = 1 << 18
 
 
-class Room:
-    """How many connections there may still be."""
+class ConnectionLimit:
+    """Counts the connections of one port."""
 
-    def __init__(self, most):
-        self.left, self.lock = most, allocate_lock()
+    def __init__(self, max_connections):
+        self.left, self.lock = max_connections, allocate_lock()
 
     def take(self):
         with self.lock:
@@ -28,11 +32,11 @@ class Room:
             self.left += 1
 
 
-def main(path, ports, most, command):
-    servers = [listen(int(port)) for port in ports.split(':')]
+def main(folder, ports, max_connections, command):
+    servers = {port: listen(int(port)) for port in ports.split(':')}
     child = os.fork()
     if child == 0:
-        for server in servers:
+        for server in servers.values():
             server.close()
         try:
             os.execvp(command[0], command)
@@ -42,8 +46,11 @@ def main(path, ports, most, command):
     nothing = os.open('/dev/null', os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nothing, number)
-    for server in servers:
-        start_new_thread(accept, (server, path, int(most)))
+    stack_size(STACK_BYTES)
+    events = selectors.DefaultSelector()
+    for port, server in servers.items():
+        events.register(server, selectors.EVENT_READ, (f'{folder}/{port}', ConnectionLimit(max_connections)))
+    start_new_thread(accept_all, (events,))
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
     os._exit(code if code >= 0 else 128 - code)
@@ -56,48 +63,59 @@ def listen(port):
     return server
 
 
-def accept(server, path, most):
-    room = Room(most)
+def accept_all(events):
     while True:
+        for key, _ in events.select():
+            accept(key.fileobj, *key.data)
+
+
+def accept(server, path, limit):
+    try:
         near, _ = server.accept()
-        if not room.take():
-            near.close()
-            continue
         far = socket.socket(socket.AF_UNIX)
-        threads = 0
-        try:
-            far.connect(path)
-            threads = start(near, far, room)
-        except OSError:
-            pass  # Without a way out the caller sees a connection that breaks off.
-        if threads < 2:
-            near.close()
-            far.close()
-        if threads == 0:
-            room.leave()
+    except OSError:
+        return  # The client has left, or the process has too many files.
+    if not limit.take():
+        near.close()
+        far.close()
+        return
+    threads = 0
+    try:
+        far.connect(path)
+        threads = start(near, far, limit)
+    except OSError:
+        pass  # Without a way out the caller sees a connection that breaks off.
+    if threads == 0:
+        near.close()
+        far.close()
+        limit.leave()
+    elif threads == 1:
+        # The thread that runs waits for one of them, and closes both.
+        shut(near, socket.SHUT_RDWR)
+        shut(far, socket.SHUT_RDWR)
 
 
-def start(near, far, room):
+def start(near, far, limit):
     """Starts two threads that carry the bytes; returns how many could be started."""
     ends = [0, allocate_lock()]
     with ends[1]:
         for carry in (carry_out, carry_back):
             try:
-                start_new_thread(run, (carry, near, far, ends, room))
+                start_new_thread(run, (carry, near, far, ends, limit))
             except RuntimeError:
                 break
             ends[0] += 1
         return ends[0]
 
 
-def run(carry, near, far, ends, room):
+def run(carry, near, far, ends, limit):
     carry(near, far)
     with ends[1]:
         ends[0] -= 1
         if ends[0] == 0:
             near.close()
             far.close()
-            room.leave()
+            limit.leave()
 
 
 def carry_out(near, far):
@@ -130,4 +148,4 @@ def shut(side, how):
 
 
 if __name__ == '__main__':
-    main(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:])
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:])

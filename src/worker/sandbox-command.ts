@@ -20,12 +20,13 @@ export function hasOwnUser(sandbox: Sandbox): boolean {
   return sandbox === 'user' || sandbox === 'landlock-user';
 }
 
-/** The only network route out of a sandbox: each port inside leads to the socket outside. */
+/** The only network route out of a sandbox: each port inside leads to a socket outside. */
 export interface EgressRoute {
   readonly ports: readonly number[];
-  readonly socket: string;
+  /** Folder of the UNIX sockets, each named by its port. */
+  readonly sockets: string;
   /** Connections by one port. */
-  readonly most: number;
+  readonly maxConnections: number;
 }
 
 export interface SandboxOptions {
@@ -46,9 +47,6 @@ export interface SandboxOptions {
   /** Capabilities that the child keeps in the sandbox `user`; only the inspector parent needs some, to isolate its children. */
   readonly capabilities?: readonly string[];
 }
-
-/** First port inside the sandbox's own network, where nothing else listens. */
-export const firstInsidePort = 3128;
 
 const here = import.meta.dirname;
 const systemFolders = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64'];
@@ -113,15 +111,10 @@ function isolatedCommand(command: readonly string[], inside: SandboxOptions): st
   return [...bubblewrap(inside), ...keep(keptForUser), '--', ...setUser, ...noRights, ...limited];
 }
 
-function forwardedCommand(command: readonly string[], { socket, ports, most }: EgressRoute, python: string): string[] {
-  return [
-    ...isolatedPython(python),
-    join(here, 'port-forwarder.py'),
-    socket,
-    ports.join(':'),
-    String(most),
-    ...command,
-  ];
+function forwardedCommand(command: readonly string[], route: EgressRoute, python: string): string[] {
+  const { sockets, ports, maxConnections } = route;
+  const forwarder = [...isolatedPython(python), join(here, 'port-forwarder.py')];
+  return [...forwarder, sockets, ports.join(':'), String(maxConnections), ...command];
 }
 
 /** Returns the folders that programs need to run: the parent of each one's `bin`, also where links lead. */
@@ -143,7 +136,7 @@ export function ownUser(): number {
 
 function bubblewrap({ folder, readable, route, filter }: SandboxOptions): string[] {
   const seen = [...systemPaths(), ...readable, here];
-  const sockets = route ? [route.socket] : [];
+  const sockets = route ? [route.sockets] : [];
   // Parent folders that bubblewrap makes implicitly are closed to the user inside, so each is made explicitly.
   const onTheWay = new Set([...seen, ...sockets, folder].flatMap(foldersAbove));
   return [

@@ -188,7 +188,7 @@ const keepBits = (value: number): Instruction => ({ code: 0x54, skip: next, valu
 const ifAnyBit = (value: number, yes: number, no: number): Instruction => ({ code: 0x45, skip: [yes, no], value });
 
 /** Returns the seccomp filter of children as the kernel's `struct sock_filter[]`, or `null` on a processor without a table. */
-function seccompFilter(opensUnix: boolean): Buffer | null {
+export function seccompFilter(opensUnix: boolean): Buffer | null {
   const architecture = process.arch;
   if (architecture !== 'x64' && architecture !== 'arm64') return null;
   const column = architecture === 'x64' ? 0 : 1;

@@ -12,7 +12,6 @@ import type { ProgramPaths } from './find-programs.ts';
 import { type OrphanCleaner, startOrphanCleaner } from './orphan-cleaner.ts';
 import {
   type EgressRoute,
-  firstInsidePort,
   hasNamespaces,
   hasOwnUser,
   ownUser,
@@ -52,7 +51,7 @@ const systemPath = '/usr/bin:/bin:/usr/sbin:/sbin';
 export async function openWorkspace(options: WorkspaceOptions): Promise<Workspace> {
   const { root, sandbox, limits, programs, onBreach, signal, cookies: text } = options;
   const { memoryBytes } = limits;
-  const connections = { ports: 1, most: maxConnections };
+  const connections = { ports: 1, maxConnections };
   const home = await openHome({ ...options, memoryBytes, connections, beginning: join(root, 'job-'), name: 'job' });
   const { folder, wrappers, route, filter, cgroup, cleaner } = home;
   const cookies = text === null ? null : join(dirname(folder), 'cookies.txt');
@@ -97,7 +96,7 @@ interface HomeOptions {
   readonly sandbox: Sandbox;
   readonly cgroups: string | null;
   /** Ways to egress: ports, and the connections by each. */
-  readonly connections: { readonly ports: number; readonly most: number };
+  readonly connections: { readonly ports: number; readonly maxConnections: number };
   /** Limit of its cgroup. */
   readonly memoryBytes: number;
   readonly programs: Pick<ProgramPaths, 'ffmpeg' | 'ffprobe'>;
@@ -113,6 +112,8 @@ export interface WorkerHome {
   readonly filter: string | null;
   readonly cgroup: ChildCgroup | null;
   readonly cleaner: OrphanCleaner;
+  /** Ends what processes that have ended left open at a port. */
+  readonly endConnections: (port: number) => void;
   readonly close: () => Promise<void>;
 }
 
@@ -122,29 +123,29 @@ export async function openHome(options: HomeOptions): Promise<WorkerHome> {
   await mkdir(dirname(beginning), { recursive: true, mode: 0o700 });
   const cleaner = await startOrphanCleaner(beginning, cgroups);
   const folder = join(cleaner.folder, name);
-  const socket = join(cleaner.folder, 'egress');
+  const sockets = join(cleaner.folder, 'egress');
   try {
     // Mode 0711: children must enter this folder but not list it; the folder above is closed to everyone else.
     await mkdir(folder, { mode: 0o711 });
+    await mkdir(sockets, { mode: 0o711 });
     const cgroup = cleaner.cgroup === null ? null : makeChildCgroup(cleaner.cgroup, memoryBytes);
     const filter = await laySeccompFilter(join(cleaner.folder, 'seccomp'), hasNamespaces(sandbox));
     const wrappers = layWrappers(join(cleaner.folder, 'tools'), programs);
+    // Without mounts of their own, children of another user come through this folder, but cannot list it.
+    if (sandbox === 'landlock-user') await chmod(cleaner.folder, 0o711);
+    // Last, because it must be closed again.
     const forwarder = await startEgressForwarder({
       ...connections,
       to: egress,
-      path: hasNamespaces(sandbox) ? socket : null,
+      folder: hasNamespaces(sandbox) ? sockets : null,
     });
-    if (hasNamespaces(sandbox)) await chmod(socket, 0o666);
-    // Without mounts of their own, children of another user come through this folder, but cannot list it.
-    if (sandbox === 'landlock-user') await chmod(cleaner.folder, 0o711);
+    const { ports, endConnections } = forwarder;
     const close = async () => {
       await forwarder.close();
       await cleaner.clean();
     };
-    const inside = Array.from({ length: connections.ports }, (_, n) => firstInsidePort + n);
-    const ports = hasNamespaces(sandbox) ? inside : forwarder.ports;
-    const route = { ports, socket, most: connections.most };
-    return { folder, wrappers, filter, cgroup, cleaner, route, close };
+    const route = { ports, sockets, maxConnections: connections.maxConnections };
+    return { folder, wrappers, filter, cgroup, cleaner, route, endConnections, close };
   } catch (error) {
     await cleaner.clean();
     throw error;

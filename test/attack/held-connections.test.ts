@@ -10,11 +10,18 @@ import { programs } from '../support/worker.ts';
 import { sandboxes } from '../support/workspace.ts';
 import { type HostileSource, hostilePlugin, startHostileSource } from './hostile-source.ts';
 
-/** Keeps as many connections to egress as it gets, at every port. */
+/** Keeps as many connections to egress as it gets, at every port and at every socket behind bubblewrap. */
 const hold = `
-import socket, time
+import os, socket, time
 report('holds')
 held = []
+for port in range(3128, 3132):
+    for name in ('egress', f'egress/{port}'):
+        try:
+            for n in range(100):
+                held.append(socket.socket(socket.AF_UNIX))
+                held[-1].connect(os.path.join(os.getcwd(), '../..', name))
+        except OSError: pass
 own = int(self_port)
 for n in range(300):
     try: held.append(socket.create_connection(('127.0.0.1', own), 2))

@@ -49,7 +49,7 @@ describe('TLS between the parts', () => {
 
   it('carries requests and tunnels, also half-closed ones, to egress, directly and through the forwarder of a worker', async () => {
     expect((await fetchSource()).text).to.equal('source');
-    const forwarder = await startEgressForwarder({ to: proxyOf(), path: null, ports: 1, most: 128 });
+    const forwarder = await startEgressForwarder({ to: proxyOf(), folder: null, ports: 1, maxConnections: 128 });
     const near = { host, port: forwarder.ports[0] as number };
     expect((await ask(near, source.url)).body).to.equal('source');
     const { status, socket } = await openTunnel(near, source.authority);

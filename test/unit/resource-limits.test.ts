@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { inspectionsAtOnce } from '../../src/base/resource-limits.ts';
+import { clientConnections, connectionsOfInspection, inspectionsAtOnce } from '../../src/base/resource-limits.ts';
 
 describe('the inspections at once', () => {
   for (const [processors, gibibytes, expected, title] of [
@@ -12,4 +12,20 @@ describe('the inspections at once', () => {
       expect(inspectionsAtOnce(processors, gibibytes * 2 ** 30)).to.equal(expected);
     });
   }
+});
+
+describe('the connections to egress of one inspection', () => {
+  it('are 16 where few run at once', () => {
+    expect(connectionsOfInspection(8)).to.equal(16);
+  });
+
+  for (const inspections of [32, 128, 200]) {
+    it(`fit into those of one client when ${inspections} run at once`, () => {
+      expect(inspections * connectionsOfInspection(inspections)).to.be.within(1, clientConnections);
+    });
+  }
+
+  it('are never none', () => {
+    expect(connectionsOfInspection(1000)).to.equal(1);
+  });
 });

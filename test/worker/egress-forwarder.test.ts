@@ -1,7 +1,12 @@
 import { once } from 'node:events';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { createServer as createTlsServer } from 'node:tls';
 import { expect } from 'chai';
 import { startEgressForwarder } from '../../src/worker/egress-forwarder.ts';
+import { aFolder } from '../support/redis.ts';
+import { makeTlsFiles } from '../support/tls-files.ts';
 import { until } from '../support/until.ts';
 
 const nowhere = { host: '127.0.0.1', port: 1 };
@@ -9,15 +14,16 @@ const nowhere = { host: '127.0.0.1', port: 1 };
 describe('The egress forwarder of one worker', () => {
   it('accepts 128 of 200 connections at once and closes the others', async () => {
     let taken = 0;
-    const egress = createServer(() => {
+    const egress = createServer((socket) => {
+      socket.on('error', () => undefined);
       taken++;
     }).listen(0, '127.0.0.1');
     await once(egress, 'listening');
     const forwarder = await startEgressForwarder({
       to: { host: '127.0.0.1', port: (egress.address() as AddressInfo).port },
-      path: null,
+      folder: null,
       ports: 1,
-      most: 128,
+      maxConnections: 128,
     });
     const sockets = Array.from({ length: 200 }, () =>
       connect(forwarder.ports[0] as number, '127.0.0.1').on('error', () => undefined),
@@ -40,7 +46,7 @@ describe('The egress forwarder of one worker', () => {
     }).listen(0, '127.0.0.1');
     await once(egress, 'listening');
     const to = { host: '127.0.0.1', port: (egress.address() as AddressInfo).port };
-    const forwarder = await startEgressForwarder({ to: to, path: null, ports: 1, most: 128 });
+    const forwarder = await startEgressForwarder({ to: to, folder: null, ports: 1, maxConnections: 128 });
     const reset = () =>
       new Promise<boolean>((resolve) => {
         const socket = connect(forwarder.ports[0] as number, '127.0.0.1').on('error', () => undefined);
@@ -59,11 +65,73 @@ describe('The egress forwarder of one worker', () => {
 
   it('listens where no service does, because Landlock opens its port at every address', async () => {
     const forwarders = await Promise.all(
-      Array.from({ length: 50 }, () => startEgressForwarder({ to: nowhere, path: null, ports: 1, most: 128 })),
+      Array.from({ length: 50 }, () =>
+        startEgressForwarder({ to: nowhere, folder: null, ports: 1, maxConnections: 128 }),
+      ),
     );
     const taken = forwarders.flatMap(({ ports }) => ports);
     await Promise.all(forwarders.map(({ close }) => close()));
     expect(new Set(taken)).to.have.property('size', 50);
     expect(Math.min(...taken)).to.be.least(61_000);
+  });
+
+  it('leaves no port open when another one cannot be opened', async () => {
+    const { folder, remove } = aFolder();
+    const start = (ports: number) => startEgressForwarder({ to: nowhere, folder, ports, maxConnections: 1 });
+    const { close } = await start(1);
+    const [taken = ''] = readdirSync(folder);
+    await close();
+    writeFileSync(join(folder, String(Number(taken) + 1)), '');
+    const error = await start(2).catch((reason: unknown) => reason);
+    expect(error).to.have.property('code', 'EADDRINUSE');
+    expect(readdirSync(folder)).not.to.include(taken);
+    remove();
+  });
+
+  for (const speaksTls of [false, true]) {
+    it(`resets the connections of a port at egress when they are ended (${speaksTls ? 'with' : 'without'} TLS)`, async () => {
+      const files = makeTlsFiles('egress', ['127.0.0.1']);
+      const open = new Set<Socket>();
+      // As a source that goes on sending after its client has gone.
+      const take = (socket: Socket) => {
+        open.add(socket);
+        socket.on('error', () => undefined).once('close', () => open.delete(socket));
+        socket.on('data', () => socket.write('y'));
+      };
+      const pair = { cert: readFileSync(files.certFile), key: readFileSync(files.keyFile) };
+      const options = { allowHalfOpen: true };
+      const egress = speaksTls ? createTlsServer({ ...options, ...pair }, take) : createServer(options, take);
+      await once(egress.listen(0, '127.0.0.1'), 'listening');
+      const { port } = egress.address() as AddressInfo;
+      const to = { host: '127.0.0.1', port, ...(speaksTls ? { tls: { caFile: files.caFile } } : {}) };
+      const { ports, endConnections, close } = await startEgressForwarder({
+        to,
+        folder: null,
+        ports: 2,
+        maxConnections: 4,
+      });
+      const sockets = ports.map((own) => connect(own, '127.0.0.1').on('error', () => undefined));
+      for (const socket of sockets) socket.write('x');
+      await Promise.all(sockets.map((socket) => once(socket, 'data')));
+      endConnections(ports[0] as number);
+      await until(() => open.size === 1, 5, 'egress has lost the connection of the port');
+      expect(sockets[1]).to.have.property('destroyed', false);
+      await close();
+      egress.close();
+      files.remove();
+    });
+  }
+
+  it('closes a connection when egress, which speaks TLS, is away', async () => {
+    const to = { ...nowhere, tls: { caFile: null } };
+    const { ports, close } = await startEgressForwarder({ to, folder: null, ports: 1, maxConnections: 1 });
+    for (let n = 0; n < 3; n++) {
+      const socket = connect(ports[0] as number, '127.0.0.1')
+        .on('error', () => undefined)
+        .resume();
+      await until(() => socket.destroyed || socket.readableEnded, 5, 'the connection ends');
+      socket.destroy();
+    }
+    await close();
   });
 });
