@@ -18,6 +18,8 @@ Seen = Callable[[Job], None]
 POLL_SECONDS = 25
 # Between polls that are answered at once.
 PLAIN_POLL_SECONDS = 5.0
+# Such polls after a refused one, before a call waits again.
+MAX_PLAIN_POLLS = 3
 CANCEL_SECONDS = 5.0
 # Streams that broke off without a word before polling takes their place.
 MAX_EMPTY_STREAMS = 3
@@ -77,16 +79,19 @@ def follow(service: Service, job_id: str, wait: str, seen: Seen) -> Steps[Job]:
                 raise
             error = refusal
         stream["empty"] = cast(int, stream["empty"]) + 1
-        if error.code == "rate_limited" or (error.status is None and cast(int, stream["empty"]) >= MAX_EMPTY_STREAMS):
+        if error.status is None and cast(int, stream["empty"]) >= MAX_EMPTY_STREAMS:
             break
         yield from patience.wait(error)
+        if error.code == "rate_limited":
+            break
     return (yield from poll(service, job_id, seen))
 
 
 def poll(service: Service, job_id: str, seen: Seen) -> Steps[Job]:
     last: Job | None = None
-    is_held = True
+    plain_polls = 0
     while True:
+        is_held = plain_polls == 0
         path = f"{job_path(job_id)}?wait={POLL_SECONDS if is_held else 0}"
         unrepeated = "rate_limited" if is_held else None
         try:
@@ -95,7 +100,8 @@ def poll(service: Service, job_id: str, seen: Seen) -> Steps[Job]:
             if not is_held or refusal.code != "rate_limited":
                 raise
             # An account may have only so many calls that wait; those that do not are not counted.
-            is_held = False
+            yield from Patience(service.patience_seconds).wait(refusal)
+            plain_polls = MAX_PLAIN_POLLS
             continue
         if job != last:
             seen(job)
@@ -103,6 +109,7 @@ def poll(service: Service, job_id: str, seen: Seen) -> Steps[Job]:
             return job
         last = job
         if not is_held:
+            plain_polls -= 1
             yield Sleep(PLAIN_POLL_SECONDS)
 
 
