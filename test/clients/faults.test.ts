@@ -190,6 +190,26 @@ describe('a client of callers', function () {
       expect(pausedMs).to.be.at.least(990);
     });
 
+    it(`spends at most 10 s on a download that is given up, in ${name}`, async () => {
+      const answered: (string | undefined)[] = [];
+      const outcome = await runAt(
+        (path, response) => {
+          const { method, headers } = response.req;
+          const job = JSON.stringify({ id: '1', job_id: '1', status: 'Running', endpoint: '/v1/video/download' });
+          if (headers.accept === 'text/event-stream') return void response.end(`id: 1\ndata: ${job}\n\n`);
+          if (path.endsWith('/download')) return void response.end(job);
+          // Each of the calls is refused once: all of them together would take 16 s.
+          const isRefused = !answered.includes(method);
+          const answer = () => response.writeHead(isRefused ? 503 : 200).end(job, () => answered.push(method));
+          const timer = setTimeout(answer, 4_000);
+          response.once('close', () => clearTimeout(timer));
+        },
+        { verb: 'abort' },
+      );
+      expect(outcome).to.deep.equal({ value: {} });
+      expect(answered).to.include('GET').and.not.include('DELETE');
+    });
+
     it(`gives up a file of which every connection brings the same beginning, in ${name}`, async () => {
       const half = 'a'.repeat(4096);
       let fetches = 0;

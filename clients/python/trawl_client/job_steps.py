@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
@@ -11,7 +12,7 @@ from urllib.parse import quote
 
 from .api_types import Job
 from .errors import TrawlError
-from .steps import USUAL_TRY_SECONDS, Open, Patience, Read, Service, Sleep, Steps, may_repeat, require_ok, unreachable
+from .steps import Open, Patience, Read, Service, Sleep, Steps, may_repeat, require_ok, unreachable
 
 Seen = Callable[[Job], None]
 
@@ -20,7 +21,8 @@ POLL_SECONDS = 25
 PLAIN_POLL_SECONDS = 5.0
 # Such polls after a refused one, before a call waits again.
 MAX_PLAIN_POLLS = 3
-CANCEL_SECONDS = 5.0
+# For all calls of a download that is given up.
+CANCEL_SECONDS = 10.0
 # Streams that broke off without a word before polling takes their place.
 MAX_EMPTY_STREAMS = 3
 MAX_MISMATCHES = 2
@@ -32,22 +34,20 @@ def job_path(job_id: str) -> str:
     return f"/v1/jobs/{quote(job_id, safe='')}"
 
 
-def start(
-    service: Service, kind: str, body: dict[str, Any], once: str, timeout: float = USUAL_TRY_SECONDS
-) -> Steps[str]:
-    accepted = yield from service.ask(f"/v1/{kind}/download", "job_id", "POST", body, once, timeout)
+def start(service: Service, kind: str, body: dict[str, Any], once: str) -> Steps[str]:
+    accepted = yield from service.ask(f"/v1/{kind}/download", "job_id", "POST", body, once)
     return str(accepted["job_id"])
 
 
 def give_up(service: Service, kind: str, body: dict[str, Any], once: str, job_id: str | None) -> Steps[None]:
     """Cancels an open job; one whose id is not known yet is asked for once more, by the key of the call that was interrupted."""
-    soon = replace(service, patience_seconds=CANCEL_SECONDS)
+    soon = replace(service, deadline=time.monotonic() + CANCEL_SECONDS)
     if job_id is None:
-        job_id = yield from start(soon, kind, body, once, CANCEL_SECONDS)
-    job: Job = yield from soon.ask(job_path(job_id), "status", timeout=CANCEL_SECONDS)
-    # DELETE would remove the file of a job that has completed and was charged.
+        job_id = yield from start(soon, kind, body, once)
+    job: Job = yield from soon.ask(job_path(job_id), "status")
+    # DELETE removes the file of a job that has completed and was charged, also of one that completes after this look.
     if not has_ended(job):
-        yield from soon.ask(job_path(job_id), "status", "DELETE", timeout=CANCEL_SECONDS)
+        yield from soon.ask(job_path(job_id), "status", "DELETE")
 
 
 def has_ended(job: Job) -> bool:
