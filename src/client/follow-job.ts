@@ -89,9 +89,12 @@ export async function followJob(
       // An account may have only so many streams; a poll that does not wait is none.
       const path = `/v1/jobs/${encodeURIComponent(jobId)}?fields=${jobFields}`;
       const job = readJob(await client.call(path, { signal }));
-      if (job !== null) seen(job);
-      if (job !== null && hasEnded(job)) return job;
       silence.end();
+      if (job !== null) {
+        last = job;
+        seen(job);
+        if (hasEnded(job)) return job;
+      }
       leastMs = Math.max(leastMs, pollMs);
     } else if (!isOpen) away();
     await silence.wait(cause, signal, leastMs);

@@ -36,9 +36,10 @@ interface BegunSignIn {
   readonly nonce: string;
   readonly verifier: string;
   readonly until: number;
-  /** Account that the page showed from which it was begun, and address of its view. */
+  /** Account that the page showed from which it was begun. */
   readonly account: string;
-  readonly to: string;
+  /** Address of the view from which it was begun; missing in a cookie of a release that kept none. */
+  readonly to?: string;
 }
 
 const purpose = 'openid';
@@ -139,7 +140,7 @@ async function comeBack(parts: OpenidParts, provider: oidc.Configuration, { req,
     throw refuse('sign_in_failed', 'This e-mail address belongs to another identity of the provider');
   }
   res.append('set-cookie', header);
-  res.redirect(303, begun.to);
+  res.redirect(303, begun.to ?? '/');
   return null;
 }
 

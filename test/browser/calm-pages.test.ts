@@ -74,6 +74,18 @@ describe('surprises of the pages', function () {
     expect(page.url()).to.equal(`${on.api.dashboardUrl}/icon.svg`);
   });
 
+  it('a page says that the server cannot be reached when an answer does not come, and goes on by itself', async () => {
+    const { page } = await on.signIn();
+    let asked = 0;
+    await page.route('**/api/keys', async (route) => {
+      asked += 1;
+      if (asked > 1) await route.continue();
+    });
+    await page.getByRole('link', { name: 'Keys' }).click();
+    await page.getByText('The server cannot be reached').first().waitFor();
+    await page.getByRole('button', { name: 'Create a key' }).waitFor();
+  });
+
   it('a file whose link is clicked twice is asked for once', async () => {
     const { page } = await on.signIn();
     await on.show(page, '/requests');

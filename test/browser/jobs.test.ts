@@ -50,6 +50,20 @@ describe('the jobs on the pages of the dashboard', function () {
     await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor();
   });
 
+  it('are read anew while their stream is refused', async () => {
+    const { page } = await on.signIn();
+    let asked = 0;
+    await page.route('**/api/jobs/events*', async (route) => {
+      asked += 1;
+      const body = 'event: jobs\ndata: {"jobs":[],"next_cursor":null}\n\n';
+      if (asked === 1) return route.fulfill({ contentType: 'text/event-stream', body });
+      if (asked === 2) await start(`${film}?later`);
+      await route.fulfill({ status: 503, body: '' });
+    });
+    await page.goto(`${on.api.dashboardUrl}/jobs`);
+    await page.getByRole('link', { name: `${film}?later` }).waitFor();
+  });
+
   it('of metadata have no file that could be gone', async () => {
     const id = await start(film, '/v1/media/metadata', { is_async: 'true' });
     await endJob(on.api.store, id, { ...completed, delivered: null });

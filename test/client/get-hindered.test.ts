@@ -1,18 +1,26 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
+import { followJob } from '../../src/client/follow-job.ts';
 import { runGet } from '../../src/client/get.ts';
+import { makePatience } from '../../src/client/patience.ts';
+import { makeServiceClient } from '../../src/client/service-client.ts';
 import { aFolder } from '../support/redis.ts';
 
 const half = Buffer.alloc(4096, 'a');
 /** Fetches after which the test ends a command that would go on for ever. */
 const maxFetches = 50;
 
+function jobIdOf(url: string): string | undefined {
+  return url.split('/')[3];
+}
+
 describe('trawl get', () => {
   let server: Server;
   let fetches = 0;
   let hasStreams = true;
   let polls = 1;
+  let streams = 0;
   before(async () => {
     server = createServer(({ url = '', headers }, response) => {
       const result = {
@@ -23,9 +31,14 @@ describe('trawl get', () => {
       };
       const job = JSON.stringify({ status: 'CompletedJob', progress: 100, args: {}, result });
       if (url.startsWith('/v1/video/')) return void response.writeHead(202).end('{"job_id":"1"}');
-      if (url.includes('/events') && !hasStreams) {
+      if (url.includes('/events')) streams += 1;
+      const isRefused = jobIdOf(url) === 'slow' ? streams === 2 : !hasStreams;
+      if (url.includes('/events') && isRefused) {
         const refused = { 'x-error-code': 'rate_limited', 'retry-after': '1' };
         return void response.writeHead(429, refused).end('{"error":"You have exceeded the waiting-calls rate limit"}');
+      }
+      if (url.includes('/events') && jobIdOf(url) === 'slow' && streams === 1) {
+        return void response.end('id: 1\ndata: {"status":"Running","progress":1,"args":{}}\n\n');
       }
       if (url.includes('/events')) return void response.end(`id: 1\ndata: ${job}\n\n`);
       if (url !== '/file') {
@@ -70,5 +83,16 @@ describe('trawl get', () => {
     fetches = maxFetches;
     expect(await get(1_500)).to.deep.include({ code: 1, status: 'CompletedJob', error_code: 'not_found' });
     expect(polls).to.equal(2);
+  });
+
+  it('shows no progress that goes back when a stream follows a poll', async () => {
+    [polls, streams] = [0, 0];
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const patience = makePatience(url);
+    const client = makeServiceClient({ url, key: 'k' }, patience);
+    const seen: number[] = [];
+    const { signal } = new AbortController();
+    await followJob(client, patience, 'slow', ({ progress }) => seen.push(progress), signal);
+    expect(seen).to.deep.equal([1, 5, 5, 100]);
   });
 });

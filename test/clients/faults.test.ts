@@ -163,23 +163,51 @@ describe('a client of callers', function () {
 
     it(`waits for a job although the account has as many waiting calls as it may have, in ${name}`, async () => {
       let polls = 0;
+      let refusedAt = 0;
+      let pausedMs = 0;
       const outcome = await runAt(
         (path, response) => {
-          if (/\/events|wait=[1-9]/.test(path)) {
+          const isHeld = path.includes('wait=25');
+          if (path.includes('/events') || (isHeld && refusedAt === 0)) {
+            if (isHeld) refusedAt = performance.now();
             const headers = { 'x-error-code': 'rate_limited', 'retry-after': '1' };
             return void response
               .writeHead(429, headers)
               .end('{"error":"You have exceeded the waiting-calls rate limit"}');
           }
+          if (polls === 0) pausedMs = performance.now() - refusedAt;
           polls += 1;
           const result = { response: 'http://files.example/', bytes: 1, sha256: '', content_type: 'video/mp4' };
-          const status = polls > 1 ? 'CompletedJob' : 'Running';
+          const status = isHeld ? 'CompletedJob' : 'Running';
           response.end(JSON.stringify({ id: '1', status, endpoint: '/v1/video/download', result }));
         },
         { verb: 'wait', jobIds: ['1'] },
         2,
       );
-      expect([outcome, polls]).to.deep.equal([{ value: ['1'] }, 2]);
+      expect(outcome).to.deep.equal({ value: ['1'] });
+      // Polls that do not wait begin when `Retry-After` is over, and some later one waits again.
+      expect(polls).to.be.within(2, 4);
+      expect(pausedMs).to.be.at.least(990);
+    });
+
+    it(`spends at most 10 s on a download that is given up, in ${name}`, async () => {
+      const answered: (string | undefined)[] = [];
+      const outcome = await runAt(
+        (path, response) => {
+          const { method, headers } = response.req;
+          const job = JSON.stringify({ id: '1', job_id: '1', status: 'Running', endpoint: '/v1/video/download' });
+          if (headers.accept === 'text/event-stream') return void response.end(`id: 1\ndata: ${job}\n\n`);
+          if (path.endsWith('/download')) return void response.end(job);
+          // Each of the calls is refused once: all of them together would take 16 s.
+          const isRefused = !answered.includes(method);
+          const answer = () => response.writeHead(isRefused ? 503 : 200).end(job, () => answered.push(method));
+          const timer = setTimeout(answer, 4_000);
+          response.once('close', () => clearTimeout(timer));
+        },
+        { verb: 'abort' },
+      );
+      expect(outcome).to.deep.equal({ value: {} });
+      expect(answered).to.include('GET').and.not.include('DELETE');
     });
 
     it(`gives up a file of which every connection brings the same beginning, in ${name}`, async () => {

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { Seal } from '../../src/base/seal.ts';
 import { listBlocks } from '../../src/store/access/list-blocks.ts';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { invited } from '../support/browser-session.ts';
@@ -18,13 +19,18 @@ describe('the sign-in with OpenID Connect', () => {
   let provider: IdentityProvider;
   let api: TestApi;
   let caller: ApiCaller;
+  let seal: Seal;
   before(async () => {
     provider = await startIdentityProvider();
-    api = await startApi({
+    const env = {
       TRAWL_OIDC_ISSUER: provider.issuer,
       TRAWL_OIDC_CLIENT_ID: provider.clientId,
       TRAWL_OIDC_CLIENT_SECRET: [...provider.secrets][0]!,
       TRAWL_AUTH_FAILURES: String(maxFailures),
+    };
+    api = await startApi(env, (parts) => {
+      ({ seal } = parts);
+      return parts;
     });
     provider.open(`${api.dashboardUrl}/api/sign-in/openid/back`, people);
   });
@@ -70,6 +76,24 @@ describe('the sign-in with OpenID Connect', () => {
     ];
     for (const to of [...elsewhere, '/api/sign-out', `/jobs?${'a'.repeat(2000)}`, '/jobs&to=/keys'])
       expect((await signIn('ada', undefined, `?to=${encodeURIComponent(to)}&account=x`)).path, to).to.equal('/');
+  });
+
+  it('leads to the first view after a sign-in that a release began which kept no view', async () => {
+    await invited(api.store, caller.account, 'owner', 'ada@example.com');
+    provider.become('ada');
+    const begun = await fetch(`${api.dashboardUrl}/api/sign-in/openid?to=/keys`, { redirect: 'manual' });
+    const [name, sealed] = begun.headers.getSetCookie()[0]!.split(';')[0]!.split('=');
+    const { to, ...older } = JSON.parse(seal.open('openid', sealed!)!);
+    expect(to).to.equal('/keys');
+    let way = '';
+    await followRedirects(begun.headers.get('location')!, (url) => {
+      if (!url.includes('/api/sign-in/openid/back')) return url;
+      way = url;
+      return api.dashboardUrl;
+    });
+    const cookie = `${name}=${seal.seal('openid', JSON.stringify(older))}`;
+    const back = await fetch(way, { redirect: 'manual', headers: { cookie } });
+    expect(back.headers.get('location')).to.equal('/');
   });
 
   it('refuses another identity with the same address, an address that is not verified, and strangers', async () => {

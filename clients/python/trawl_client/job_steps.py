@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
@@ -11,14 +12,17 @@ from urllib.parse import quote
 
 from .api_types import Job
 from .errors import TrawlError
-from .steps import USUAL_TRY_SECONDS, Open, Patience, Read, Service, Sleep, Steps, may_repeat, require_ok, unreachable
+from .steps import Open, Patience, Read, Service, Sleep, Steps, may_repeat, require_ok, unreachable
 
 Seen = Callable[[Job], None]
 
 POLL_SECONDS = 25
 # Between polls that are answered at once.
 PLAIN_POLL_SECONDS = 5.0
-CANCEL_SECONDS = 5.0
+# Such polls after a refused one, before a call waits again.
+MAX_PLAIN_POLLS = 3
+# For all calls of a download that is given up.
+CANCEL_SECONDS = 10.0
 # Streams that broke off without a word before polling takes their place.
 MAX_EMPTY_STREAMS = 3
 MAX_MISMATCHES = 2
@@ -30,22 +34,20 @@ def job_path(job_id: str) -> str:
     return f"/v1/jobs/{quote(job_id, safe='')}"
 
 
-def start(
-    service: Service, kind: str, body: dict[str, Any], once: str, timeout: float = USUAL_TRY_SECONDS
-) -> Steps[str]:
-    accepted = yield from service.ask(f"/v1/{kind}/download", "job_id", "POST", body, once, timeout)
+def start(service: Service, kind: str, body: dict[str, Any], once: str) -> Steps[str]:
+    accepted = yield from service.ask(f"/v1/{kind}/download", "job_id", "POST", body, once)
     return str(accepted["job_id"])
 
 
 def give_up(service: Service, kind: str, body: dict[str, Any], once: str, job_id: str | None) -> Steps[None]:
     """Cancels an open job; one whose id is not known yet is asked for once more, by the key of the call that was interrupted."""
-    soon = replace(service, patience_seconds=CANCEL_SECONDS)
+    soon = replace(service, deadline=time.monotonic() + CANCEL_SECONDS)
     if job_id is None:
-        job_id = yield from start(soon, kind, body, once, CANCEL_SECONDS)
-    job: Job = yield from soon.ask(job_path(job_id), "status", timeout=CANCEL_SECONDS)
-    # DELETE would remove the file of a job that has completed and was charged.
+        job_id = yield from start(soon, kind, body, once)
+    job: Job = yield from soon.ask(job_path(job_id), "status")
+    # DELETE removes the file of a job that has completed and was charged, also of one that completes after this look.
     if not has_ended(job):
-        yield from soon.ask(job_path(job_id), "status", "DELETE", timeout=CANCEL_SECONDS)
+        yield from soon.ask(job_path(job_id), "status", "DELETE")
 
 
 def has_ended(job: Job) -> bool:
@@ -77,16 +79,19 @@ def follow(service: Service, job_id: str, wait: str, seen: Seen) -> Steps[Job]:
                 raise
             error = refusal
         stream["empty"] = cast(int, stream["empty"]) + 1
-        if error.code == "rate_limited" or (error.status is None and cast(int, stream["empty"]) >= MAX_EMPTY_STREAMS):
+        if error.status is None and cast(int, stream["empty"]) >= MAX_EMPTY_STREAMS:
             break
         yield from patience.wait(error)
+        if error.code == "rate_limited":
+            break
     return (yield from poll(service, job_id, seen))
 
 
 def poll(service: Service, job_id: str, seen: Seen) -> Steps[Job]:
     last: Job | None = None
-    is_held = True
+    plain_polls = 0
     while True:
+        is_held = plain_polls == 0
         path = f"{job_path(job_id)}?wait={POLL_SECONDS if is_held else 0}"
         unrepeated = "rate_limited" if is_held else None
         try:
@@ -95,7 +100,8 @@ def poll(service: Service, job_id: str, seen: Seen) -> Steps[Job]:
             if not is_held or refusal.code != "rate_limited":
                 raise
             # An account may have only so many calls that wait; those that do not are not counted.
-            is_held = False
+            yield from Patience(service.patience_seconds).wait(refusal)
+            plain_polls = MAX_PLAIN_POLLS
             continue
         if job != last:
             seen(job)
@@ -103,6 +109,7 @@ def poll(service: Service, job_id: str, seen: Seen) -> Steps[Job]:
             return job
         last = job
         if not is_held:
+            plain_polls -= 1
             yield Sleep(PLAIN_POLL_SECONDS)
 
 

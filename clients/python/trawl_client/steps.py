@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import re
 import time
@@ -106,6 +107,8 @@ class Service:
     url: str
     key: str
     patience_seconds: float
+    # End of every try and wait, on the clock of `time.monotonic`.
+    deadline: float = math.inf
 
     def __post_init__(self) -> None:
         if not VISIBLE.fullmatch(self.key):
@@ -143,11 +146,11 @@ class Service:
                 raise TrawlError("bad_request", "The idempotency key must have printable ASCII characters alone")
             headers["idempotency-key"] = idempotency_key
         content = None if body is None else json.dumps(body)
-        patience = Patience(self.patience_seconds)
+        patience = Patience(min(self.patience_seconds, self.left_seconds()))
         internal_errors = 0
         while True:
             try:
-                answer = yield Send(method, self.url + path, headers, content, timeout)
+                answer = yield Send(method, self.url + path, headers, content, min(timeout, self.left_seconds()))
                 return self.read_json(answer, member)
             except TrawlError as error:
                 internal_errors += error.status == 500
@@ -155,6 +158,9 @@ class Service:
                     raise
                 refusal = error
             yield from patience.wait(refusal)
+
+    def left_seconds(self) -> float:
+        return max(0.0, self.deadline - time.monotonic())
 
     def read_json(self, answer: Answer, member: str) -> Any:
         require_ok(answer)

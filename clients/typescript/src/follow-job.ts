@@ -6,7 +6,10 @@ import { mayRepeat, type Transport } from './transport.ts';
 export type Job = components['schemas']['Job'];
 
 export interface WaitOptions {
-  /** `stream` (server-sent events, the default) tells every change; `poll` asks every 25 s and passes more proxies. */
+  /**
+   * `stream` (server-sent events, the default) tells every change. `poll` passes more proxies: a call waits for a change for up to 25 s;
+   * while the account has too many of those, the client asks every 5 s.
+   */
   readonly wait?: 'stream' | 'poll' | undefined;
   /** Called with the job after each change. */
   readonly onProgress?: ((job: Job) => void) | undefined;
@@ -16,6 +19,8 @@ export interface WaitOptions {
 const pollSeconds = 25;
 /** Between polls that are answered at once. */
 const plainPollMs = 5_000;
+/** Such polls after a refused one, before a call waits again. */
+const maxPlainPolls = 3;
 /** The service writes to a stream every few seconds; one that is silent for so long is opened again. */
 const quietMs = 60_000;
 /** Streams that broke off without a word before polling takes their place. */
@@ -52,8 +57,9 @@ async function* changesOf(transport: Transport, jobId: string, options: WaitOpti
       options.signal?.throwIfAborted();
       if (!(error instanceof TrawlError) || !mayRepeat(error)) throw error;
       stream.empty += 1;
-      isStream = error.code !== 'rate_limited' && (error.status !== null || stream.empty < maxEmptyStreams);
-      if (isStream) await patience.wait(error, options.signal);
+      const isCutOff = error.status === null && stream.empty >= maxEmptyStreams;
+      if (!isCutOff) await patience.wait(error, options.signal);
+      isStream = !isCutOff && error.code !== 'rate_limited';
     }
   }
   yield* poll(transport, jobId, options.signal);
@@ -64,8 +70,9 @@ export function hasEnded({ status }: Job): boolean {
 }
 
 async function* poll(transport: Transport, jobId: string, signal: AbortSignal | undefined): AsyncGenerator<Job, void> {
-  let isHeld = true;
+  let plainPolls = 0;
   for (let last = ''; ; ) {
+    const isHeld = plainPolls === 0;
     const path = `/v1/jobs/${encodeURIComponent(jobId)}?wait=${isHeld ? pollSeconds : 0}`;
     const unrepeated = isHeld ? 'rate_limited' : undefined;
     let job: Job;
@@ -74,14 +81,17 @@ async function* poll(transport: Transport, jobId: string, signal: AbortSignal | 
     } catch (error) {
       if (!(isHeld && error instanceof TrawlError && error.code === 'rate_limited')) throw error;
       // An account may have only so many calls that wait; those that do not are not counted.
-      isHeld = false;
+      await makePatience(transport.patienceMs).wait(error, signal);
+      plainPolls = maxPlainPolls;
       continue;
     }
     const text = JSON.stringify(job);
     if (text !== last) yield job;
     if (hasEnded(job)) return;
     last = text;
-    if (!isHeld) await pause(plainPollMs, signal);
+    if (isHeld) continue;
+    plainPolls -= 1;
+    await pause(plainPollMs, signal);
   }
 }
 

@@ -57,12 +57,21 @@ export function resultOf(transport: Transport, job: Job): ResultFile {
     },
     stream: ({ signal } = {}) => {
       const left = new AbortController();
-      const source = chunks(AbortSignal.any([left.signal, ...(signal ? [signal] : [])]));
+      // Node 20 collects a signal that `AbortSignal.any` alone refers to, and never aborts then: a listener keeps it.
+      const leave = () => left.abort(signal?.reason);
+      if (signal?.aborted) leave();
+      signal?.addEventListener('abort', leave, { signal: left.signal });
+      const source = chunks(left.signal);
       return new ReadableStream({
         pull: async (sink) => {
-          const { done, value } = await source.next();
-          if (done) sink.close();
-          else sink.enqueue(value);
+          const { done, value } = await source.next().catch((error: unknown) => {
+            leave();
+            throw error;
+          });
+          if (!done) return sink.enqueue(value);
+          // Removes the listener.
+          leave();
+          sink.close();
         },
         cancel: async () => {
           // A read that is under way would end with the next bytes only.
@@ -90,7 +99,7 @@ async function* chunksOf(
         if (received > size)
           throw new TrawlError('checksum_mismatch', 'The file is longer than its job says', { jobId });
         yield chunk;
-        // Behind the pause of the reader, which is no silence of the service.
+        // The reader may have paused until now, which is no silence of the service.
         patience.heard();
       }
       if (received < size) throw unreachable(link, new Error('the connection broke off'));

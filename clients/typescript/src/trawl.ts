@@ -62,7 +62,7 @@ export class Trawl {
 
   /**
    * Asks for a file and waits until it is there. One job and one charge, however often answers are lost;
-   * an abort cancels the job unless it has ended, if the service answers within seconds.
+   * an abort cancels the job if that is still open when asked, and the service answers within seconds.
    */
   async download(url: string, options: DownloadOptions = {}): Promise<ResultFile> {
     options.signal?.throwIfAborted();
@@ -81,7 +81,7 @@ export class Trawl {
   #giveUp(url: string, once: DownloadOptions, known: string | null): Promise<void> {
     return within(cancelMs, undefined, async (signal) => {
       const jobId = known ?? (await this.start(url, { ...once, signal }));
-      // DELETE would remove the file of a job that has completed and was charged.
+      // DELETE removes the file of a job that has completed and was charged, also of one that completes after this look.
       if (!hasEnded(await this.job(jobId, { signal }))) await this.cancel(jobId, { signal });
     });
   }

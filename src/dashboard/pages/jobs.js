@@ -69,7 +69,7 @@ export function Jobs({ address }) {
   const query = new URLSearchParams({ limit: '20', ...(status && { status }), ...(cursor && { cursor }) });
   const { json, error, reload } = useAnswer(`/api/jobs?${query}`);
   const isLive = status === '' && cursor === '';
-  const live = useLiveJobs(isLive, reload);
+  const live = useLiveJobs(isLive, reload, json);
   useRepeat(!isLive && (isOpen({ status }) || Boolean(json?.jobs.some(isOpen))), reload, 2_000);
   if (!json) return html`<h1>Jobs</h1><${Waiting} error=${error} reload=${reload} />`;
   const { jobs, next_cursor } = live ?? json;
@@ -97,7 +97,8 @@ export function Jobs({ address }) {
     </section>`;
 }
 
-function useLiveJobs(isOn, reload) {
+/** Returns the jobs that the stream told last, until it has broken and `json` is a later answer; `null` then. */
+function useLiveJobs(isOn, reload, json) {
   const [live, setLive] = useState(null);
   useEffect(() => {
     setLive(null);
@@ -110,6 +111,7 @@ function useLiveJobs(isOn, reload) {
       source.addEventListener('error', () => {
         // The browser opens a stream that broke again by itself, but not one that was refused. Meanwhile the list may be old.
         if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, 5_000);
+        setLive((last) => last && { ...last, isOld: true });
         void reload();
       });
     };
@@ -119,6 +121,7 @@ function useLiveJobs(isOn, reload) {
       source.close();
     };
   }, [isOn, reload]);
+  useEffect(() => setLive((last) => (last?.isOld ? null : last)), [json]);
   return live;
 }
 

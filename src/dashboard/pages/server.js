@@ -16,6 +16,9 @@ const sentences = {
   payment_required: 'No credit is left, or an invoice is unpaid: see Billing.',
 };
 
+/** Limit of a reading, so that a connection that hangs does not stop what moves. A change is never cut off: it may have been made. */
+const readingMs = 20_000;
+
 const unread = 'The server cannot be reached. Check your connection; nothing was lost.';
 const lost = 'The server cannot be reached, or its answer was lost';
 const unavailable = 'The service cannot answer just now';
@@ -63,7 +66,8 @@ export function ofAccount(path) {
  * that is repeated is carried out once.
  */
 export function ask(method, path, body, repeatKey = '') {
-  return send({ method, path, body, repeatKey, read: (answer) => answer.json() });
+  const signal = method === 'GET' ? AbortSignal.timeout(readingMs) : undefined;
+  return send({ method, path, body, repeatKey, signal, read: (answer) => answer.json() });
 }
 
 /** Reads a file as a blob. */
@@ -72,7 +76,7 @@ export function askFile(path) {
 }
 
 async function send(request) {
-  const { method, path, body, repeatKey, read } = request;
+  const { method, path, body, repeatKey, signal, read } = request;
   const token = csrf;
   const headers = { accept: 'application/json' };
   if (body !== undefined) headers['content-type'] = 'application/json';
@@ -83,7 +87,12 @@ async function send(request) {
   let answer;
   let json;
   try {
-    answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+    answer = await fetch(path, {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal,
+    });
     // An answer that broke off is none; a proxy refuses without JSON.
     json = answer.ok ? await read(answer) : await answer.json().catch(() => ({}));
   } catch {
