@@ -48,7 +48,7 @@ export async function startEgressForwarder(options: ForwarderOptions): Promise<E
   };
   const close = async () => {
     const closed = [...all.values()].map(({ server }) => new Promise((resolve) => server.close(resolve)));
-    for (const port of all.keys()) endConnections(port);
+    for (const { open } of all.values()) for (const socket of open) socket.destroy();
     await Promise.all(closed);
   };
   try {
@@ -66,25 +66,27 @@ export async function startEgressForwarder(options: ForwarderOptions): Promise<E
   return { ports: [...all.keys()], endConnections, close };
 }
 
-/** Egress sees by a reset that the client is gone; after a mere end it counts the connection for some seconds more. */
+/**
+ * Egress sees by a reset that the client is gone; after a mere end it counts the connection for some seconds more. Node 24 never closes a
+ * connection that is reset while its end is on the way, so that the process would not end, and cannot tell that of one below TLS.
+ */
 function end(socket: Socket): void {
-  if (socket.remoteAddress !== undefined) socket.resetAndDestroy();
-  else socket.destroy();
+  const isEnding = socket.writableEnded && !socket.writableFinished;
+  if (socket.remoteAddress === undefined || isEnding || 'encrypted' in socket) socket.destroy();
+  else socket.resetAndDestroy();
 }
 
 function makeServer(to: ServerAddress, maxConnections: number, open: Set<Socket>): Server {
   let taken = 0;
   return createServer({ allowHalfOpen: true, noDelay: true }, (near) => {
-    const connection = taken < maxConnections ? connectTo(to) : null;
-    if (connection === null) return void near.destroy();
-    const { raw, far } = connection;
+    const far = taken < maxConnections ? connectTo(to) : null;
+    if (far === null) return void near.destroy();
     taken++;
-    for (const socket of [near, raw]) {
+    for (const socket of [near, far]) {
       open.add(socket);
       // A broken side closes.
       socket.on('error', () => {}).once('close', () => open.delete(socket));
     }
-    far.on('error', () => {});
     near.once('close', () => {
       // The connection counts until egress has closed it, too: a client that comes and goes would open any number of them.
       far
@@ -119,25 +121,13 @@ async function listenAtFreePort(server: Server): Promise<number> {
   }
 }
 
-interface EgressConnection {
-  /** Carries the bytes of `far`; the same socket without TLS. */
-  readonly raw: Socket;
-  readonly far: Socket;
-}
-
 /** Returns `null` while the file of authorities cannot be read. */
-function connectTo(to: ServerAddress): EgressConnection | null {
+function connectTo(to: ServerAddress): Socket | null {
   const options = { ...to, allowHalfOpen: true, noDelay: true };
-  if (!usesTls(to)) {
-    const far = connect(options);
-    return { raw: far, far };
-  }
+  if (!usesTls(to)) return connect(options);
   try {
-    const trust = trustOf(to);
-    const raw = connect(options);
     // Loaded only where it is spoken, because loading it costs each job processor time.
-    const far = process.getBuiltinModule('node:tls').connect({ ...options, ...trust, socket: raw });
-    return { raw, far };
+    return process.getBuiltinModule('node:tls').connect({ ...options, ...trustOf(to) });
   } catch {
     return null;
   }
