@@ -9,7 +9,7 @@ import { until } from '../support/until.ts';
 const submits = /^\/v1\/video\/download/;
 
 describe('the clients of callers, at the edges', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   const { service, jobsOf, expectOne, inEach, address } = makeClientScenes();
 
   inEach('fetches a file that the service keeps elsewhere, where no key is sent', async ({ link, customer, run }) => {
