@@ -8,7 +8,7 @@ import { type HistoryRange, historyRange, maxHistoryDays } from '../model/usage-
 import { readUsage } from '../store/access/read-usage.ts';
 import { type HistoryDay, readHistory } from '../store/log/read-history.ts';
 import type { RecordStore } from '../store/script.ts';
-import type { KeyedHandler } from './app.ts';
+import type { KeyedHandler } from './api-call.ts';
 import { enterFree, requireFlags, requireParameters } from './free-call.ts';
 import { requireAllowed } from './reply.ts';
 import type { StatsCache } from './stats-cache.ts';

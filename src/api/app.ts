@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
 import { type Request, type Response, Router } from 'express';
 import { Refusal, refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Traces } from '../base/traces.ts';
-import { type KeyText, readKey } from '../model/api-key.ts';
+import { readKey } from '../model/api-key.ts';
 import { wantsSoftFail } from '../model/request-parameters.ts';
 import { traceField } from '../model/trace-context.ts';
-import type { LoggedKey, RequestLogWriter } from '../store/log/write-lines.ts';
-import type { BlockedAddresses, CallerAddress, FindCaller } from './caller-address.ts';
+import type { RequestLogWriter } from '../store/log/write-lines.ts';
+import type { ApiCall, ApiRequest, KeyedHandler, OpenHandler, ServedRoute } from './api-call.ts';
+import type { BlockedAddresses, FindCaller } from './caller-address.ts';
 import type { OpenLimit } from './open-limit.ts';
 import { type ApiReply, errorReply, goneStatus, sendReply, softened } from './reply.ts';
 import {
@@ -22,7 +23,7 @@ import {
   readQuery,
   requireSmallBody,
 } from './request-syntax.ts';
-import { beginTrace, type RequestTrace, recordRequest } from './request-trace.ts';
+import { beginTrace, recordRequest } from './request-trace.ts';
 import { allowedMethods, keyedRoutes, openRoutes, pathTemplate, type Route } from './routes.ts';
 
 /** The parts of the API that every request passes, whatever its route. */
@@ -45,54 +46,7 @@ interface ApiServer {
   inHand: number;
 }
 
-/** A route with what its answers tell of it. */
-interface ServedRoute extends Route {
-  readonly allowed: readonly string[];
-  /** Its first path, as the request log spells it. */
-  readonly template: string;
-}
-
-/** A request as the router hands it on: Node's own, with the parameters of its path. */
-export interface ApiRequest extends IncomingMessage {
-  method: string;
-  url: string;
-  params: Readonly<Record<string, string | string[]>>;
-}
-
-/** One request on its way through the checks. */
-interface ApiCall {
-  readonly req: ApiRequest;
-  readonly res: ServerResponse;
-  /** `null` for a path that no route has. */
-  readonly route: ServedRoute | null;
-  readonly caller: CallerAddress;
-  /** Arrival, by the monotonic clock. */
-  readonly began: number;
-  /** Parameters of query and body merged, without the key (D96). */
-  given: Readonly<Record<string, unknown>>;
-  /** Span of the request; `null` when it is not traced. */
-  readonly trace: RequestTrace | null;
-  /** The key whose request log gets a line; `null` while there is none, or when the record does not know it. */
-  logged: LoggedKey | null;
-}
-
-/** A request whose key has the right form. */
-export interface KeyedCall extends ApiCall {
-  readonly key: KeyText;
-  /** Syntax error of the body or of the query, which the record weighs against rate, permission and quota (D10). */
-  readonly fault: string | null;
-  /** Waits without being one of the 1,000 requests in hand. */
-  readonly idle: <T>(wait: () => Promise<T>) => Promise<T>;
-  /** Key of the caller's choice where no header can carry it; it wins over the header Idempotency-Key. */
-  readonly idempotencyKey?: string;
-  /** Reads the body of a route that judges the key first; the parameters of the call then hold those of the body. */
-  readonly readBody?: () => Promise<Pick<KeyedCall, 'given' | 'fault'>>;
-}
-
-/** Answers a request, or returns `null` when it has written the answer itself; refusals are thrown. */
-export type KeyedHandler = (call: KeyedCall) => Promise<ApiReply | null>;
-export type OpenHandler = (call: Pick<ApiCall, 'req' | 'res'>) => Promise<ApiReply | null>;
-
+/** The handler of each route. */
 export type ApiHandlers = Readonly<
   Record<keyof typeof keyedRoutes, KeyedHandler> & Record<keyof typeof openRoutes, OpenHandler>
 >;

@@ -11,7 +11,7 @@ import { readBatch, type StoredBatch, summarizeBatch } from '../store/batches/re
 import { cancelJob } from '../store/jobs/cancel-job.ts';
 import { readJob, readJobs } from '../store/jobs/read-job.ts';
 import type { RecordStore } from '../store/script.ts';
-import type { KeyedCall, KeyedHandler } from './app.ts';
+import type { KeyedCall, KeyedHandler } from './api-call.ts';
 import { askWithin, type CreditRoutes, faultOf, newJob, repeatOf, webhookOf } from './credit-routes.ts';
 import { enterFree, requireFlags, requireParameters, requireParsed } from './free-call.ts';
 import type { JobRoutes } from './job-routes.ts';

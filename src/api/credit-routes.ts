@@ -25,7 +25,7 @@ import { releaseCall } from '../store/access/release-call.ts';
 import { readWebhook } from '../store/jobs/read-job.ts';
 import type { AdmissionGate } from '../store/redis/admission-gate.ts';
 import type { RecordStore } from '../store/script.ts';
-import type { KeyedCall, KeyedHandler } from './app.ts';
+import type { KeyedCall, KeyedHandler } from './api-call.ts';
 import { enterFree, requireFlags, requireParsed } from './free-call.ts';
 import { readOwnJob } from './job-view.ts';
 import { type ApiReply, errorReply, failureReply, requireAllowed } from './reply.ts';

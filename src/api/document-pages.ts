@@ -5,7 +5,7 @@ import { gzip } from 'node:zlib';
 import { type Request, request } from 'express';
 import { refuse } from '../base/errors.ts';
 import { escapeHtml } from '../base/escape-html.ts';
-import type { ApiRequest, OpenHandler } from './app.ts';
+import type { ApiRequest, OpenHandler } from './api-call.ts';
 
 const press = promisify(gzip);
 const own = (name: string) => new URL(`./pages/${name}`, import.meta.url);

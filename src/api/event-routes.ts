@@ -2,7 +2,7 @@ import { pipeline } from 'node:stream/promises';
 import { Refusal } from '../base/errors.ts';
 import { isEnded } from '../model/job.ts';
 import { filterFields, type Path } from '../model/select-fields.ts';
-import type { KeyedCall, KeyedHandler } from './app.ts';
+import type { KeyedCall, KeyedHandler } from './api-call.ts';
 import { isGone } from './file-routes.ts';
 import { enterJob, type JobRoutes } from './job-routes.ts';
 import type { JobWatch } from './job-watch.ts';

@@ -8,7 +8,7 @@ import { checkLink, dispositionOf } from '../model/file-link.ts';
 import type { Job } from '../model/job.ts';
 import type { Delivered } from '../model/outcome.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
-import type { ApiRequest, OpenHandler } from './app.ts';
+import type { ApiRequest, OpenHandler } from './api-call.ts';
 import { type ApiReply, errorReply } from './reply.ts';
 
 /** Dependencies of the result links. */

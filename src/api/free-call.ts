@@ -3,7 +3,7 @@ import { type ParameterTable, type ParameterValues, readParameters } from '../mo
 import { type Flags, globalParameters } from '../model/request-parameters.ts';
 import { authorize } from '../store/access/authorize.ts';
 import type { RecordStore } from '../store/script.ts';
-import type { KeyedCall } from './app.ts';
+import type { KeyedCall } from './api-call.ts';
 import { requireAllowed } from './reply.ts';
 
 /** Has the record check key and rate of a call that costs nothing. */

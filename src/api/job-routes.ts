@@ -8,7 +8,7 @@ import { cancelJob } from '../store/jobs/cancel-job.ts';
 import { type Cursor, listJobs } from '../store/jobs/list-jobs.ts';
 import { removeFile } from '../store/jobs/remove-file.ts';
 import type { RecordStore } from '../store/script.ts';
-import type { KeyedCall, KeyedHandler } from './app.ts';
+import type { KeyedCall, KeyedHandler } from './api-call.ts';
 import { enterFree, requireFlags, requireParameters, requireParsed } from './free-call.ts';
 import { readOwnJob, type ViewJob, viewJobs } from './job-view.ts';
 import type { WatchJob } from './job-watch.ts';

@@ -4,7 +4,7 @@ import type { McpAnswer, McpCall, McpService } from '../mcp/mcp-tools.ts';
 import { mcpTools } from '../mcp/mcp-tools.ts';
 import { isEnded } from '../model/job.ts';
 import { parseFlags } from '../model/request-parameters.ts';
-import type { KeyedCall, KeyedHandler } from './app.ts';
+import type { KeyedCall, KeyedHandler } from './api-call.ts';
 import { isGone } from './file-routes.ts';
 import { enterFree, requireFlags } from './free-call.ts';
 import type { JobRoutes } from './job-routes.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { KeyedHandler } from '../api/app.ts';
+import type { KeyedHandler } from '../api/api-call.ts';
 import type { FindCaller } from '../api/caller-address.ts';
 import { type ApiReply, goneStatus } from '../api/reply.ts';
 import { beginTrace, recordRequest } from '../api/request-trace.ts';
