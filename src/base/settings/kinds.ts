@@ -140,32 +140,6 @@ export const redisUrl: SettingKind<string> = {
   read: (text) => (isRedisUrl(text) ? text : undefined),
 };
 
-export const namespace = pattern('the name of a Kubernetes namespace', /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
-
-export const kubeName = pattern('the name of an object of Kubernetes', /^(?=.{1,253}$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/);
-
-/** Fields of a pod that say where it runs and whom it asks for names; each is checked by the cluster. */
-export interface PodPlacement {
-  readonly nodeSelector?: Readonly<Record<string, string>>;
-  readonly tolerations?: readonly Readonly<Record<string, unknown>>[];
-  readonly affinity?: Readonly<Record<string, unknown>>;
-  readonly dnsPolicy?: string;
-  readonly dnsConfig?: Readonly<Record<string, unknown>>;
-}
-
-const placementFields = ['nodeSelector', 'tolerations', 'affinity', 'dnsPolicy', 'dnsConfig'];
-
-export const podPlacement: SettingKind<PodPlacement> = {
-  allowed: `JSON of a pod with no fields but ${placementFields.join(', ')}`,
-  read: (text) => {
-    const value = readJsonObject(text);
-    const isKnown = value !== undefined && Object.keys(value).every((name) => placementFields.includes(name));
-    return isKnown && (value.tolerations === undefined || Array.isArray(value.tolerations)) ? value : undefined;
-  },
-};
-
-export const quantity = pattern('a quantity of Kubernetes such as 250m or 3Gi', /^[1-9]\d*(\.\d+)?(m|[kKMGTP]i?)?$/);
-
 export const address: SettingKind<ServerAddress> = {
   allowed: 'unix:/path, http://host:port or https://host:port',
   read: readAddress,
@@ -213,7 +187,8 @@ function list<T>(each: string, separator: ',' | ':', read: (text: string) => T |
   };
 }
 
-function pattern(allowed: string, form: RegExp): SettingKind<string> {
+/** A text of a form. */
+export function pattern(allowed: string, form: RegExp): SettingKind<string> {
   return { allowed, form, read: (text) => matching(form, text) };
 }
 
@@ -274,13 +249,4 @@ function readAddress(text: string): ServerAddress | undefined {
   const isSecure = scheme === 'https:';
   const place = { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || (isSecure ? 443 : 80)) };
   return isSecure ? { ...place, tls: { caFile: null } } : place;
-}
-
-function readJsonObject(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,9 +1,10 @@
 import * as kind from './kinds.ts';
+import * as jobKind from './worker-job-kinds.ts';
 
 export const workerJobSettings = [
   {
     name: 'TRAWL_KUBE_NAMESPACE',
-    kind: kind.namespace,
+    kind: jobKind.namespace,
     default: null,
     text: 'Namespace of worker Jobs, and of nothing else.',
   },
@@ -16,19 +17,19 @@ export const workerJobSettings = [
   { name: 'TRAWL_WORKER_IMAGE', kind: kind.text, default: null, text: 'Container image of worker pods.' },
   {
     name: 'TRAWL_WORKER_ACCOUNT',
-    kind: kind.kubeName,
+    kind: jobKind.kubeName,
     default: 'trawl-worker',
     text: 'ServiceAccount of worker pods; it needs no rights.',
   },
   {
     name: 'TRAWL_WORKER_CPU',
-    kind: kind.quantity,
+    kind: jobKind.quantity,
     default: '250m',
     text: 'CPU that each worker pod requests; its use is not limited.',
   },
   {
     name: 'TRAWL_WORKER_MEMORY',
-    kind: kind.quantity,
+    kind: jobKind.quantity,
     default: '3Gi',
     text: 'Memory that each worker pod requests and is limited to; a pod that needs more is killed.',
   },
@@ -46,31 +47,31 @@ export const workerJobSettings = [
   },
   {
     name: 'TRAWL_WORKER_PLACEMENT',
-    kind: kind.podPlacement,
+    kind: jobKind.podPlacement,
     default: '{}',
     text: "Where worker pods run and whom they ask for names: JSON with `nodeSelector`, `tolerations`, `affinity`, `dnsPolicy` and `dnsConfig`, as in a pod. Tolerations come after trawl's own two; `dnsConfig` replaces its `ndots` of 1.",
   },
   {
     name: 'TRAWL_WORKER_RUNTIME_CLASS',
-    kind: kind.kubeName,
+    kind: jobKind.kubeName,
     default: null,
     text: 'RuntimeClass of worker pods, such as `gvisor`.',
   },
   {
     name: 'TRAWL_WORKER_PRIORITY_CLASS',
-    kind: kind.kubeName,
+    kind: jobKind.kubeName,
     default: null,
     text: 'PriorityClass of worker pods.',
   },
   {
     name: 'TRAWL_WORKER_QUEUE',
-    kind: kind.kubeName,
+    kind: jobKind.kubeName,
     default: null,
     text: 'LocalQueue of Kueue that admits worker Jobs.',
   },
   {
     name: 'TRAWL_WORKER_CA_CONFIG_MAP',
-    kind: kind.kubeName,
+    kind: jobKind.kubeName,
     default: null,
     text: 'ConfigMap in the namespace of the workers whose key `ca.crt` holds the authorities that workers trust at https:// addresses of gateway and `egress`; the public ones without it.',
   },

@@ -6,7 +6,7 @@ import type {
   V1Toleration,
   V1Volume,
 } from '@kubernetes/client-node';
-import type { PodPlacement } from '../../base/settings/kinds.ts';
+import type { PodPlacement } from '../../base/settings/worker-job-kinds.ts';
 import type { AttemptToRun } from '../runner.ts';
 import { finalizer, trialJobId, workerLabels } from './labels.ts';
 

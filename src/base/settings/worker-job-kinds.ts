@@ -1,0 +1,36 @@
+import { pattern, type SettingKind } from './kinds.ts';
+
+export const namespace = pattern('the name of a Kubernetes namespace', /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
+
+export const kubeName = pattern('the name of an object of Kubernetes', /^(?=.{1,253}$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/);
+
+/** Fields of a pod that say where it runs and whom it asks for names; each is checked by the cluster. */
+export interface PodPlacement {
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  readonly tolerations?: readonly Readonly<Record<string, unknown>>[];
+  readonly affinity?: Readonly<Record<string, unknown>>;
+  readonly dnsPolicy?: string;
+  readonly dnsConfig?: Readonly<Record<string, unknown>>;
+}
+
+const placementFields = ['nodeSelector', 'tolerations', 'affinity', 'dnsPolicy', 'dnsConfig'];
+
+export const podPlacement: SettingKind<PodPlacement> = {
+  allowed: `JSON of a pod with no fields but ${placementFields.join(', ')}`,
+  read: (text) => {
+    const value = readJsonObject(text);
+    const isKnown = value !== undefined && Object.keys(value).every((name) => placementFields.includes(name));
+    return isKnown && (value.tolerations === undefined || Array.isArray(value.tolerations)) ? value : undefined;
+  },
+};
+
+export const quantity = pattern('a quantity of Kubernetes such as 250m or 3Gi', /^[1-9]\d*(\.\d+)?(m|[kKMGTP]i?)?$/);
+
+function readJsonObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
+}
