@@ -1,4 +1,5 @@
-import { Action, Form, html, Moment, Notice, Table, useAnswer, useState, Waiting } from '/elements.js';
+import { useAnswer } from '/answers.js';
+import { Action, Form, html, Moment, Notice, Table, useState, Waiting } from '/elements.js';
 import { Passkeys } from '/passkeys.js';
 import { ask } from '/server.js';
 

@@ -1,8 +1,9 @@
 import { AccountPage } from '/account.js';
+import { onOld, readAgain } from '/answers.js';
 import { Audit } from '/audit.js';
 import { Billing } from '/billing.js';
 import { Download } from '/download.js';
-import { Action, html, Notice, onOld, readAgain, useEffect, useRef, useState } from '/elements.js';
+import { Action, html, Notice, useEffect, useRef, useState } from '/elements.js';
 import { Job, Jobs } from '/jobs.js';
 import { Keys } from '/keys.js';
 import { Overview } from '/overview.js';

@@ -1,4 +1,5 @@
-import { html, Moment, Table, useAnswer, Waiting } from '/elements.js';
+import { useAnswer } from '/answers.js';
+import { html, Moment, Table, Waiting } from '/elements.js';
 
 const columns = [
   ['Time', ({ at }) => html`<${Moment} at=${at} />`],

@@ -1,3 +1,4 @@
+import { useAnswer } from '/answers.js';
 import { Charts } from '/charts.js';
 import {
   Action,
@@ -8,7 +9,6 @@ import {
   Moment,
   Notice,
   Table,
-  useAnswer,
   useEffect,
   useState,
   Waiting,

@@ -1,4 +1,5 @@
-import { count, html, Moment, Table, useAnswer, useEffect, useMemo, useRef, useState, Waiting } from '/elements.js';
+import { useAnswer } from '/answers.js';
+import { count, html, Moment, Table, useEffect, useMemo, useRef, useState, Waiting } from '/elements.js';
 
 const height = 200;
 const dates = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });

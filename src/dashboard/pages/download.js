@@ -1,4 +1,5 @@
-import { Action, Form, html, Notice, useAnswer, useRef, useRepeat, useStart, useState } from '/elements.js';
+import { useAnswer, useRepeat } from '/answers.js';
+import { Action, Form, html, Notice, useRef, useStart, useState } from '/elements.js';
 import { isOpen, Progress, Status, titleOf } from '/jobs.js';
 
 function clock(seconds) {

@@ -1,3 +1,4 @@
+import { useAnswer, useRepeat } from '/answers.js';
 import {
   Action,
   Badge,
@@ -6,9 +7,7 @@ import {
   Moment,
   Notice,
   Table,
-  useAnswer,
   useEffect,
-  useRepeat,
   useStart,
   useState,
   Waiting,

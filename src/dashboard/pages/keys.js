@@ -1,17 +1,5 @@
-import {
-  Action,
-  Badge,
-  Copy,
-  count,
-  Dialog,
-  Form,
-  html,
-  Moment,
-  Table,
-  useAnswer,
-  useState,
-  Waiting,
-} from '/elements.js';
+import { useAnswer } from '/answers.js';
+import { Action, Badge, Copy, count, Dialog, Form, html, Moment, Table, useState, Waiting } from '/elements.js';
 import { ask } from '/server.js';
 
 /** The key that the server makes for downloads on the page Download. */

@@ -1,5 +1,6 @@
+import { useAnswer } from '/answers.js';
 import { ShownCharts } from '/charts.js';
-import { count, html, Moment, Notice, useAnswer, Waiting } from '/elements.js';
+import { count, html, Moment, Notice, Waiting } from '/elements.js';
 import { isOpen, Status } from '/jobs.js';
 
 const hourMs = 3_600_000;

@@ -1,4 +1,5 @@
-import { Action, Dialog, Form, html, Moment, Notice, Table, useAnswer, useState, Waiting } from '/elements.js';
+import { useAnswer } from '/answers.js';
+import { Action, Dialog, Form, html, Moment, Notice, Table, useState, Waiting } from '/elements.js';
 import { ask } from '/server.js';
 
 /** True in a browser that can make and use passkeys. */

@@ -1,4 +1,5 @@
-import { Action, Copy, Form, html, Notice, Table, useAnswer, useState, Waiting } from '/elements.js';
+import { useAnswer } from '/answers.js';
+import { Action, Copy, Form, html, Notice, Table, useState, Waiting } from '/elements.js';
 import { ask } from '/server.js';
 
 const roles = ['owner', 'member', 'viewer'];

@@ -1,5 +1,6 @@
+import { useAnswer } from '/answers.js';
 import { Charts } from '/charts.js';
-import { Badge, FileLink, html, Moment, Table, useAnswer, useEffect, useState, Waiting } from '/elements.js';
+import { Badge, FileLink, html, Moment, Table, useEffect, useState, Waiting } from '/elements.js';
 
 const filters = ['key', 'status', 'day', 'text'];
 

@@ -1,4 +1,5 @@
-import { Badge, count, html, Moment, Notice, Table, useAnswer, Waiting } from '/elements.js';
+import { useAnswer } from '/answers.js';
+import { Badge, count, html, Moment, Notice, Table, Waiting } from '/elements.js';
 
 const kinds = { operational: 'good', degraded: 'warn', down: 'bad' };
 const engineColumns = [

@@ -1,4 +1,5 @@
-import { Action, Dialog, Form, html, Notice, useAnswer, useEffect, useState } from '/elements.js';
+import { useAnswer } from '/answers.js';
+import { Action, Dialog, Form, html, Notice, useEffect, useState } from '/elements.js';
 import { canUsePasskeys, signInByPasskey } from '/passkeys.js';
 import { ask, ofAccount } from '/server.js';
 

@@ -1,5 +1,6 @@
+import { useAnswer } from '/answers.js';
 import { decimalsOf } from '/currency.js';
-import { Action, Badge, count, Form, html, Moment, Notice, useAnswer, useState, Waiting } from '/elements.js';
+import { Action, Badge, count, Form, html, Moment, Notice, useState, Waiting } from '/elements.js';
 import { ask } from '/server.js';
 
 function price(cents, currency) {

@@ -1,4 +1,5 @@
-import { Action, Badge, Copy, Dialog, html, Moment, Table, useAnswer, useState, Waiting } from '/elements.js';
+import { useAnswer } from '/answers.js';
+import { Action, Badge, Copy, Dialog, html, Moment, Table, useState, Waiting } from '/elements.js';
 import { ReceiverForm } from '/receiver-test.js';
 import { ask } from '/server.js';
 
