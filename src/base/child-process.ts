@@ -69,3 +69,8 @@ export async function untilGone(pid: number): Promise<void> {
     if (/^[ZX]/.test(stat.slice(stat.lastIndexOf(')') + 2))) return;
   }
 }
+
+/** Quotes a word for a shell. */
+export function quoteForShell(word: string): string {
+  return `'${word.replaceAll("'", "'\\''")}'`;
+}

@@ -1,5 +1,6 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { quoteForShell } from '../base/child-process.ts';
 import type { MediaTools } from './tools.ts';
 
 /** Demuxers that read nothing but the file they were given: no lists, no manifests, no concatenations. */
@@ -53,7 +54,7 @@ export function layWrappers(folder: string, programs: Pick<MediaTools, 'ffmpeg' 
 
 function wrapperText(program: string, writes: boolean): string {
   const [local, remote, bounds] = [localRules, remoteRules, [...memory, ...(writes ? ['-nostdin'] : [])]].map((words) =>
-    words.map(quote).join(' '),
+    words.map(quoteForShell).join(' '),
   );
   return `#!/bin/sh
 set -f
@@ -70,10 +71,6 @@ while [ "$n" -gt 0 ]; do
     set -- "$@" "$word"
   fi
 done
-exec ${quote(program)} ${bounds} "$@"
+exec ${quoteForShell(program)} ${bounds} "$@"
 `;
-}
-
-function quote(word: string): string {
-  return `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type ServedUrls, servedUrlsFile } from '../admin/served-urls.ts';
+import { quoteForShell } from '../base/child-process.ts';
 import type { Config } from '../base/config.ts';
 import { refuse } from '../base/errors.ts';
 import { syncFolder } from '../objects/file-system.ts';
@@ -82,7 +83,7 @@ async function readOrMakeSecret(file: string, record: string | null): Promise<Bu
 function explainLoss(file: string, record: string): string {
   return `${file} is missing and TRAWL_SECRET is not set, but ${record} has a record: put the secret back with which it was made.
 If no copy of it exists, this line makes a new one, with which no link and no sealed value of the record opens any more:
-head -c 32 /dev/urandom | base64 > ${quote(file)}`;
+head -c 32 /dev/urandom | base64 > ${quoteForShell(file)}`;
 }
 
 /** Refuses the empty folder where a disk is not mounted: what is written there is hidden as soon as the disk is back. */
@@ -93,11 +94,6 @@ function requireObjects(folder: string): void {
     'unavailable',
     `${folder} is not the folder in which files were kept: mount its disk.
 If this is its new disk, or no copy of the files exists, this line makes it the folder for files:
-mkdir ${quote(uploads)}`,
+mkdir ${quoteForShell(uploads)}`,
   );
-}
-
-/** Quotes a path for a shell. */
-function quote(path: string): string {
-  return `'${path.replaceAll("'", "'\\''")}'`;
 }
