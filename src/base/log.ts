@@ -59,9 +59,9 @@ function jsonLine(entry: LogEntry): string {
 }
 
 function escapeCharacter(character: string): string {
-  return [...Array(character.length).keys()]
-    .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`)
-    .join('');
+  // A character beyond 16 bits is two units.
+  const units = character.split('');
+  return units.map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
 }
 
 function makeChild(shared: readonly Fields[], line: (level: Level, sentence: string, fields: Fields[]) => void): Log {

@@ -3,7 +3,7 @@ import { networkInterfaces } from 'node:os';
 import type { Config } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import { clientConnections } from '../base/resource-limits.ts';
+import { maxClientConnections } from '../base/resource-limits.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import type { CertificateFiles } from '../base/server-certificate.ts';
 import { maxDurationSeconds } from '../model/request-parameters.ts';
@@ -56,7 +56,7 @@ function ownAddresses(): string[] {
 function limitsOf({ jobSeconds, maxFileBytes, webhookSeconds }: Config): ProxyLimits {
   return {
     connections: 4096,
-    connectionsPerClient: clientConnections,
+    connectionsPerClient: maxClientConnections,
     // One tunnel may carry picture, sound and what was fetched twice.
     bytes: 2 * maxFileBytes,
     // A webhook's receiver may think as long as its sender waits.

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { clientConnections, connectionsOfInspection, inspectionsAtOnce } from '../../src/base/resource-limits.ts';
+import { connectionsOfInspection, inspectionsAtOnce, maxClientConnections } from '../../src/base/resource-limits.ts';
 
 describe('the inspections at once', () => {
   for (const [processors, gibibytes, expected, title] of [
@@ -21,7 +21,7 @@ describe('the connections to egress of one inspection', () => {
 
   for (const inspections of [32, 128, 200]) {
     it(`fit into those of one client when ${inspections} run at once`, () => {
-      expect(inspections * connectionsOfInspection(inspections)).to.be.within(1, clientConnections);
+      expect(inspections * connectionsOfInspection(inspections)).to.be.within(1, maxClientConnections);
     });
   }
 
