@@ -1,14 +1,9 @@
-import { join } from 'node:path';
 import { expect } from 'chai';
-import { inspectUrl } from '../../src/media/inspect-url.ts';
-import { startInspectorPool } from '../../src/worker/inspector-pool.ts';
-import { openToOthers, programsOfOthers } from '../support/other-user.ts';
-import { startProxy } from '../support/proxy.ts';
-import { aFolder, aLog } from '../support/redis.ts';
+import { programsOfOthers } from '../support/other-user.ts';
 import { until } from '../support/until.ts';
-import { programs } from '../support/worker.ts';
 import { sandboxes } from '../support/workspace.ts';
-import { type HostileSource, hostilePlugin, startHostileSource } from './hostile-source.ts';
+import { film, slots, startHostilePool } from './hostile-pool.ts';
+import { type HostileSource, startHostileSource } from './hostile-source.ts';
 
 /** Keeps as many connections to egress as it gets, at every port and at every socket behind bubblewrap. */
 const hold = `
@@ -37,7 +32,6 @@ const findPort = `
 import gc, re
 self_port = next(re.search(r':(\\d+)', each.params['proxy'])[1] for each in gc.get_objects() if type(each).__name__ == 'Downloader')
 `;
-const film = `info = {'url': source + '/film.mp4', 'ext': 'mp4', 'duration': 1, 'height': 1, 'vcodec': 'h264'}`;
 
 describe('Connections to egress that a taken-over inspection keeps', function () {
   this.timeout(120_000);
@@ -51,39 +45,23 @@ describe('Connections to egress that a taken-over inspection keeps', function ()
 
   for (const sandbox of [...sandboxes, 'landlock-user'] as const) {
     it(`leave enough of them for every other inspection (sandbox ${sandbox})`, async () => {
-      source.reports.length = 0;
-      const { folder, remove } = aFolder();
-      const proxy = await startProxy((host) => host === source.host);
-      const root = join(folder, 'work');
-      const close = sandbox === 'landlock-user' ? openToOthers(root) : () => undefined;
-      const pool = await startInspectorPool({
-        ...{ inspectUrl, programs: sandbox === 'landlock-user' ? others() : programs, root, cgroups: null, sandbox },
-        ...{ egress: { host: '127.0.0.1', port: Number(new URL(proxy.url).port) }, plugins: [hostilePlugin] },
-        ...{ inspectSeconds: 60, maxConcurrent: 4, maxRequests: 100, log: aLog().log },
-      });
+      const pool = await startHostilePool(source, sandbox, others);
       const left = new AbortController();
-      const hostile = source.lay(`${findPort}\n${hold}`);
-      const held = pool.inspect(hostile, 'hostile', left.signal).catch(() => null);
+      const held = pool.inspect(source.lay(`${findPort}\n${hold}`), 'hostile', left.signal).catch(() => null);
       try {
         await until(() => source.reports.length > 0, 30, 'the attack begins');
         for (let round = 0; round < 6; round++) {
-          const found = await pool.inspect(source.lay(film), 'other', new AbortController().signal);
-          expect(found).to.have.property('metadata');
+          expect(await pool.inspect(source.lay(film))).to.have.property('metadata');
         }
         left.abort();
         await held;
         // The port of the attack is free again.
-        const all = Array.from({ length: 4 }, (_, n) =>
-          pool.inspect(source.lay(film), `other${n}`, new AbortController().signal),
-        );
+        const all = Array.from({ length: slots }, (_, n) => pool.inspect(source.lay(film), `other${n}`));
         for (const found of await Promise.all(all)) expect(found).to.have.property('metadata');
       } finally {
         left.abort();
         await held;
         await pool.close();
-        await proxy.stop();
-        close();
-        remove();
       }
     });
   }

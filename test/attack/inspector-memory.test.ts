@@ -1,12 +1,7 @@
-import { join } from 'node:path';
 import { expect } from 'chai';
-import { inspectUrl } from '../../src/media/inspect-url.ts';
-import { type InspectorPool, startInspectorPool } from '../../src/worker/inspector-pool.ts';
-import { startProxy } from '../support/proxy.ts';
-import { aFolder, aLog } from '../support/redis.ts';
-import { programs } from '../support/worker.ts';
 import { sandboxes } from '../support/workspace.ts';
-import { type HostileSource, hostilePlugin, startHostileSource } from './hostile-source.ts';
+import { startHostilePool } from './hostile-pool.ts';
+import { type HostileSource, startHostileSource } from './hostile-source.ts';
 
 /** Reports how many of some words lie anywhere in the memory of the process. They are given with each letter moved by one, and so is what is searched: the text holds none. */
 const search = `
@@ -45,15 +40,7 @@ describe('The memory of a taken-over inspection', function () {
 
   for (const sandbox of sandboxes) {
     it(`holds neither the URL nor the answer of another one, before or at the same time (sandbox ${sandbox})`, async () => {
-      source.reports.length = 0;
-      const { folder, remove } = aFolder();
-      const { log } = aLog();
-      const proxy = await startProxy((host) => host === source.host);
-      const pool = await startInspectorPool({
-        ...{ inspectUrl, programs, root: join(folder, 'work'), cgroups: null, sandbox, plugins: [hostilePlugin], log },
-        ...{ egress: { host: '127.0.0.1', port: Number(new URL(proxy.url).port) } },
-        ...{ inspectSeconds: 60, maxConcurrent: 4, maxRequests: 100 },
-      });
+      const pool = await startHostilePool(source, sandbox);
       try {
         const [own, first, title, second] = [
           'ItsOwnUrl80',
@@ -62,20 +49,18 @@ describe('The memory of a taken-over inspection', function () {
           'UrlOfTheSecond83',
         ] as const;
         const film = `info = {'title': 'x' + given['title'] * 50, 'url': source + '/film.mp4', 'ext': 'mp4', 'duration': 1, 'height': 1, 'vcodec': 'h264'}`;
-        expect(await ask(pool, `${source.lay(film, { title })}?${first}`)).to.have.nested.property(
+        expect(await pool.inspect(`${source.lay(film, { title })}?${first}`)).to.have.nested.property(
           'metadata.ext',
           'mp4',
         );
         const moved = [own, first, title, second].map(moveLetters);
         const hostile = `${source.lay(search, { moved })}?${own}`;
-        const both = [ask(pool, hostile), ask(pool, `${source.lay(film, { title })}?${second}`)];
+        const both = [pool.inspect(hostile), pool.inspect(`${source.lay(film, { title })}?${second}`)];
         await Promise.all(both);
-        await ask(pool, hostile);
+        await pool.inspect(hostile);
         expect(source.reports).to.deep.equal([`found ${moveLetters(own)}`, `found ${moveLetters(own)}`]);
       } finally {
         await pool.close();
-        await proxy.stop();
-        remove();
       }
     });
   }
@@ -83,8 +68,4 @@ describe('The memory of a taken-over inspection', function () {
 
 function moveLetters(word: string): string {
   return String.fromCharCode(...Buffer.from(word).map((byte) => byte + 1));
-}
-
-function ask(pool: InspectorPool, url: string) {
-  return pool.inspect(url, 'account', new AbortController().signal);
 }

@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { startEgressForwarder } from '../../src/worker/egress-forwarder.ts';
 import { aFolder } from '../support/redis.ts';
@@ -110,6 +112,16 @@ describe('The egress forwarder of one worker', () => {
     expect(sockets[1]).to.have.property('destroyed', false);
     await close();
     egress.close();
+  });
+
+  it('lets a process end although connections were ended while their end was on the way', async function () {
+    this.timeout(40_000);
+    const script = join(import.meta.dirname, '../support/end-while-ending.ts');
+    const { stdout } = await promisify(execFile)(process.execPath, [script], {
+      timeout: 30_000,
+      killSignal: 'SIGKILL',
+    });
+    expect(stdout).to.equal('closed');
   });
 
   it('closes a connection when egress, which speaks TLS, is away', async () => {
