@@ -28,6 +28,7 @@ from yt_dlp.utils import ExtractorError, PagedList, YoutubeDLError
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import addresses  # noqa: E402 - they lie beside this file, where Python does not look by itself
 import bounds  # noqa: E402
+import live  # noqa: E402
 import playlists  # noqa: E402
 import sites  # noqa: E402
 import streams  # noqa: E402
@@ -152,17 +153,18 @@ def ask(command, order, given):
 def fetch(downloader, info, wanted, order):
     """Fetches formats into files of the given names, one after the other; those of a live source all at once, because its past is gone."""
     pool = concurrent.futures.ThreadPoolExecutor(max(1, len(wanted)) if info.get('is_live') else 1)
-    parts = [pool.submit(fetch_part, downloader, info, number, part, order) for number, part in enumerate(wanted)]
+    beginning = live.Beginning(len(wanted))
+    parts = [pool.submit(fetch_part, downloader, info, number, part, order, beginning) for number, part in enumerate(wanted)]
     # The first failure ends the process, and with it the other parts.
     lasted = [each.result() for each in concurrent.futures.as_completed(parts)]
     answer({'done': {'seconds': min((each for each in lasted if each is not None), default=None)}})
 
 
-def fetch_part(downloader, info, number, part, order):
+def fetch_part(downloader, info, number, part, order, beginning):
     both = {**info, **{each.get('format_id'): each for each in info['formats']}[part['id']]}
     chosen = {name: both[name] for name in both.keys() - {'formats', 'requested_formats'}}
     seconds = streams.shorten(chosen, part['seconds']) if part.get('seconds') is not None else None
-    fetcher = streams.open_downloader(downloader, chosen, seconds)
+    fetcher = streams.open_downloader(downloader, chosen, seconds, beginning)
     fetcher.add_progress_hook(meter(number, order['limits']['file_bytes']))
     if not fetcher.download(os.path.join(order['folder'], part['name']), chosen)[0]:
         raise ExtractorError('The downloader gave up', expected=True)

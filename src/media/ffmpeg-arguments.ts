@@ -11,15 +11,16 @@ const localRules = ['-protocol_whitelist', 'file,pipe', '-format_whitelist', pla
 const remoteRules = ['-protocol_whitelist', 'http,https,httpproxy,tls,tcp', '-format_whitelist', plainFormats];
 const memory = ['-max_alloc', String(512 * 2 ** 20)];
 
-/** Returns the arguments of an ffmpeg that makes a file of what its inputs hold from a second on. */
+/** Returns the arguments of an ffmpeg that makes a file of what its inputs hold, each from a second on; one below zero begins that much later. */
 export function ffmpegArguments(
   inputs: readonly string[],
   output: readonly string[],
   file: string,
-  start: number = 0,
+  starts: readonly number[] = [],
 ): string[] {
-  const from = start > 0 ? ['-ss', String(start)] : [];
-  const read = inputs.flatMap((input) => [...localRules, ...from, '-i', `file:${input}`]);
+  const from = (start: number) =>
+    start === 0 ? [] : start > 0 ? ['-ss', String(start)] : ['-itsoffset', String(-start)];
+  const read = inputs.flatMap((input, n) => [...localRules, ...from(starts[n] ?? 0), '-i', `file:${input}`]);
   const quiet = ['-nostdin', '-hide_banner', '-v', 'error', '-progress', 'pipe:1', '-nostats'];
   return [...quiet, ...memory, '-y', ...read, ...output, `file:${file}`];
 }
@@ -27,7 +28,7 @@ export function ffmpegArguments(
 /** Returns the arguments of an ffprobe that reads one local file; with `counting` it reads every packet. */
 export function ffprobeArguments(file: string, counting: boolean): string[] {
   const fields = [
-    'format=format_name,duration,bit_rate',
+    'format=format_name,duration,start_time,bit_rate',
     'format_tags=major_brand',
     'stream=index,codec_type,codec_name,width,height,duration,bit_rate,sample_rate,channels,nb_frames,nb_read_packets,avg_frame_rate,r_frame_rate,has_b_frames',
     'stream_disposition=attached_pic',

@@ -1,5 +1,6 @@
 """Records live streams: their playlists and manifests are read again and again, and name their newest pieces."""
 import re
+import threading
 import time
 from urllib.parse import urljoin
 
@@ -12,26 +13,58 @@ from yt_dlp.utils import ExtractorError, parse_duration, parse_iso8601
 OPTIONS = {'concurrent_fragment_downloads': 1, 'skip_unavailable_fragments': True}
 REREADS = 4
 SHORTEST_WAIT, LONGEST_WAIT = 0.5, 10
+MOST_APART = 3  # pieces between the newest of two lists that count alike
+
+
+class Beginning:
+    """Lets the recordings of picture and sound begin together: a new piece may appear while one after the other reads its list."""
+
+    def __init__(self, recordings):
+        self.lock, self.manifests = threading.Lock(), {}
+        self.newest, self.all_read = [], threading.Barrier(recordings)
+
+    def read(self, url, read):
+        """Returns what the first of the recordings has read at a URL."""
+        with self.lock:
+            if url not in self.manifests:
+                self.manifests[url] = read()
+            return self.manifests[url]
+
+    def agree(self, number):
+        """Returns the number of the newest piece in any of the lists, or the given one where lists count differently or have ended."""
+        self.newest.append(number)
+        try:
+            self.all_read.wait(LONGEST_WAIT)
+        except threading.BrokenBarrierError:
+            return number
+        newest = max(self.newest)
+        return newest if newest - min(self.newest) <= MOST_APART else number
 
 
 class LiveDash(DashSegmentsFD):
     """Fetches the first seconds of a live DASH stream; reads its manifest again and again."""
 
-    def __init__(self, ydl, seconds):
+    def __init__(self, ydl, seconds, beginning):
         super().__init__(ydl, ydl.params)
-        self.seconds = seconds
+        self.seconds, self.beginning = seconds, beginning
         self.lasted = None  # seconds of a live stream that ended early
 
     def real_download(self, filename, info_dict):
         return download(self, filename, info_dict)
 
-    def read(self, info):
+    def read(self, info, is_first):
         """Returns the fragments that the manifest lists now, the initialization first if there is one, and whether more will come."""
-        answer = read_again(self.ydl, self._prepare_url(info, info.get('manifest_url') or info['url']))
-        doc = compat_etree_fromstring(answer.read())
-        number_segments(doc, time.time())
+        request = self._prepare_url(info, info.get('manifest_url') or info['url'])
+
+        def read_now():
+            answer = read_again(self.ydl, request)
+            return answer.read(), answer.url, time.time()
+
+        text, url, now = self.beginning.read(request.url, read_now) if is_first else read_now()
+        doc = compat_etree_fromstring(text)
+        number_segments(doc, now)
         formats = self.ydl.get_info_extractor('Generic')._parse_mpd_formats(
-            doc, mpd_base_url=answer.url.partition('?')[0].rpartition('/')[0], mpd_url=answer.url)
+            doc, mpd_base_url=url.partition('?')[0].rpartition('/')[0], mpd_url=url)
         same = [each for each in formats if each.get('manifest_stream_number') == info.get('manifest_stream_number')]
         listed = same[0].get('fragments') or [] if same else []
         base = same[0].get('fragment_base_url') or '' if same else ''
@@ -40,10 +73,10 @@ class LiveDash(DashSegmentsFD):
 
     def record(self, info):
         """Yields the fragments with their seconds, from the newest one on, as they appear, until they last long enough."""
-        seen, length, was_live = set(), 0.0, False
+        seen, length, was_live, is_first = set(), 0.0, False, True
         while length < self.seconds:
             begun = time.monotonic()
-            listed, is_live = self.read(info)
+            listed, is_live = self.read(info, is_first)
             if not seen:
                 seen.update(each['url'] for each in listed[:-1] if each['seconds'])
             # The manifest of a stream that has ended may list its whole past.
@@ -58,7 +91,7 @@ class LiveDash(DashSegmentsFD):
             if was_live and not is_live:
                 self.lasted = length
                 return
-            was_live = is_live
+            was_live, is_first = is_live, False
             if length < self.seconds:
                 wait_for_next(begun, listed[-1]['seconds'] if listed and listed[-1]['seconds'] else 2, bool(new))
 

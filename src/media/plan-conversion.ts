@@ -16,8 +16,8 @@ export interface ConversionPlan {
   /** Arguments of ffmpeg after its inputs; `null` when the one fetched file is delivered unchanged. */
   readonly output: readonly string[] | null;
   readonly encodes: boolean;
-  /** Second of the fetched files at which the result begins. */
-  readonly start: number;
+  /** Second of each fetched file at which the result begins; below zero for a file that begins later than the result. */
+  readonly starts: readonly number[];
   /** Seconds that the result must last according to the fetched files, `null` when their formats only estimate. */
   readonly length: number | null;
 }
@@ -45,6 +45,8 @@ const film = [
 const slowRates = { least: 2, most: 30 };
 /** Seconds by which a part may be longer than `end` says. */
 const endTolerance = 0.5;
+/** Seconds by which sound may be beside its picture unnoticed, and by which two parts of one live stream may be apart: farther, their clocks differ. */
+const [audible, farthest] = [0.05, 60];
 /** Formats whose index knows their length; others guess it from the bit rate. */
 const exactFormats = /^(mov|matroska|wav|flac)/;
 
@@ -77,15 +79,16 @@ export function planConversion(
       : filmPlan(video, audio, order.args, choice.start, slowRate(video, order.args, choice, Math.max(...ends)));
   const sources = [video, audio].filter((source) => source !== null);
   const length = exactLength(fetched, sources, choice);
+  const starts = startsOf(fetched, video?.input ?? 0, choice);
   const as_is =
     !made.encodes && choice.seconds === null && choice.start === 0 && isAlready(fetched, sources, made.container);
   return {
     ...made,
     video: !soundOnly,
     audio: audio !== null,
-    start: choice.start,
+    starts,
     length,
-    output: as_is ? null : output(sources, made, choice),
+    output: as_is ? null : output(sources, made, choice, starts),
   };
 }
 
@@ -161,11 +164,26 @@ function audioContainer(format: string): Container {
   return [mp3, m4a, wav].find(({ ext }) => ext === format) ?? mp3;
 }
 
-function output(sources: readonly SourceStream[], made: MuxPlan, choice: FormatChoice): string[] {
+/** Returns the seconds at which to begin each file, so that what was live at the same time stays together. */
+function startsOf(fetched: readonly FetchedFile[], first: number, { live, start }: FormatChoice): number[] {
+  const begun = fetched[first]?.probe;
+  return fetched.map(({ probe }) => {
+    const later = (probe.begin ?? Number.NaN) - (begun?.begin ?? Number.NaN);
+    const same = live && probe.format === begun?.format && Math.abs(later) > audible && Math.abs(later) < farthest;
+    return Math.round((same ? start - later : start) * 1000) / 1000;
+  });
+}
+
+function output(
+  sources: readonly SourceStream[],
+  made: MuxPlan,
+  choice: FormatChoice,
+  starts: readonly number[],
+): string[] {
   const maps = sources.flatMap(({ input, stream }) => ['-map', `${input}:${stream.index}`]);
   const length = choice.seconds === null ? [] : ['-t', String(choice.seconds - choice.start)];
   // Copied sound would else begin where the picture's key frame lies.
-  const cut = choice.start > 0 ? [...length, '-copypriorss:a', '0'] : length;
+  const cut = starts.some((each) => each > 0) ? [...length, '-copypriorss:a', '0'] : length;
   const front = /^(mp4|ipod)$/.test(made.container.muxer) ? ['-movflags', '+faststart'] : [];
   const clean = ['-map_metadata', '-1', '-map_chapters', '-1', '-dn', '-sn'];
   return [...maps, ...clean, ...made.encoding, ...cut, ...front, '-threads', '2', '-f', made.container.muxer];

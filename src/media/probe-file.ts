@@ -28,6 +28,8 @@ export interface FileProbe {
   /** `qt` for QuickTime, which ffprobe names like mp4; empty when the format has no brands. */
   readonly brand: string;
   readonly duration: number | null;
+  /** Second at which it begins by its own timestamps. */
+  readonly begin: number | null;
   readonly streams: readonly Stream[];
   readonly video: Stream | null;
   readonly audio: Stream | null;
@@ -72,6 +74,7 @@ export function readProbe(json: unknown): FileProbe {
     format: asText(format.format_name),
     brand: asText(asRecord(format.tags).major_brand).trim(),
     duration: positive(format.duration),
+    begin: readSecond(format.start_time),
     streams,
     video: streams.find((stream) => stream.kind === 'video') ?? null,
     audio: streams.find((stream) => stream.kind === 'audio') ?? null,
@@ -100,6 +103,12 @@ function readStream(json: unknown): Stream {
     promised: positive(fields.nb_frames),
     counted: positive(fields.nb_read_packets),
   };
+}
+
+/** Returns a second that may be zero or negative, `null` when ffprobe writes none. */
+function readSecond(second: unknown): number | null {
+  const number = Number(asText(second) || Number.NaN);
+  return Number.isFinite(number) ? number : null;
 }
 
 /** Returns the number that ffprobe writes as a fraction; `null` for 0/0, which means unknown. */

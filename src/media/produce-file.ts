@@ -199,13 +199,14 @@ async function convert(
 ): Promise<void> {
   progress.at('convert', 0);
   const inputs: string[] = [];
-  for (const each of fetched) inputs.push(plan.start > 0 ? await index(each, tools, signal) : each.file);
+  for (const [n, each] of fetched.entries())
+    inputs.push((plan.starts[n] ?? 0) > 0 ? await index(each, tools, signal) : each.file);
   if (plan.output === null) return await rename(inputs[0] ?? '', file);
   const onLine = (text: string) => {
     const [name, value] = text.split('=');
     if (name === 'out_time_us' && plan.length) progress.at('convert', Number(value) / 1e6 / plan.length);
   };
-  await runFfmpeg(ffmpegArguments(inputs, plan.output, file, plan.start), tools, signal, onLine);
+  await runFfmpeg(ffmpegArguments(inputs, plan.output, file, plan.starts), tools, signal, onLine);
   await Promise.all(inputs.map((input) => unlink(input)));
 }
 

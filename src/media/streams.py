@@ -47,11 +47,11 @@ def is_fragmented(info):
     return determine_protocol(info) not in ('http', 'https')
 
 
-def open_downloader(ydl, info, seconds):
-    """Returns the downloader of a format, which fetches only the first seconds unless they are None."""
+def open_downloader(ydl, info, seconds, beginning):
+    """Returns the downloader of a format, which fetches only the first seconds unless they are None; of a live one, from a beginning on."""
     protocol = info['protocol'] = determine_protocol(info)
     if protocol in HLS:
-        return HlsStream(ydl, seconds)
+        return HlsStream(ydl, seconds, beginning)
     if protocol in ('http', 'https'):
         if seconds is None:
             return HttpFD(ydl, ydl.params)
@@ -62,7 +62,7 @@ def open_downloader(ydl, info, seconds):
         info['downloader_options'] = {**(info.get('downloader_options') or {}), 'ffmpeg_args_out': told}
         return FFmpegFD(ydl, ydl.params)
     if protocol == 'http_dash_segments' and info.get('is_live'):
-        return live.LiveDash(ydl, seconds)
+        return live.LiveDash(ydl, seconds, beginning)
     found = PROTOCOL_MAP.get(protocol)
     if found is None or issubclass(found, FFmpegFD):
         return NoFFmpeg(ydl, ydl.params)
@@ -82,15 +82,17 @@ def shorten(chosen, seconds):
 class HlsStream(HlsFD):
     """Fetches the first seconds of an HLS stream, or all of it; reads the playlist of a live one again and again."""
 
-    def __init__(self, ydl, seconds):
+    def __init__(self, ydl, seconds, beginning=None):
         super().__init__(ydl, ydl.params)
-        self.seconds = seconds
+        self.seconds, self.beginning = seconds, beginning
         self.lasted = None  # seconds of a live stream that ended early
 
     def real_download(self, filename, info_dict):
         text, url = self.read(info_dict)
         if info_dict.get('is_live') and OVER not in text:
             return live.download(self, filename, info_dict)
+        if self.beginning is not None:
+            self.beginning.all_read.abort()
         if self.seconds is not None and not skips(text, info_dict):
             cut = cut_playlist(text, -1, self.seconds + 1)
             text, self.lasted = cut.text, cut.seconds if info_dict.get('is_live') else None
@@ -115,7 +117,7 @@ class HlsStream(HlsFD):
             begun = time.monotonic()
             text, url = self.read({**info, 'hls_media_playlist_data': None})
             if last is None:
-                last = cut_playlist(text, -1, float('inf')).last - 1
+                last = self.beginning.agree(cut_playlist(text, -1, float('inf')).last) - 1
             part = cut_playlist(text, last, self.seconds - length)
             maps = [line for line in part.text.splitlines() if line.startswith('#EXT-X-MAP')]
             if part.last > last:

@@ -7,9 +7,9 @@ import { makeFilms } from '../support/films.ts';
 import { python, recordLive } from '../support/media.ts';
 import { root } from '../support/tree.ts';
 
-/** Manifest of a live film of segments of one second each. */
-function manifest(template: string, begun = '2026-01-01T00:00:00Z'): string {
-  return `<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="dynamic" availabilityStartTime="${begun}" minimumUpdatePeriod="PT1S" profiles="urn:mpeg:dash:profile:isoff-live:2011"><Period id="0" start="PT10S"><AdaptationSet contentType="video" mimeType="video/mp4"><Representation id="0" codecs="avc1.42c01e" bandwidth="286962" width="640" height="360">${template}</Representation></AdaptationSet></Period></MPD>`;
+/** Manifest of a live film of segments of one second each; `more` are its adaptation sets after that of the picture. */
+function manifest(template: string, more = ''): string {
+  return `<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="dynamic" availabilityStartTime="2026-01-01T00:00:00Z" minimumUpdatePeriod="PT1S" profiles="urn:mpeg:dash:profile:isoff-live:2011"><Period id="0" start="PT10S"><AdaptationSet contentType="video" mimeType="video/mp4"><Representation id="0" codecs="avc1.42c01e" bandwidth="286962" width="640" height="360">${template}</Representation></AdaptationSet>${more}</Period></MPD>`;
 }
 
 const names = 'initialization="init-stream0.m4s" media="chunk-stream0-$Number%05d$.m4s"';
@@ -41,6 +41,13 @@ describe('A live DASH stream', function () {
     expect(made.seconds).to.be.closeTo(asked.length, 0.2);
   });
 
+  it('D65: is recorded with picture and sound of the same segments, although a segment is added with each reading', async () => {
+    const { made, asked, sound } = await record((reading) => aTimeline(reading, aSound), 2, new Set());
+    expect(asked).to.have.length(2);
+    expect(sound).to.deep.equal(asked);
+    expect(made.seconds).to.be.closeTo(2, 0.2);
+  });
+
   it('whose segments are counted by the clock has the three newest of them', () => {
     const text = manifest(`<SegmentTemplate timescale="100" duration="192" startNumber="5" ${names}/>`);
     const script = `
@@ -61,23 +68,30 @@ print([each['path'] for each in found[0]['fragments']])
 });
 
 /** Returns a manifest that lists so many segments, of which there are four. */
-function aTimeline(listed: number): string {
+function aTimeline(listed: number, more: (template: string) => string = () => ''): string {
   const timeline = `<SegmentTimeline><S t="0" d="12800" r="${Math.min(4, listed) - 1}"/></SegmentTimeline>`;
-  return manifest(`<SegmentTemplate timescale="12800" startNumber="1" ${names}>${timeline}</SegmentTemplate>`);
+  const template = (of: string) =>
+    `<SegmentTemplate timescale="12800" startNumber="1" ${of}>${timeline}</SegmentTemplate>`;
+  return manifest(template(names), more(template(names.replaceAll('stream0', 'stream1'))));
 }
 
-/** Records so many seconds of a stream; the extractor reads its manifest twice before the recording begins. */
+function aSound(template: string): string {
+  return `<AdaptationSet contentType="audio" mimeType="audio/mp4"><Representation id="1" codecs="mp4a.40.2" bandwidth="128000" audioSamplingRate="44100">${template}</Representation></AdaptationSet>`;
+}
+
+/** Records so many seconds of a stream; the extractor reads its manifest before the recording begins. */
 async function record(manifestOf: (reading: number) => string, maxSeconds: number, stages: Set<string>) {
   const asked: number[] = [];
+  const sound: number[] = [];
   let readings = 0;
   const serve: RequestListener = (request, response) => {
     const name = (request.url ?? '').slice(1);
     if (name === 'list.mpd')
       return void response.setHeader('content-type', 'application/dash+xml').end(manifestOf(++readings));
-    if (name.startsWith('chunk')) asked.push(Number(name.slice(14, 19)));
+    if (name.startsWith('chunk')) (name.includes('stream0') ? asked : sound).push(Number(name.slice(14, 19)));
     response.setHeader('content-type', 'video/mp4').end(readFileSync(join(makeFilms(), 'dash', name)));
   };
-  const film = { download_type: 'video', video_format: 'mp4', max_duration: maxSeconds };
-  const made = await recordLive(serve, '/list.mpd', film, (stage) => stages.add(stage));
-  return { made, asked, readings };
+  const film = { download_type: 'audio_video', video_format: 'mp4', max_duration: maxSeconds };
+  const made = await recordLive(serve, '/list.mpd', film, { told: (stage) => stages.add(stage) });
+  return { made, asked, sound, readings };
 }

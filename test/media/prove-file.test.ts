@@ -10,7 +10,7 @@ import { aFolder } from '../support/redis.ts';
 
 const plan = {
   ...{ container: containers.m4a, video: false, audio: true },
-  ...{ output: null, encodes: false, start: 0, length: null },
+  ...{ output: null, encodes: false, starts: [0], length: null },
 };
 const streams = [{ codec_type: 'audio', codec_name: 'aac', nb_read_packets: '1' }];
 

@@ -98,7 +98,7 @@ export async function recordLive(
   serve: RequestListener,
   path: string,
   args: MediaOrder['args'],
-  told: (stage: string) => void = () => {},
+  { told = () => {}, see = () => {} }: { told?: (stage: string) => void; see?: (file: string) => void } = {},
 ): Promise<{ readonly seconds: number | null; readonly liveStatus: unknown }> {
   const source = createServer(serve);
   await new Promise<void>((resolve) => source.listen(0, '127.0.0.1', resolve));
@@ -110,6 +110,7 @@ export async function recordLive(
     const tools = aTools(folder, proxy.url);
     const { signal } = new AbortController();
     const { file, metadata } = await produce(order, tools, ({ stage }) => told(stage), signal);
+    see(file);
     return { seconds: look(file).duration, liveStatus: metadata.live_status };
   } finally {
     await proxy.stop();
