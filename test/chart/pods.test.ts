@@ -227,7 +227,8 @@ describe('the pods of the chart', function () {
   });
 
   it('only egress reaches the Internet', () => {
-    const open = render({ values: { 'networkPolicy.s3': [{ cidr: '10.0.0.9/32', port: 443 }] } })
+    const store = [{ cidr: '10.0.0.9/32', port: 443 }];
+    const open = render({ values: { 'networkPolicy.s3': store, 'networkPolicy.workersS3': store } })
       .filter(({ kind }) => kind === 'NetworkPolicy')
       .filter(({ spec }) => JSON.stringify(spec.egress ?? []).includes('0.0.0.0/0'));
     expect(open.map(({ metadata }) => metadata.name)).to.deep.equal(['trawl-egress']);

@@ -20,6 +20,21 @@ export const refusals: readonly (readonly [string, Readonly<Record<string, unkno
   ['no way to Redis', { 'networkPolicy.redis': [] }, /networkPolicy\.redis must name/],
   ['no way to the collector', { 'settings.TRAWL_TRACES_URL': 'http://c:4318/v1/traces' }, /traces\.to must name/],
   ['no way to the object store', { 'networkPolicy.s3': [] }, /networkPolicy\.s3 must name/],
+  [
+    'an object store of the cluster that workers cannot reach',
+    { 's3.endpoint': 'http://minio.storage.svc:9000' },
+    /networkPolicy\.workersS3 must name the addresses of the object store/,
+  ],
+  [
+    'an object store with a private address that workers cannot reach',
+    { 's3.endpoint': 'https://[fd00::9]:9000' },
+    /networkPolicy\.workersS3 must name/,
+  ],
+  [
+    'a way of all but the workers to private addresses of the object store',
+    { 'networkPolicy.s3': [{ cidr: '10.2.0.9/32', port: 9000 }] },
+    /networkPolicy\.workersS3 must name/,
+  ],
   ['an Ingress without its proxy', { 'api.ingress.enabled': true }, /api\.trustedProxies must name/],
   ['a route without its proxy', { 'api.httpRoute.enabled': true }, /api\.trustedProxies must name/],
   [

@@ -19,6 +19,17 @@ const accepted: readonly (readonly [string, Readonly<Record<string, unknown>>])[
     'a Service inside the cluster, whatever is said of callers outside',
     { 'api.service.externalTrafficPolicy': 'Cluster' },
   ],
+  [
+    'an object store whose addresses are public and private',
+    { 'networkPolicy.s3': ['10.2.0.0/16', '52.216.0.0/15'].map((cidr) => ({ cidr, port: 443 })) },
+  ],
+  [
+    'an object store of the cluster that workers reach',
+    {
+      's3.endpoint': 'http://minio.storage.svc:9000',
+      'networkPolicy.workersS3': [{ cidr: '10.96.0.9/32', port: 9000 }],
+    },
+  ],
   ['a way to every address of IPv6', { 'networkPolicy.s3': [{ cidr: '::/0', port: 443 }] }],
   [
     'a limit of CPU, resources of other names, and a number as a quantity',

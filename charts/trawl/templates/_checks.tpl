@@ -81,6 +81,13 @@
 {{- if and $values.workers.createPriorityClass (not $values.workers.priorityClass) }}{{ fail "workers.createPriorityClass needs workers.priorityClass, the name of that PriorityClass" }}{{ end -}}
 {{- if and $values.networkPolicy.enabled (not $values.redis.bundled.enabled) (not $values.networkPolicy.redis) }}{{ fail "networkPolicy.redis must name the addresses of Redis, such as [{cidr: 10.0.0.7/32, port: 6379}]" }}{{ end -}}
 {{- if and $values.networkPolicy.enabled (not $values.s3.bundled.enabled) (not $values.networkPolicy.s3) }}{{ fail "networkPolicy.s3 must name the addresses of the object store, such as [{cidr: 0.0.0.0/0, port: 443}] for AWS" }}{{ end -}}
+{{- if and $values.networkPolicy.enabled (not $values.s3.bundled.enabled) (not $values.networkPolicy.workersS3) -}}
+  {{- $private := "^(10|127|192[.]168|169[.]254|172[.](1[6-9]|2[0-9]|3[01])|100[.](6[4-9]|[7-9][0-9]|1[01][0-9]|12[0-7]))[.]|^\\[?(f[cd]|fe[89ab])[0-9a-f]*:" -}}
+  {{- $host := regexReplaceAll "^https?://|:[0-9]+$" (lower ($values.s3.endpoint | default "")) "" -}}
+  {{- $hasPublic := false -}}
+  {{- range $values.networkPolicy.s3 }}{{ $hasPublic = or $hasPublic (not (regexMatch $private (lower (toString .cidr)))) }}{{ end -}}
+  {{- if or (not $hasPublic) (regexMatch $private $host) (regexMatch "^[^.:]+$|[.]svc([.]|$)" $host) }}{{ fail "networkPolicy.workersS3 must name the addresses of the object store, which are private, such as [{cidr: 10.2.0.9/32, port: 9000}]: workers upload to those without egress" }}{{ end -}}
+{{- end -}}
 {{- if and $values.networkPolicy.enabled ($values.settings).TRAWL_TRACES_URL (not $values.networkPolicy.traces.to) }}{{ fail "networkPolicy.traces.to must name the collector of TRAWL_TRACES_URL, such as [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]" }}{{ end -}}
 {{- range $component := list "api" "dashboard" -}}
   {{- $way := index $values $component -}}
