@@ -16,14 +16,14 @@ const lookAgainMs = 3_600_000;
 const takePurchaseScript = script(
   'take-purchase',
   'always',
-  ['account', 'topup', 'purchases', 'topupLooks', ...outboxKeyNames] as const,
+  ['account', 'topup', 'purchases', 'topupLooks', 'bought', ...outboxKeyNames] as const,
   ['accountId', 'lease', 'month', 'nextMonth'] as const,
   /* lua */ `${outboxLua}
 local at = redis.call('ZSCORE', purchases, accountId)
 if not at then return { 'gone' } end
 if now < tonumber(at) then return { 'early' } end
-local t = redis.call('HMGET', topup, 'purchase', 'enabled', 'monthly_cap_cents', 'price_cents', 'spent_month', 'spent_cents',
-  'purchase_attempts', 'purchase_terms', 'purchase_since', 'cap_mailed_at', 'currency')
+local t = redis.call('HMGET', topup, 'purchase', 'enabled', 'monthly_cap_cents', 'price_cents', 'currency', 'purchase_attempts',
+  'purchase_terms', 'purchase_since', 'cap_mailed_at')
 local function drop(word)
   undos[#undos + 1] = function() put_back(topup, { 'purchase' }, t) end
   redis.call('HSET', topup, 'purchase', '')
@@ -35,24 +35,33 @@ local function look_again(at)
   undos[#undos + 1] = function() put_back_score(topupLooks, look, accountId) end
   redis.call('ZADD', topupLooks, at, accountId)
 end
+-- Cost of this month's top-ups, without those that were taken back and those in another currency.
+local function spent()
+  local sum, from, to = 0, tonumber(month), tonumber(nextMonth)
+  for _, json in ipairs(redis.call('HVALS', bought)) do
+    local p = cjson.decode(json)
+    local counts = p.kind == 'topup' and p.state == 'paid' and p.currency == t[5]
+    if counts and p.ended_at >= from and p.ended_at < to then sum = sum + p.price_cents end
+  end
+  return sum
+end
 local function mail_cap()
-  if tonumber(t[10] or '') and tonumber(t[10]) >= tonumber(month) then return end
-  undos[#undos + 1] = function() put_back(topup, { 'cap_mailed_at' }, { t[10] }) end
+  if tonumber(t[9] or '') and tonumber(t[9]) >= tonumber(month) then return end
+  undos[#undos + 1] = function() put_back(topup, { 'cap_mailed_at' }, { t[9] }) end
   redis.call('HSET', topup, 'cap_mailed_at', string.format('%d', now))
   put_mail('cap-' .. accountId, { kind = 'cap', account = accountId, cap_cents = tonumber(t[3]), price_cents = tonumber(t[4]),
-    currency = t[11] })
+    currency = t[5] })
 end
 if not t[1] or t[1] == '' then return drop('dropped') end
-local terms = t[8]
-if t[7] == '0' then
-  local spent = t[5] == month and tonumber(t[6] or '0') or 0
+local terms = t[7]
+if t[6] == '0' then
   if t[2] ~= '1' then return drop('dropped') end
   local suspended, invoice = unpack(redis.call('HMGET', account, 'suspended', 'invoice'))
   if suspended == '1' or invoice ~= 'paid' then
     look_again(string.format('%d', now + ${lookAgainMs}))
     return drop('dropped')
   end
-  if t[3] and t[3] ~= '' and spent + tonumber(t[4]) > tonumber(t[3]) then
+  if t[3] and t[3] ~= '' and spent() + tonumber(t[4]) > tonumber(t[3]) then
     mail_cap()
     look_again(nextMonth)
     return drop('capped')
@@ -65,8 +74,8 @@ if t[7] == '0' then
 end
 undos[#undos + 1] = function() redis.pcall('ZADD', purchases, at, accountId) end
 redis.call('ZADD', purchases, now + tonumber(lease), accountId)
-redis.call('HSET', topup, 'purchase_terms', terms, 'purchase_attempts', string.format('%d', t[7] + 1))
-return { 'taken', t[1], terms, t[9], t[7] + 1 }
+redis.call('HSET', topup, 'purchase_terms', terms, 'purchase_attempts', string.format('%d', t[6] + 1))
+return { 'taken', t[1], terms, t[8], t[6] + 1 }
 `,
 );
 
