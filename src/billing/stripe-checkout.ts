@@ -1,4 +1,4 @@
-import type Stripe from 'stripe';
+import Stripe from 'stripe';
 import type { Purchase } from '../model/purchase.ts';
 import type { CheckoutOrder } from './payment-provider.ts';
 
@@ -11,6 +11,12 @@ export function metadataOf({
   pack_total,
 }: Pick<Purchase, 'id' | 'account' | 'kind' | 'pack_title' | 'pack_total'>): Stripe.MetadataParam {
   return { trawl_purchase: id, trawl_account: account, trawl_kind: kind, pack_title, pack_total };
+}
+
+/** Returns true for the refusal of a customer that Stripe does not have: it was deleted there, or is of the other mode. */
+export function isLostCustomer(error: unknown): boolean {
+  const isRefusal = error instanceof Stripe.errors.StripeInvalidRequestError;
+  return isRefusal && error.code === 'resource_missing' && error.param === 'customer';
 }
 
 /**

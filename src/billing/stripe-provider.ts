@@ -4,7 +4,7 @@ import type { Purchase } from '../model/purchase.ts';
 import type { StoredCard } from '../store/money/card-expiry.ts';
 import type { TakenPurchase } from '../store/money/take-purchase.ts';
 import type { Payment, PaymentEvents, PaymentNews, PaymentProvider } from './payment-provider.ts';
-import { metadataOf, startCheckout } from './stripe-checkout.ts';
+import { isLostCustomer, metadataOf, startCheckout } from './stripe-checkout.ts';
 
 interface StripeOptions {
   /** Asked for each request, because the key may change. */
@@ -136,11 +136,18 @@ function idOf(one: string | { readonly id: string } | null | undefined): string 
   return typeof one === 'string' ? one : (one?.id ?? '');
 }
 
-/** Lists the payments of the customer since then: unlike Stripe's search, a list has the newest, too. */
+/**
+ * Lists the payments of the customer since then: unlike Stripe's search, a list has the newest, too. A customer that Stripe does not
+ * have can be charged by no further try either, so such a purchase ends.
+ */
 async function findIntent(stripe: Stripe, purchase: TakenPurchase): Promise<Stripe.PaymentIntent | null> {
   const since = Math.floor(purchase.since / 1000) - 3600;
   const listed = stripe.paymentIntents.list({ customer: purchase.customer, created: { gte: since }, limit: 100 });
-  for await (const intent of listed) if (intent.metadata.trawl_purchase === purchase.id) return intent;
+  try {
+    for await (const intent of listed) if (intent.metadata.trawl_purchase === purchase.id) return intent;
+  } catch (error) {
+    if (!isLostCustomer(error)) throw error;
+  }
   return null;
 }
 

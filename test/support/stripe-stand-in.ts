@@ -48,6 +48,8 @@ export interface StripeStandIn {
   readonly faults: Fault[];
   /** Stored cards by the id of their payment method, with month and year of their end. */
   readonly cards: Map<string, { exp_month: number; exp_year: number }>;
+  /** Customers that do not exist: a request that names one is refused. */
+  readonly lostCustomers: Set<string>;
   /** Keys of the API; with any of these, every other one is refused. */
   readonly keys: Set<string>;
   /** Keys that were refused. */
@@ -67,6 +69,7 @@ export async function startStripe(): Promise<StripeStandIn> {
   const [intents, keys] = [new Map<string, Intent>(), new Map<string, Kept>()];
   const [visits, cards]: [Visit[], StripeStandIn['cards']] = [[], new Map()];
   const [charges, asked, faults]: [Intent[], string[], Fault[]] = [[], [], []];
+  const gate = { keys: new Set<string>(), refusedKeys: [], lostCustomers: new Set<string>() };
 
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const text = (await buffer(request)).toString();
@@ -79,6 +82,7 @@ export async function startStripe(): Promise<StripeStandIn> {
       const found = isCard ? findCard(cards, id) : findIntent(intents, id);
       return say(found.status, found.body);
     }
+    if (gate.lostCustomers.has(customerOf(searchParams, text))) return say(400, refuseCustomer().body);
     if (request.method === 'GET') {
       const data = [...intents.values()].filter(({ customer }) => customer === searchParams.get('customer')).reverse();
       return say(200, { object: 'list', url: '/v1/payment_intents', has_more: false, data });
@@ -105,7 +109,6 @@ export async function startStripe(): Promise<StripeStandIn> {
     return say(kept.answer.status, kept.answer.body);
   };
 
-  const gate = { keys: new Set<string>(), refusedKeys: [] };
   const server = createServer(
     (request, response) => void (takesKey(gate, request, response) && answer(request, response)),
   );
@@ -207,6 +210,15 @@ function refusalOf(fault: Fault | undefined): { status: number; body: object } |
 
 function refuseParameter(name: string, code = 'parameter_unknown'): { status: number; body: object } {
   return refuse(400, { type: 'invalid_request_error', code, message: `Received unknown parameter: ${name}` });
+}
+
+function customerOf(query: URLSearchParams, form: string): string {
+  return query.get('customer') ?? new URLSearchParams(form).get('customer') ?? '';
+}
+
+function refuseCustomer(): { status: number; body: object } {
+  const missing = { code: 'resource_missing', param: 'customer', message: 'No such customer' };
+  return refuse(400, { type: 'invalid_request_error', ...missing });
 }
 
 function refuse(status: number, error: object): { status: number; body: object } {
