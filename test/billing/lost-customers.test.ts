@@ -46,4 +46,25 @@ describe('a customer that Stripe does not know', () => {
     }
     expect(stripe.charges).to.have.length(0);
   });
+
+  it('an owner whose customer Stripe does not know gets to the checkout as a new one', async () => {
+    const { accountId, slug } = await aBuyer(store);
+    const customer = `cus_${slug}`;
+    const offer = { name: 'small', title: 'Small', credits: 50, price_cents: 500, currency: 'eur' };
+    const url = 'https://t.example';
+    const about = { account: { id: accountId, name: slug }, email: 'ada@example.com', returnUrl: url, paidUrl: url };
+    stripe.lostCustomers.add(customer);
+    for (const [id, bought] of [
+      ['visit-1', offer],
+      ['visit-2', null],
+    ] as const) {
+      const before = stripe.visits.length;
+      expect(await provider().checkout({ id, customer, offer: bought, ...about })).to.equal(
+        'https://checkout.example/pay',
+      );
+      const [made, session] = stripe.visits.slice(before);
+      expect(made).to.include({ path: '/v1/customers' });
+      expect(session?.form.customer).to.equal(made?.id);
+    }
+  });
 });
