@@ -30,15 +30,20 @@ export function openStripe({ key, url, now }: StripeOptions): PaymentProvider {
     if (last?.key !== wanted) last = { key: wanted, client: makeClient(wanted, url) };
     return last.client;
   };
+  const find = async (purchase: TakenPurchase) => {
+    const intent = await findIntent(present(), purchase);
+    return intent && paymentOf(intent);
+  };
   return {
+    find,
     checkout: async (order) => startCheckout(present(), order),
     card: async (paymentMethod) => findCard(present(), paymentMethod),
     purchase: async (payment) => (payment === '' ? null : findPurchaseOf(present(), payment)),
     async charge(purchase) {
       const stripe = present();
       const isOld = now() - purchase.since > keyLifeMs;
-      const known = isOld ? await findIntent(stripe, purchase) : null;
-      if (known !== null) return paymentOf(known);
+      const known = isOld ? await find(purchase) : null;
+      if (known !== null) return known;
       try {
         const intent = await stripe.paymentIntents.create(orderOf(purchase), { idempotencyKey: purchase.id });
         // The answer to a repeated key is as old as the first one.

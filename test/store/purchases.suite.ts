@@ -73,7 +73,7 @@ export function purchasesSuite(store: () => TestStore): void {
     await setTopup(store(), caller.accountId, change);
     store().advance(60_001);
     const again = await take(caller);
-    expect(again).to.deep.equal({ ...purchase, attempt: 2 });
+    expect(again).to.deep.equal({ ...purchase, attempt: 2, isWanted: false });
     expect(await endPurchase(store(), again, paid())).to.equal('paid');
     expect((await books(caller)).packs.map((pack) => pack.total)).to.deep.equal([10]);
   });
