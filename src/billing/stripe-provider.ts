@@ -187,8 +187,10 @@ async function declinedBy(error: unknown, find: () => Promise<Stripe.PaymentInte
 
 function newsOf(event: Stripe.Event): PaymentNews | null {
   const at = event.created * 1000;
-  if (event.type === 'charge.dispute.created') {
-    return { kind: 'disputed', payment: idOf(event.data.object.payment_intent) };
+  if (event.type === 'charge.dispute.created' || event.type === 'charge.dispute.funds_withdrawn') {
+    const { status, payment_intent } = event.data.object;
+    // A bank that only asks about a payment has withdrawn nothing.
+    return /^warning_/.test(status) ? null : { kind: 'disputed', payment: idOf(payment_intent) };
   }
   if (event.type === 'charge.refunded') {
     const { metadata, amount, amount_refunded, currency, payment_intent, customer } = event.data.object;
