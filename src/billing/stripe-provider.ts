@@ -18,8 +18,9 @@ interface StripeOptions {
 const timeoutMs = 20_000;
 const maxRetries = 2;
 /**
- * Stripe forgets an idempotency key after 24 hours: an older purchase is looked up before it is asked for. The first try is no
- * exception, because a record that was restored from a backup has forgotten the tries after it.
+ * Stripe forgets an idempotency key after 24 hours, so a purchase is looked up before each further try: its own time tells nothing once
+ * the clock was moved. The first try of an older one is no exception, because a record that was restored from a backup has
+ * forgotten the tries after it.
  */
 const keyLifeMs = 20 * 3_600_000;
 
@@ -41,8 +42,8 @@ export function openStripe({ key, url, now }: StripeOptions): PaymentProvider {
     purchase: async (payment) => (payment === '' ? null : findPurchaseOf(present(), payment)),
     async charge(purchase) {
       const stripe = present();
-      const isOld = now() - purchase.since > keyLifeMs;
-      const known = isOld ? await find(purchase) : null;
+      const mayBeKnown = purchase.attempt > 1 || now() - purchase.since > keyLifeMs;
+      const known = mayBeKnown ? await find(purchase) : null;
       if (known !== null) return known;
       try {
         const intent = await stripe.paymentIntents.create(orderOf(purchase), { idempotencyKey: purchase.id });
@@ -142,12 +143,11 @@ function idOf(one: string | { readonly id: string } | null | undefined): string 
 }
 
 /**
- * Lists the payments of the customer since then: unlike Stripe's search, a list has the newest, too. A customer that Stripe does not
- * have can be charged by no further try either, so such a purchase ends.
+ * Looks through the payments of the customer, newest first: unlike Stripe's search, a list has the newest, too. A customer that Stripe does
+ * not have can be charged by no further try either, so such a purchase ends.
  */
 async function findIntent(stripe: Stripe, purchase: TakenPurchase): Promise<Stripe.PaymentIntent | null> {
-  const since = Math.floor(purchase.since / 1000) - 3600;
-  const listed = stripe.paymentIntents.list({ customer: purchase.customer, created: { gte: since }, limit: 100 });
+  const listed = stripe.paymentIntents.list({ customer: purchase.customer, limit: 100 });
   try {
     for await (const intent of listed) if (intent.metadata.trawl_purchase === purchase.id) return intent;
   } catch (error) {

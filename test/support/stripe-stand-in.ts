@@ -84,7 +84,7 @@ export async function startStripe(): Promise<StripeStandIn> {
     }
     if (gate.lostCustomers.has(customerOf(searchParams, text))) return say(400, refuseCustomer().body);
     if (request.method === 'GET') {
-      const data = [...intents.values()].filter(({ customer }) => customer === searchParams.get('customer')).reverse();
+      const data = listIntents(intents, searchParams);
       return say(200, { object: 'list', url: '/v1/payment_intents', has_more: false, data });
     }
     const [unknown] = unknownParameters(pathname, new URLSearchParams(text));
@@ -154,6 +154,12 @@ function pay(form: URLSearchParams, intents: Map<string, Intent>, charges: Inten
   if (method === 'pm_slow_bank') intent.status = 'processing';
   else charges.push(intent);
   return { status: 200, body: { ...intent } };
+}
+
+function listIntents(intents: ReadonlyMap<string, Intent>, query: URLSearchParams): Intent[] {
+  const since = Number(query.get('created[gte]') ?? 0);
+  const isListed = ({ customer, created }: Intent) => customer === query.get('customer') && created >= since;
+  return [...intents.values()].filter(isListed).reverse();
 }
 
 function findIntent(intents: ReadonlyMap<string, Intent>, id: string): { status: number; body: object } {
