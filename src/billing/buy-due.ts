@@ -1,6 +1,6 @@
 import { type RepeatedLook, repeatLook } from '../base/repeat-look.ts';
 import { dueTopupLooks, lookAtTopup } from '../store/money/look-at-topup.ts';
-import { duePurchases, takePurchase } from '../store/money/take-purchase.ts';
+import { dropPurchase, duePurchases, takePurchase } from '../store/money/take-purchase.ts';
 import { applyPayment, type PaymentParts } from './apply-payment.ts';
 import type { PaymentProvider } from './payment-provider.ts';
 
@@ -46,7 +46,10 @@ async function lookAt({ store, metrics, log }: PurchaseOptions, account: string)
   }
 }
 
-/** Steps: lease (which fixes the terms), charge, end. A crash after any of them repeats the rest under the same id. */
+/**
+ * Steps: lease (which fixes the terms), charge, end. A crash after any of them repeats the rest under the same id. What is wanted no more
+ * after a try is looked up instead of charged.
+ */
 async function buy(options: PurchaseOptions, account: string): Promise<void> {
   const { store, provider, metrics, log, leaseMs = defaultLeaseMs } = options;
   const purchase = await takePurchase(store, account, leaseMs);
@@ -55,9 +58,11 @@ async function buy(options: PurchaseOptions, account: string): Promise<void> {
     metrics.purchases_total.inc({ outcome: 'capped' });
     return;
   }
-  const { since, attempt, ...terms } = purchase;
+  const { since, attempt, isWanted, ...terms } = purchase;
   try {
-    const { state, ...paid } = await provider.charge(purchase);
+    const found = isWanted ? await provider.charge(purchase) : await provider.find(purchase);
+    if (found === null) return await dropPurchase(store, purchase);
+    const { state, ...paid } = found;
     const told = { purchase: terms, reason: '', at: store.clock.now(), ...paid };
     if (state !== 'pending') await applyPayment(options, { kind: state, ...told });
   } catch (error) {

@@ -1,4 +1,5 @@
 import { refuse } from '../base/errors.ts';
+import { priceProblem } from '../model/purchase.ts';
 import { writeTime } from '../model/timestamp.ts';
 import {
   enablingProblem,
@@ -31,12 +32,15 @@ export async function changeTopup(
   const wanted = { ...before, ...choice };
   const refusal = by === 'owner' ? ownerProblem(before, wanted, await listOffers(store)) : null;
   if (refusal !== null) throw refuse('forbidden', refusal);
+  const { pack_title, pack_total, price_cents, currency } = wanted;
+  const isPriceChanged = choice.price_cents !== undefined || choice.currency !== undefined;
+  const fault = isPriceChanged ? priceProblem(price_cents ?? 0, currency ?? '') : null;
+  if (fault !== null) throw refuse('bad_request', fault);
   const problem = wanted.enabled ? enablingProblem(wanted, plan, hasProvider) : null;
   if (problem === 'no_provider')
     throw refuse(problem, 'No payment provider is configured: TRAWL_STRIPE_KEY is not set');
   if (problem !== null) throw refuse(problem);
   // All of the pack at once: two changes at one moment would otherwise leave the size of one and the price of the other.
-  const { pack_title, pack_total, price_cents, currency } = wanted;
   const written = by === 'owner' ? { ...choice, pack_title, pack_total, price_cents, currency } : choice;
   await setTopup(store, accountId, hashTexts(written));
   return topupOf(await readTopup(store, accountId));

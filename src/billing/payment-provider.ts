@@ -46,6 +46,8 @@ export interface CheckoutOrder {
 export interface PaymentProvider {
   /** Charges the stored payment method while its owner is away. Throws when the outcome is not known: then ask again. */
   charge(purchase: TakenPurchase): Promise<Payment>;
+  /** Returns what became of a purchase whose earlier try may have been paid; `null` when the provider knows no payment for it. */
+  find(purchase: TakenPurchase): Promise<Payment | null>;
   /** Returns the URL at which an owner pays for a pack or stores a payment method; events tell what became of it. */
   checkout(order: CheckoutOrder): Promise<string>;
   /** Returns the purchase that a payment is for; `null` when it is not ours. Throws when the provider gives no answer. */

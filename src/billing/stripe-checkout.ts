@@ -1,4 +1,4 @@
-import type Stripe from 'stripe';
+import Stripe from 'stripe';
 import type { Purchase } from '../model/purchase.ts';
 import type { CheckoutOrder } from './payment-provider.ts';
 
@@ -13,24 +13,35 @@ export function metadataOf({
   return { trawl_purchase: id, trawl_account: account, trawl_kind: kind, pack_title, pack_total };
 }
 
+/** Returns true for the refusal of a customer that Stripe does not have: it was deleted there, or is of the other mode. */
+export function isLostCustomer(error: unknown): boolean {
+  const isRefusal = error instanceof Stripe.errors.StripeInvalidRequestError;
+  return isRefusal && error.code === 'resource_missing' && error.param === 'customer';
+}
+
 /**
  * Opens a page of Stripe; the card that is used there is stored for top-ups. It takes cards alone, wallets with a card among them: Stripe
- * refuses to charge a stored method of another kind as a card, so the top-up would be declined each time.
+ * refuses to charge a stored method of another kind as a card, so the top-up would be declined each time. A customer that Stripe does not
+ * have gives way to a new one.
  */
 export async function startCheckout(stripe: Stripe, order: CheckoutOrder): Promise<string> {
-  const { id, account, email, returnUrl, paidUrl } = order;
+  const { id, account, email, offer, returnUrl, paidUrl } = order;
   const about = { name: account.name, email, metadata: { trawl_account: account.id } };
-  const customer = order.customer ?? (await stripe.customers.create(about, { idempotencyKey: `customer-${id}` })).id;
-  const pages: Stripe.Checkout.SessionCreateParams = {
-    customer,
-    success_url: paidUrl,
-    cancel_url: returnUrl,
-    allowed_payment_method_types: ['card'],
+  const makeCustomer = async () => (await stripe.customers.create(about, { idempotencyKey: `customer-${id}` })).id;
+  const open = async (customer: string) => {
+    const pages: Stripe.Checkout.SessionCreateParams = {
+      customer,
+      success_url: paidUrl,
+      cancel_url: returnUrl,
+      allowed_payment_method_types: ['card'],
+    };
+    const wanted = offer === null ? storing(account.id) : paying(order, offer);
+    return stripe.checkout.sessions.create({ ...pages, ...wanted }, { idempotencyKey: `${id}-${customer}` });
   };
-  const session = await stripe.checkout.sessions.create(
-    { ...pages, ...(order.offer === null ? storing(account.id) : paying(order, order.offer)) },
-    { idempotencyKey: id },
-  );
+  const session = await open(order.customer ?? (await makeCustomer())).catch(async (error: unknown) => {
+    if (!isLostCustomer(error)) throw error;
+    return open(await makeCustomer());
+  });
   if (session.url === null) throw new Error('the payment provider opened no page');
   return session.url;
 }

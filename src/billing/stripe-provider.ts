@@ -4,7 +4,7 @@ import type { Purchase } from '../model/purchase.ts';
 import type { StoredCard } from '../store/money/card-expiry.ts';
 import type { TakenPurchase } from '../store/money/take-purchase.ts';
 import type { Payment, PaymentEvents, PaymentNews, PaymentProvider } from './payment-provider.ts';
-import { metadataOf, startCheckout } from './stripe-checkout.ts';
+import { isLostCustomer, metadataOf, startCheckout } from './stripe-checkout.ts';
 
 interface StripeOptions {
   /** Asked for each request, because the key may change. */
@@ -18,8 +18,9 @@ interface StripeOptions {
 const timeoutMs = 20_000;
 const maxRetries = 2;
 /**
- * Stripe forgets an idempotency key after 24 hours: an older purchase is looked up before it is asked for. The first try is no
- * exception, because a record that was restored from a backup has forgotten the tries after it.
+ * Stripe forgets an idempotency key after 24 hours, so a purchase is looked up before each further try: its own time tells nothing once
+ * the clock was moved. The first try of an older one is no exception, because a record that was restored from a backup has
+ * forgotten the tries after it.
  */
 const keyLifeMs = 20 * 3_600_000;
 
@@ -30,15 +31,20 @@ export function openStripe({ key, url, now }: StripeOptions): PaymentProvider {
     if (last?.key !== wanted) last = { key: wanted, client: makeClient(wanted, url) };
     return last.client;
   };
+  const find = async (purchase: TakenPurchase) => {
+    const intent = await findIntent(present(), purchase);
+    return intent && paymentOf(intent);
+  };
   return {
+    find,
     checkout: async (order) => startCheckout(present(), order),
     card: async (paymentMethod) => findCard(present(), paymentMethod),
     purchase: async (payment) => (payment === '' ? null : findPurchaseOf(present(), payment)),
     async charge(purchase) {
       const stripe = present();
-      const isOld = now() - purchase.since > keyLifeMs;
-      const known = isOld ? await findIntent(stripe, purchase) : null;
-      if (known !== null) return paymentOf(known);
+      const mayBeKnown = purchase.attempt > 1 || now() - purchase.since > keyLifeMs;
+      const known = mayBeKnown ? await find(purchase) : null;
+      if (known !== null) return known;
       try {
         const intent = await stripe.paymentIntents.create(orderOf(purchase), { idempotencyKey: purchase.id });
         // The answer to a repeated key is as old as the first one.
@@ -136,11 +142,17 @@ function idOf(one: string | { readonly id: string } | null | undefined): string 
   return typeof one === 'string' ? one : (one?.id ?? '');
 }
 
-/** Lists the payments of the customer since then: unlike Stripe's search, a list has the newest, too. */
+/**
+ * Looks through the payments of the customer, newest first: unlike Stripe's search, a list has the newest, too. A customer that Stripe does
+ * not have can be charged by no further try either, so such a purchase ends.
+ */
 async function findIntent(stripe: Stripe, purchase: TakenPurchase): Promise<Stripe.PaymentIntent | null> {
-  const since = Math.floor(purchase.since / 1000) - 3600;
-  const listed = stripe.paymentIntents.list({ customer: purchase.customer, created: { gte: since }, limit: 100 });
-  for await (const intent of listed) if (intent.metadata.trawl_purchase === purchase.id) return intent;
+  const listed = stripe.paymentIntents.list({ customer: purchase.customer, limit: 100 });
+  try {
+    for await (const intent of listed) if (intent.metadata.trawl_purchase === purchase.id) return intent;
+  } catch (error) {
+    if (!isLostCustomer(error)) throw error;
+  }
   return null;
 }
 
@@ -175,8 +187,10 @@ async function declinedBy(error: unknown, find: () => Promise<Stripe.PaymentInte
 
 function newsOf(event: Stripe.Event): PaymentNews | null {
   const at = event.created * 1000;
-  if (event.type === 'charge.dispute.created') {
-    return { kind: 'disputed', payment: idOf(event.data.object.payment_intent) };
+  if (event.type === 'charge.dispute.created' || event.type === 'charge.dispute.funds_withdrawn') {
+    const { status, payment_intent } = event.data.object;
+    // A bank that only asks about a payment has withdrawn nothing.
+    return /^warning_/.test(status) ? null : { kind: 'disputed', payment: idOf(payment_intent) };
   }
   if (event.type === 'charge.refunded') {
     const { metadata, amount, amount_refunded, currency, payment_intent, customer } = event.data.object;

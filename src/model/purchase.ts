@@ -62,12 +62,26 @@ const unusualDecimals: Readonly<Record<number, string>> = {
   3: 'BHD JOD KWD OMR TND',
 };
 
+/** Currencies of whose smallest units the provider takes only so many at once. */
+const steps: Readonly<Record<number, string>> = { 10: 'BHD JOD KWD OMR TND', 100: 'ISK UGX' };
+
+function numberOf(lists: Readonly<Record<number, string>>, code: string, otherwise: number): number {
+  const [found] = Object.entries(lists).find(([, codes]) => codes.split(' ').includes(code)) ?? [];
+  return Number(found ?? otherwise);
+}
+
 /** Returns an amount in the provider's smallest unit of its currency as people write it: 990 eur is EUR 9.90, 990 jpy is JPY 990. */
 export function writePrice(cents: number, currency: string): string {
   const code = currency.toUpperCase();
-  const [unusual] = Object.entries(unusualDecimals).find(([, codes]) => codes.split(' ').includes(code)) ?? [];
-  const decimals = Number(unusual ?? 2);
+  const decimals = numberOf(unusualDecimals, code, 2);
   return `${code} ${(cents / 10 ** decimals).toFixed(decimals)}`;
+}
+
+/** Returns why the provider would refuse a price whatever card pays it, or `null`. */
+export function priceProblem(cents: number, currency: string): string | null {
+  const code = currency.toUpperCase();
+  const step = numberOf(steps, code, 1);
+  return cents % step === 0 ? null : `A price in ${code} must be a multiple of ${step}: Stripe refuses all others`;
 }
 
 /** Money that an account paid since a moment, by currency. */

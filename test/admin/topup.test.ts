@@ -110,6 +110,30 @@ describe('commands for top-ups, offers and people', () => {
     });
   });
 
+  it('offer set and topup set refuse a price that Stripe does not charge in its currency, and keep the one before', async () => {
+    const { slug } = await anAccount(operator.store, { quota: 4, paid: true });
+    const named = ['--title', 'Pack', '--credits', '100'];
+    for (const [currency, good, bad] of [
+      ['kwd', 1230, 1234],
+      ['isk', 50000, 50050],
+    ] as const) {
+      const pack = { ...whole, '--currency': currency, '--price-cents': String(good) };
+      expect((await set(slug, pack)).said.pack).to.include({ price_cents: good, currency });
+      expect((await set(slug, { '--price-cents': String(bad) })).said).to.include({ code: 'bad_request' });
+      expect(await operator.json('topup', 'show', slug)).to.deep.include({
+        pack: { title: 'Auto pack', total: 10, price_cents: good, currency },
+      });
+      const terms = [...named, '--currency', currency, '--price-cents', String(good)];
+      await operator.json('offer', 'set', currency, ...terms);
+      const { error } = await operator.refused('offer', 'set', currency, '--price-cents', String(bad));
+      expect(error).to.match(/multiple of (10|100)/);
+      const kept = (await listOffers(operator.store)).find(({ name }) => name === currency);
+      expect(kept).to.include({ price_cents: good });
+    }
+    await operator.json('offer', 'set', 'euro', ...named, '--currency', 'eur', '--price-cents', '1234');
+    expect(await operator.refused('offer', 'set', 'euro', '--currency', 'omr')).to.include({ code: 'bad_request' });
+  });
+
   it('changes of two options of one offer at once are both kept', async () => {
     const { store } = operator;
     await setOffer(store, { name: 'raced', title: 'Pack', credits: 100, price_cents: 990, currency: 'eur' });

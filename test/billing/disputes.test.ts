@@ -39,7 +39,7 @@ describe('disputes', () => {
     const { payment } = await provider().charge(taken);
     return { account: buyer.accountId, purchase: termsOf(taken), payment };
   };
-  const termsOf = ({ since: _, attempt: __, ...purchase }: TakenPurchase) => purchase;
+  const termsOf = ({ since: _, attempt: __, isWanted: ___, ...purchase }: TakenPurchase) => purchase;
   const packsOf = async (account: string) => (await readSnapshot(store, account)).balances.packs.length;
   const mails = async () => {
     await sender.send();

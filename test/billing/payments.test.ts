@@ -116,6 +116,22 @@ describe('payments', () => {
     expect(stripe.charges).to.have.length(1);
   });
 
+  it('are looked up although the clock of Redis was ahead when they were asked for', async () => {
+    const buyer = await aBuyer(store);
+    const ahead = 48 * 3_600_000;
+    store.advance(ahead);
+    await spend(store, buyer, 5);
+    stripe.faults.push('after', 'after', 'after');
+    await buyAll();
+    stripe.forgetKeys();
+    // The clock is right again, and two days pass until the lease of the first try is over.
+    store.advance(-ahead);
+    await buyAll();
+    store.advance(ahead + 90_001);
+    await buyAll();
+    expect([stripe.charges.length, await packsOf(buyer.accountId)]).to.deep.equal([1, 1]);
+  });
+
   it('wait for a bank that is slow, and ask under the same id', async () => {
     const buyer = await aBuyer(store, { payment_method: 'pm_slow_bank' });
     await spend(store, buyer, 5);

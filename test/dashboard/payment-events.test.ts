@@ -3,6 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import Stripe from 'stripe';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
+import { readPurchase } from '../../src/store/money/read-purchases.ts';
 import { startApi, type TestApi } from '../support/api.ts';
 import { signedInAt } from '../support/browser-session.ts';
 import { paidEvent, sendEvent } from '../support/paid-event.ts';
@@ -46,6 +47,29 @@ describe('events of the payment provider', () => {
     } finally {
       await other.stop();
     }
+  });
+
+  it('a bank that only asks about a payment takes no credit of its pack, until it withdraws the money', async () => {
+    const { account } = await api.addCaller();
+    await send(paidEvent(account, 'asked'));
+    const dispute = { object: 'dispute', payment_intent: 'pi_asked' };
+    const seen = [];
+    for (const [type, status] of [
+      ['created', 'warning_needs_response'],
+      ['funds_withdrawn', 'needs_response'],
+      ['created', 'needs_response'],
+    ]) {
+      const data = { object: { ...dispute, status } };
+      const event = { ...paidEvent(account, `${type} ${status}`), type: `charge.dispute.${type}`, data };
+      expect((await send(event)).status).to.equal(200);
+      const [pack] = (await readSnapshot(api.store, account)).balances.packs;
+      seen.push([pack?.total, (await readPurchase(api.store, account, 'asked'))?.state]);
+    }
+    expect(seen).to.deep.equal([
+      [50, 'paid'],
+      [0, 'disputed'],
+      [0, 'disputed'],
+    ]);
   });
 
   it('give the account an invoice as PDF, and another account none', async () => {

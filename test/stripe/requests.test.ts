@@ -8,6 +8,7 @@ const now = Date.UTC(2026, 0, 2);
 const purchase: TakenPurchase = {
   ...{ id: 'account-1', account: 'account', kind: 'topup', pack_title: 'Auto', pack_total: 10, price_cents: 990 },
   ...{ currency: 'eur', customer: 'cus_1', payment_method: 'pm_card_visa', since: now, attempt: 1 },
+  isWanted: true,
 };
 const order = {
   ...{ id: 'visit', account: { id: 'account', name: 'Films' }, email: 'ada@example.com' },

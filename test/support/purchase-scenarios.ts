@@ -8,7 +8,7 @@ import { endPurchase } from '../../src/store/money/end-purchase.ts';
 import { lookAtTopup } from '../../src/store/money/look-at-topup.ts';
 import { reversePurchase } from '../../src/store/money/reverse-purchase.ts';
 import { setTopup } from '../../src/store/money/set-topup.ts';
-import { takePurchase } from '../../src/store/money/take-purchase.ts';
+import { dropPurchase, takePurchase } from '../../src/store/money/take-purchase.ts';
 import type { Scenario, Step } from './job-scenarios.ts';
 import { anAccount, aRunningJob, completed, holder, type TestStore } from './record.ts';
 
@@ -74,6 +74,11 @@ export const purchaseScenarios: Readonly<Record<string, Scenario>> = {
   'take-purchase of an account that is suspended': purchasing(async (store, account) => {
     await setAccount(store, account, { suspended: true });
     return (s) => takePurchase(s, account, 1000);
+  }),
+  'take-purchase that is dropped after a try': purchasing(async (store, account) => {
+    const purchase = await purchaseOf(store, account);
+    await setAccount(store, account, { suspended: true });
+    return (s) => dropPurchase(s, purchase);
   }),
   'end-purchase that is paid': purchasing(async (store, account) => {
     const purchase = await purchaseOf(store, account);

@@ -48,6 +48,8 @@ export interface StripeStandIn {
   readonly faults: Fault[];
   /** Stored cards by the id of their payment method, with month and year of their end. */
   readonly cards: Map<string, { exp_month: number; exp_year: number }>;
+  /** Customers that do not exist: a request that names one is refused. */
+  readonly lostCustomers: Set<string>;
   /** Keys of the API; with any of these, every other one is refused. */
   readonly keys: Set<string>;
   /** Keys that were refused. */
@@ -67,6 +69,7 @@ export async function startStripe(): Promise<StripeStandIn> {
   const [intents, keys] = [new Map<string, Intent>(), new Map<string, Kept>()];
   const [visits, cards]: [Visit[], StripeStandIn['cards']] = [[], new Map()];
   const [charges, asked, faults]: [Intent[], string[], Fault[]] = [[], [], []];
+  const gate = { keys: new Set<string>(), refusedKeys: [], lostCustomers: new Set<string>() };
 
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const text = (await buffer(request)).toString();
@@ -79,8 +82,9 @@ export async function startStripe(): Promise<StripeStandIn> {
       const found = isCard ? findCard(cards, id) : findIntent(intents, id);
       return say(found.status, found.body);
     }
+    if (gate.lostCustomers.has(customerOf(searchParams, text))) return say(400, refuseCustomer().body);
     if (request.method === 'GET') {
-      const data = [...intents.values()].filter(({ customer }) => customer === searchParams.get('customer')).reverse();
+      const data = listIntents(intents, searchParams);
       return say(200, { object: 'list', url: '/v1/payment_intents', has_more: false, data });
     }
     const [unknown] = unknownParameters(pathname, new URLSearchParams(text));
@@ -105,7 +109,6 @@ export async function startStripe(): Promise<StripeStandIn> {
     return say(kept.answer.status, kept.answer.body);
   };
 
-  const gate = { keys: new Set<string>(), refusedKeys: [] };
   const server = createServer(
     (request, response) => void (takesKey(gate, request, response) && answer(request, response)),
   );
@@ -151,6 +154,12 @@ function pay(form: URLSearchParams, intents: Map<string, Intent>, charges: Inten
   if (method === 'pm_slow_bank') intent.status = 'processing';
   else charges.push(intent);
   return { status: 200, body: { ...intent } };
+}
+
+function listIntents(intents: ReadonlyMap<string, Intent>, query: URLSearchParams): Intent[] {
+  const since = Number(query.get('created[gte]') ?? 0);
+  const isListed = ({ customer, created }: Intent) => customer === query.get('customer') && created >= since;
+  return [...intents.values()].filter(isListed).reverse();
 }
 
 function findIntent(intents: ReadonlyMap<string, Intent>, id: string): { status: number; body: object } {
@@ -207,6 +216,15 @@ function refusalOf(fault: Fault | undefined): { status: number; body: object } |
 
 function refuseParameter(name: string, code = 'parameter_unknown'): { status: number; body: object } {
   return refuse(400, { type: 'invalid_request_error', code, message: `Received unknown parameter: ${name}` });
+}
+
+function customerOf(query: URLSearchParams, form: string): string {
+  return query.get('customer') ?? new URLSearchParams(form).get('customer') ?? '';
+}
+
+function refuseCustomer(): { status: number; body: object } {
+  const missing = { code: 'resource_missing', param: 'customer', message: 'No such customer' };
+  return refuse(400, { type: 'invalid_request_error', ...missing });
 }
 
 function refuse(status: number, error: object): { status: number; body: object } {

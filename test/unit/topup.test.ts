@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { invoiceNumber, writePrice } from '../../src/model/purchase.ts';
+import { invoiceNumber, priceProblem, writePrice } from '../../src/model/purchase.ts';
 import {
   enablingProblem,
   nextPossibleAt,
@@ -256,6 +256,24 @@ describe('writePrice', () => {
       expect([currency, decimalsOf(currency.toLowerCase())]).to.deep.equal([currency, decimals.length]);
     }
   });
+});
+
+describe('priceProblem', () => {
+  const rows: [cents: number, currency: string, step: number | null][] = [
+    [1, 'eur', null],
+    [1, 'jpy', null],
+    [1230, 'kwd', null],
+    [1234, 'kwd', 10],
+    [5, 'tnd', 10],
+    [500, 'isk', null],
+    [550, 'isk', 100],
+    [10, 'ugx', 100],
+    [1, 'huf', null],
+  ];
+  for (const [cents, currency, step] of rows) {
+    it(`${step === null ? 'takes' : 'refuses'} ${cents} ${currency}`, () =>
+      expect(/multiple of (\d+)/.exec(priceProblem(cents, currency) ?? '')?.[1]).to.equal(step?.toString()));
+  }
 });
 
 describe('invoiceNumber', () => {

@@ -1,4 +1,3 @@
-import { monthOf } from '../../model/billing-period.ts';
 import type { Purchase, PurchaseEnd } from '../../model/purchase.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { type RecordStore, run, script } from '../script.ts';
@@ -15,7 +14,7 @@ const endPurchaseScript = script(
   'end-purchase',
   'always',
   [...balanceKeyNames, 'bought', 'invoices', 'payments', 'paymentEvents'] as const,
-  ['accountId', 'id', 'verdict', 'record', 'json', 'month', 'eventId'] as const,
+  ['accountId', 'id', 'verdict', 'record', 'json', 'eventId'] as const,
   /* lua */ `${balances}${paymentEventOnce}
 if is_repeated_event() then return { 'stale' } end
 local r = cjson.decode(record)
@@ -26,7 +25,7 @@ end
 
 local seen = redis.call('HGET', bought, id)
 local state = seen and cjson.decode(seen).state
-local fields = { 'purchase', 'spent_month', 'spent_cents', 'last_purchase_at', 'enabled' }
+local fields = { 'purchase', 'last_purchase_at', 'enabled' }
 local setting = redis.call('HMGET', topup, unpack(fields))
 local is_current = setting[1] == id
 if state and not (state == 'declined' and verdict == 'paid') then return done('stale') end
@@ -60,10 +59,7 @@ end
 local function note_paid()
   undos[#undos + 1] = function() redis.pcall('HDEL', payments, r.payment) end
   redis.call('HSET', payments, r.payment, accountId .. '/' .. id)
-  if r.kind ~= 'topup' then return end
-  local spent = setting[2] == month and tonumber(setting[3] or '') or 0
-  redis.call('HSET', topup, 'last_purchase_at', string.format('%d', now), 'spent_month', month,
-    'spent_cents', string.format('%d', spent + r.price_cents))
+  if r.kind == 'topup' then redis.call('HSET', topup, 'last_purchase_at', string.format('%d', now)) end
 end
 
 local function keep_record()
@@ -114,7 +110,6 @@ export async function endPurchase(
       verdict,
       record: JSON.stringify({ ...terms, ...ending }),
       json: JSON.stringify({ title: pack_title, purchased_at: now, total: pack_total }),
-      month: monthOf(now).start,
       eventId,
     }),
   );

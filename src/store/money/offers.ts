@@ -1,5 +1,5 @@
 import { refuse } from '../../base/errors.ts';
-import type { Offer } from '../../model/purchase.ts';
+import { type Offer, priceProblem } from '../../model/purchase.ts';
 import { recordLimits } from '../../model/record-limits.ts';
 import { keys } from '../keys.ts';
 import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
@@ -36,7 +36,7 @@ return { 'removed' }
 
 /**
  * Changes the fields of an offer that are named, or creates it. Returns the offer, or null when there is none yet and a field is not
- * named. Throws `too_many`.
+ * named. Throws `too_many`, or `bad_request` for a price that cannot be charged.
  */
 export async function setOffer(
   store: RecordStore,
@@ -49,6 +49,8 @@ export async function setOffer(
     const { title, credits, price_cents, currency } = { ...known, ...change };
     if (title === undefined || credits === undefined || price_cents === undefined || currency === undefined)
       return null;
+    const problem = priceProblem(price_cents, currency);
+    if (problem !== null) throw refuse('bad_request', problem);
     const terms = { title, credits, price_cents, currency };
     const offer: Offer = { name, ...terms };
     const noted = noteOf(store, '', { action: 'offer.set', target: name, change: terms });

@@ -2,28 +2,29 @@ import { monthOf } from '../../model/billing-period.ts';
 import type { Purchase } from '../../model/purchase.ts';
 import { keys } from '../keys.ts';
 import { outboxKeyNames, outboxLua } from '../lua/outbox.ts';
-import { number, type RecordStore, readDue, run, script, text } from '../script.ts';
+import { number, type RecordStore, readDue, run, type ScriptReply, script, text } from '../script.ts';
 
 const lookAgainMs = 3_600_000;
 
 /**
- * Claims the purchase that a charge asked for, and leases it; its id and terms stay the same over all tries. Past the
- * monthly cap, or with top-up disabled, it is dropped, but never after its first try: it may be paid already. The cap is told
- * by one mail a month (D82), and the balance is looked at again when the next month begins. Nothing is bought for an account that could not
- * use it, because it is suspended or its invoice is unpaid: its balance is looked at again after an hour.
- * Answers {'taken', id, JSON of its terms, time of the charge, number of this try}, {'capped'}, {'dropped'}, {'early'} or {'gone'}.
+ * Claims the purchase that a charge asked for, and leases it; its id and terms stay the same over all tries. Past the monthly cap it is
+ * dropped before its first try: the cap is told by one mail a month (D82), and the balance is looked at again when the next month begins.
+ * A purchase is not wanted when the top-up is disabled, or when the account could not use it because it is suspended or its invoice is
+ * unpaid; its balance is then looked at again after an hour. It is dropped before its first try, and later, because it may be paid, only
+ * when `unpaid` names its id and last try, of which the provider knows no payment.
+ * Answers {'taken', id, JSON of its terms, time of the charge, number of this try, '1' while it is wanted}, {'capped'}, {'dropped'}, {'early'} or {'gone'}.
  */
 const takePurchaseScript = script(
   'take-purchase',
   'always',
-  ['account', 'topup', 'purchases', 'topupLooks', ...outboxKeyNames] as const,
-  ['accountId', 'lease', 'month', 'nextMonth'] as const,
+  ['account', 'topup', 'purchases', 'topupLooks', 'bought', ...outboxKeyNames] as const,
+  ['accountId', 'lease', 'month', 'nextMonth', 'unpaid'] as const,
   /* lua */ `${outboxLua}
 local at = redis.call('ZSCORE', purchases, accountId)
 if not at then return { 'gone' } end
-if now < tonumber(at) then return { 'early' } end
-local t = redis.call('HMGET', topup, 'purchase', 'enabled', 'monthly_cap_cents', 'price_cents', 'spent_month', 'spent_cents',
-  'purchase_attempts', 'purchase_terms', 'purchase_since', 'cap_mailed_at', 'currency')
+if now < tonumber(at) and unpaid == '' then return { 'early' } end
+local t = redis.call('HMGET', topup, 'purchase', 'enabled', 'monthly_cap_cents', 'price_cents', 'currency', 'purchase_attempts',
+  'purchase_terms', 'purchase_since', 'cap_mailed_at')
 local function drop(word)
   undos[#undos + 1] = function() put_back(topup, { 'purchase' }, t) end
   redis.call('HSET', topup, 'purchase', '')
@@ -35,24 +36,35 @@ local function look_again(at)
   undos[#undos + 1] = function() put_back_score(topupLooks, look, accountId) end
   redis.call('ZADD', topupLooks, at, accountId)
 end
+-- Cost of this month's top-ups, without those that were taken back and those in another currency.
+local function spent()
+  local sum, from, to = 0, tonumber(month), tonumber(nextMonth)
+  for _, json in ipairs(redis.call('HVALS', bought)) do
+    local p = cjson.decode(json)
+    local counts = p.kind == 'topup' and p.state == 'paid' and p.currency == t[5]
+    if counts and p.ended_at >= from and p.ended_at < to then sum = sum + p.price_cents end
+  end
+  return sum
+end
 local function mail_cap()
-  if tonumber(t[10] or '') and tonumber(t[10]) >= tonumber(month) then return end
-  undos[#undos + 1] = function() put_back(topup, { 'cap_mailed_at' }, { t[10] }) end
+  if tonumber(t[9] or '') and tonumber(t[9]) >= tonumber(month) then return end
+  undos[#undos + 1] = function() put_back(topup, { 'cap_mailed_at' }, { t[9] }) end
   redis.call('HSET', topup, 'cap_mailed_at', string.format('%d', now))
   put_mail('cap-' .. accountId, { kind = 'cap', account = accountId, cap_cents = tonumber(t[3]), price_cents = tonumber(t[4]),
-    currency = t[11] })
+    currency = t[5] })
 end
 if not t[1] or t[1] == '' then return drop('dropped') end
-local terms = t[8]
-if t[7] == '0' then
-  local spent = t[5] == month and tonumber(t[6] or '0') or 0
-  if t[2] ~= '1' then return drop('dropped') end
-  local suspended, invoice = unpack(redis.call('HMGET', account, 'suspended', 'invoice'))
-  if suspended == '1' or invoice ~= 'paid' then
-    look_again(string.format('%d', now + ${lookAgainMs}))
-    return drop('dropped')
-  end
-  if t[3] and t[3] ~= '' and spent + tonumber(t[4]) > tonumber(t[3]) then
+local suspended, invoice = unpack(redis.call('HMGET', account, 'suspended', 'invoice'))
+local is_closed = suspended == '1' or invoice ~= 'paid'
+local is_wanted = t[2] == '1' and not is_closed
+if not is_wanted and (t[6] == '0' or unpaid == t[1] .. ' ' .. t[6]) then
+  if is_closed then look_again(string.format('%d', now + ${lookAgainMs})) end
+  return drop('dropped')
+end
+if unpaid ~= '' then return { 'early' } end
+local terms = t[7]
+if t[6] == '0' then
+  if t[3] and t[3] ~= '' and spent() + tonumber(t[4]) > tonumber(t[3]) then
     mail_cap()
     look_again(nextMonth)
     return drop('capped')
@@ -65,8 +77,8 @@ if t[7] == '0' then
 end
 undos[#undos + 1] = function() redis.pcall('ZADD', purchases, at, accountId) end
 redis.call('ZADD', purchases, now + tonumber(lease), accountId)
-redis.call('HSET', topup, 'purchase_terms', terms, 'purchase_attempts', string.format('%d', t[7] + 1))
-return { 'taken', t[1], terms, t[9], t[7] + 1 }
+redis.call('HSET', topup, 'purchase_terms', terms, 'purchase_attempts', string.format('%d', t[6] + 1))
+return { 'taken', t[1], terms, t[8], t[6] + 1, is_wanted and '1' or '' }
 `,
 );
 
@@ -76,6 +88,8 @@ export interface TakenPurchase extends Purchase {
   readonly since: number;
   /** Number of this try. */
   readonly attempt: number;
+  /** False when an earlier try may have been paid, and nothing is to be charged any more. */
+  readonly isWanted: boolean;
 }
 
 /** Returns up to 100 accounts whose purchase is to be tried now. */
@@ -89,8 +103,7 @@ export async function takePurchase(
   accountId: string,
   leaseMs: number,
 ): Promise<TakenPurchase | 'capped' | null> {
-  const { start: month, end: nextMonth } = monthOf(store.clock.now());
-  const reply = await run(store, takePurchaseScript, { accountId, lease: leaseMs, month, nextMonth });
+  const reply = await runTake(store, { accountId, lease: leaseMs, unpaid: '' });
   if (reply[0] === 'capped') return 'capped';
   if (reply[0] !== 'taken') return null;
   const fields = JSON.parse(text(reply[2])) as Record<string, string>;
@@ -106,5 +119,22 @@ export async function takePurchase(
     payment_method: text(fields.payment_method),
     since: number(reply[3]) ?? 0,
     attempt: Number(reply[4]),
+    isWanted: text(reply[5]) === '1',
   };
+}
+
+/** Drops a purchase that is still not wanted, and of which the provider knows no payment after this try. */
+export async function dropPurchase(
+  store: RecordStore,
+  { account: accountId, id, attempt }: Pick<TakenPurchase, 'account' | 'id' | 'attempt'>,
+): Promise<void> {
+  await runTake(store, { accountId, lease: 0, unpaid: `${id} ${attempt}` });
+}
+
+function runTake(
+  store: RecordStore,
+  given: { readonly accountId: string; readonly lease: number; readonly unpaid: string },
+): Promise<ScriptReply> {
+  const { start: month, end: nextMonth } = monthOf(store.clock.now());
+  return run(store, takePurchaseScript, { ...given, month, nextMonth });
 }

@@ -1,0 +1,92 @@
+import { expect } from 'chai';
+import { makeMetrics } from '../../src/base/metrics.ts';
+import type { PaymentParts } from '../../src/billing/apply-payment.ts';
+import { openStripe } from '../../src/billing/stripe-provider.ts';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
+import { removeAccount } from '../../src/store/accounts/remove-account.ts';
+import { setAccount } from '../../src/store/accounts/set-account.ts';
+import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
+import { lookAtTopup } from '../../src/store/money/look-at-topup.ts';
+import { listPurchases } from '../../src/store/money/read-purchases.ts';
+import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
+import { eachWithEmptyRecord } from '../support/empty-record.ts';
+import { holder, lead, type TestStore } from '../support/record.ts';
+import { aLog } from '../support/redis.ts';
+import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
+import { aBuyer, buyDue, seller, spend, takenPurchase } from '../support/topups.ts';
+
+const [lease, hour] = [90_001, 3_600_000];
+
+describe('a purchase that is wanted no more after its first try', () => {
+  let store: TestStore;
+  let stripe: StripeStandIn;
+  let parts: PaymentParts;
+  eachWithEmptyRecord((made) => {
+    store = made;
+  });
+  beforeEach(async () => {
+    await lead(store, holder);
+    stripe = await startStripe();
+    parts = { store, provider: provider(), seller, metrics: makeMetrics(), log: aLog().log };
+  });
+  afterEach(() => stripe.stop());
+
+  const provider = () => openStripe({ key: () => 'sk_test_1', url: stripe.url, now: store.clock.now });
+  const buyAll = async (passedMs = 0) => {
+    store.advance(passedMs);
+    await buyDue(parts, stripe.url);
+    return stripe.charges.length;
+  };
+  const packsOf = async (account: string) => (await readSnapshot(store, account)).balances.packs.length;
+  /** An account with nothing left, and the first try of its purchase with this fault in each of the library's three requests. */
+  const aTriedBuyer = async (fault: 'before' | 'after') => {
+    const buyer = await aBuyer(store);
+    await spend(store, buyer, 10);
+    stripe.faults.push(fault, fault, fault);
+    await buyAll();
+    return buyer;
+  };
+
+  const changes = {
+    'its top-up was disabled': (account: string) => setTopup(store, account, { enabled: '0' }),
+    'its account was suspended': (account: string) => setAccount(store, account, { suspended: true }),
+    'an invoice of its account is unpaid': (account: string) => setAccount(store, account, { invoice: 'unpaid' }),
+  };
+  for (const [what, change] of Object.entries(changes)) {
+    it(`topup-disable: a purchase whose first try did not reach Stripe is never charged after ${what}`, async () => {
+      const buyer = await aTriedBuyer('before');
+      await change(buyer.accountId);
+      expect([await buyAll(lease), await buyAll(30 * hour), await packsOf(buyer.accountId)]).to.deep.equal([0, 0, 0]);
+      expect(await listPurchases(store, buyer.accountId)).to.deep.equal([]);
+      await removeAccount(store, buyer.accountId, buyer.slug);
+    });
+
+    it(`a purchase that was charged at its first try brings its pack although ${what} before the answer`, async () => {
+      const buyer = await aTriedBuyer('after');
+      await change(buyer.accountId);
+      expect([await buyAll(lease), await packsOf(buyer.accountId)]).to.deep.equal([1, 1]);
+      expect((await verifyLedger(store, buyer.accountId)).problems).to.deep.equal([]);
+    });
+  }
+
+  it('an account that was suspended during a try that did not reach Stripe buys within an hour after', async () => {
+    const { accountId } = await aTriedBuyer('before');
+    await setAccount(store, accountId, { suspended: true });
+    expect(await buyAll(lease)).to.equal(0);
+    await setAccount(store, accountId, { suspended: false });
+    store.advance(hour);
+    await lookAtTopup(store, accountId);
+    expect((await readTopup(store, accountId)).enabled).to.equal('1');
+    expect([await buyAll(), await buyAll(), await packsOf(accountId)]).to.deep.equal([1, 1, 1]);
+  });
+
+  it('a purchase at a slow bank is waited for although its top-up was disabled meanwhile', async () => {
+    const buyer = await aBuyer(store, { payment_method: 'pm_slow_bank' });
+    await spend(store, buyer, 10);
+    const { payment } = await provider().charge(await takenPurchase(store, buyer));
+    await setTopup(store, buyer.accountId, { enabled: '0' });
+    expect([await buyAll(lease), await packsOf(buyer.accountId)]).to.deep.equal([0, 0]);
+    stripe.finish(payment);
+    expect([await buyAll(lease), await packsOf(buyer.accountId)]).to.deep.equal([1, 1]);
+  });
+});
