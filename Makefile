@@ -37,13 +37,14 @@ kind-e2e: kind ## Walk a job through that cluster (nobody has run this yet eithe
 	TRAWL_WORKER_HOST_USERS=true $(MAKE) e2e
 
 verify: node_modules/.bin/mocha ## Write what is generated anew, check the workflows; fails when that changes a file or the API breaks callers
+	@git diff | git hash-object --stdin >.cache/before-verify
 	@$(locked) node src/admin/write-docs.ts && $(locked) node src/admin/write-chart.ts && $(locked) node test/contract/page.ts
 	@$(locked) node src/roles/write-openapi.ts && .ci/api-changes
 	@$(locked) node dashboards/write.ts
 	@charts/generate
 	@$(locked) clients/generate
 	@.ci/lint-workflows
-	@git diff --exit-code
+	@git diff | git hash-object --stdin | cmp -s - .cache/before-verify || { git diff --stat; echo 'make verify: what is generated was old, and is written anew: commit it'; exit 1; }
 
 pictures: node_modules/.bin/mocha ## Draw every dashboard with Grafana's panels, healthy and in each drill, into docs/pictures/watch or PICTURES=; with SEED= what a reader sees of one fault; needs Chromium and Prometheus
 	@dashboards/draw/build && $(locked) node dashboards/draw/$(if $(SEED),blind-drill.ts --seed $(SEED),draw.ts) $(or $(PICTURES),$(if $(SEED),.cache/pictures,docs/pictures/watch))

@@ -24,7 +24,7 @@ interface FileCleanerOptions {
 }
 
 const retryMs = 600_000;
-/** Behind the lifetime of a file: a restored record knows nothing of jobs that callers may still fetch. */
+/** Time for which an unknown object stays after the lifetime of a file: a restored record knows nothing of jobs that callers may still fetch. */
 const strayMs = 7 * 24 * 3_600_000;
 
 /** Removes files past their lifetime; returns their number. */

@@ -1,7 +1,8 @@
-/** A plan as the operator set it; `null` means no limit. */
+/** A plan as the operator set it. */
 export interface Plan {
   readonly name: string;
   readonly quota: number;
+  /** `null` without a limit, as the next one. */
   readonly per_second: number | null;
   readonly per_minute: number | null;
   readonly paid: boolean;

@@ -8,7 +8,7 @@ export interface ChildCgroup {
   readonly wasReached: () => boolean;
 }
 
-/** Swap of a cgroup of version 1: the limit of memory is then reached first, and Linux 6.18 counts no failure of the one with swap. */
+/** Swap of a cgroup of version 1. With it the limit of memory is reached before that of memory and swap, whose failures Linux 6.18 does not count. */
 const swapBytes = 2 ** 20;
 
 /** Makes a cgroup whose processes may use so much memory together, swap included but for 1 MiB. */

@@ -31,7 +31,8 @@ describe('docs/operate.md', function () {
     expect(await service.stop()).to.equal(0);
     const file = join(service.data, 'redis', 'appendonlydir', 'appendonly.aof.1.incr.aof');
     const bytes = readFileSync(file);
-    writeFileSync(file, bytes.fill(0xff, bytes.length / 2, bytes.length / 2 + 40));
+    const middle = Math.floor(bytes.length / 2);
+    writeFileSync(file, bytes.fill(0xff, middle, middle + 40));
 
     const start = await service.start().catch((error: Error) => error.message);
     expect(start).to.match(/damaged: docs\/operate\.md says how to recover/);

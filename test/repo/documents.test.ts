@@ -32,7 +32,7 @@ describe('the documents', () => {
   }
 
   for (const [name, text] of Object.entries(makeDocs())) {
-    it(`docs/${name} is as it is generated`, () => {
+    it(`docs/${name} is as make verify writes it`, () => {
       expect(read(`docs/${name}`)).to.equal(text);
     });
   }

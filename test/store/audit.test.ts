@@ -42,7 +42,7 @@ const day = 86_400_000;
 const person: Actor = { via: 'dashboard', who: 'ada@example.com', from: '192.0.2.9' };
 const operator: Actor = { via: 'command', who: 'root', from: 'host' };
 const anOffer = { name: 'big', title: 'Big', credits: 9, price_cents: 900, currency: 'eur' } as const;
-const aPlan = { name: 'gold', quota: 9, per_second: null, per_minute: null, paid: false };
+const gold = { name: 'gold', quota: 9, per_second: null, per_minute: null, paid: false };
 const hashOf = (letter: string) => letter.repeat(64);
 
 type Caller = Awaited<ReturnType<typeof anAccount>>;
@@ -105,9 +105,9 @@ const rows: Readonly<Record<AuditAction, Row>> = {
     change: (store, caller) => deleteKey(store, caller.accountId, aliasOf(caller)),
     target: aliasOf,
   },
-  'plan.set': { change: (store) => setPlan(store, aPlan), target: () => 'gold', isOfService: true },
+  'plan.set': { change: (store) => setPlan(store, gold), target: () => 'gold', isOfService: true },
   'plan.remove': {
-    prepare: (store) => setPlan(store, aPlan),
+    prepare: (store) => setPlan(store, gold),
     change: (store) => removePlan(store, 'gold'),
     target: () => 'gold',
     isOfService: true,

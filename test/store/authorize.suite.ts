@@ -4,9 +4,8 @@ import { listKeys } from '../../src/store/accounts/read-keys.ts';
 import { finishRemovals } from '../../src/store/accounts/remove-account.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { setKey } from '../../src/store/accounts/set-key.ts';
-import { setPlan } from '../../src/store/accounts/set-plan.ts';
 import type { RecordStore } from '../../src/store/script.ts';
-import { aKey, anAccount, ask, dieWhileRemoving, type TestStore } from '../support/record.ts';
+import { aKey, anAccount, aPlan, ask, dieWhileRemoving, type TestStore } from '../support/record.ts';
 
 const word = async (answer: Promise<object>): Promise<string> => {
   const seen = await answer;
@@ -142,14 +141,14 @@ export function authorizeSuite(store: () => TestStore): void {
     const caller = await anAccount(store(), { perMinute: 1 });
     await readUsage(store(), caller);
     expect(await word(readUsage(store(), caller))).to.equal('rate_limited');
-    await setPlan(store(), { name: caller.plan, quota: 0, per_second: null, per_minute: null, paid: true });
+    await aPlan(store(), caller.plan, {});
     expect(await word(readUsage(store(), caller))).to.equal('entered');
   });
 
   it('counts the calls made before the plan limited a window', async () => {
     const caller = await anAccount(store(), { perSecond: 100 });
     for (let n = 0; n < 5; n++) await readUsage(store(), caller);
-    await setPlan(store(), { name: caller.plan, quota: 0, per_second: 100, per_minute: 5, paid: true });
+    await aPlan(store(), caller.plan, { perSecond: 100, perMinute: 5 });
     expect(await word(readUsage(store(), caller))).to.equal('rate_limited');
   });
 

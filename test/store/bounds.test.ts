@@ -9,7 +9,6 @@ import { chargeCall } from '../../src/store/access/charge-call.ts';
 import { countAuthFailure } from '../../src/store/access/count-auth-failure.ts';
 import { noteStrayProxy } from '../../src/store/access/stray-proxy.ts';
 import { removeAccount } from '../../src/store/accounts/remove-account.ts';
-import { setPlan } from '../../src/store/accounts/set-plan.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { dropFile, findOldFile } from '../../src/store/jobs/kept-files.ts';
 import { readOpenings } from '../../src/store/jobs/open-work.ts';
@@ -33,6 +32,7 @@ import {
   aKey,
   anAccount,
   aPack,
+  aPlan,
   aRunningJob,
   ask,
   completed,
@@ -96,7 +96,7 @@ describe('the bounds of the record', () => {
 
   it('hold for what operators make: the next plan, offer, person, key, pack and id of a grant is refused', async () => {
     const { accountId } = await anAccount(store);
-    const plan = (name: string) => setPlan(store, { name, quota: 1, per_second: null, per_minute: null, paid: false });
+    const plan = (name: string) => aPlan(store, name, { quota: 1 });
     await fill(keys.plans, recordLimits.plans - 1);
     await plan('last');
     expect(await refusalOf(plan('more'))).to.equal('too_many');

@@ -8,7 +8,6 @@ import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { removeAccount } from '../../src/store/accounts/remove-account.ts';
 import { removePlan } from '../../src/store/accounts/remove-plan.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
-import { setPlan } from '../../src/store/accounts/set-plan.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import { readLedger } from '../../src/store/log/read-ledger.ts';
@@ -131,7 +130,7 @@ export function moneySuite(store: () => TestStore): void {
     const caller = await anAccount(store(), { quota: 4 });
     await spend(caller);
     const { period_end } = await books(caller);
-    await setPlan(store(), { name: `${caller.plan}x`, quota: 9, per_second: null, per_minute: null, paid: false });
+    await aPlan(store(), `${caller.plan}x`, { quota: 9 });
     await setAccount(store(), caller.accountId, { plan: `${caller.plan}x` });
     expect(await books(caller)).to.deep.include({ quota: 9, used: 1, period_end });
     await setAccount(store(), caller.accountId, { plan: null });

@@ -14,7 +14,6 @@ import { removeAccount } from '../../src/store/accounts/remove-account.ts';
 import { removePlan } from '../../src/store/accounts/remove-plan.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { setKey } from '../../src/store/accounts/set-key.ts';
-import { setPlan } from '../../src/store/accounts/set-plan.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { addPack } from '../../src/store/money/add-pack.ts';
@@ -188,10 +187,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
       (s) =>
         noteOperation(s, accountId, { action: 'job.cancel', target: 'id' }),
   ),
-  'set-plan': account(
-    {},
-    () => (s) => setPlan(s, { name: 'other', quota: 9, per_second: null, per_minute: null, paid: false }),
-  ),
+  'set-plan': account({}, () => (s) => aPlan(s, 'other', { quota: 9 })),
   'set-offer': account({}, () => (s) => setOffer(s, anOffer)),
   'remove-offer': async (store) => {
     await setOffer(store, anOffer);

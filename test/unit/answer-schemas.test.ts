@@ -101,7 +101,8 @@ describe('schemas of answers', () => {
         const changed = change(answer, path, () => undefined);
         const isOptional = schema.startsWith('Job') && optional.test(path.join('.').replace('jobs.0.', ''));
         const fault = answerFault(schema, changed);
-        expect(fault?.path, path.join('.')).to.equal(isOptional ? undefined : path.slice(0, -1).join('.'));
+        const message = `${path.join('.')}; "optional" in this file lists what a job may lack`;
+        expect(fault?.path, message).to.equal(isOptional ? undefined : path.slice(0, -1).join('.'));
         for (const part of formsOf(schema).slice(1)) expect(answerFault(part, changed), path.join('.')).to.equal(null);
       }
     });

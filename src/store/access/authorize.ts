@@ -19,7 +19,7 @@ export interface Rates {
   readonly perMinute: Rate | null;
 }
 
-/** A refusal in the record's words; detail names the quota or the rate that was reached. */
+/** A refusal in the record's words; detail names the limit that was reached, or the case of a refusal that has several. */
 export interface RefusedCall {
   readonly refused: RefusalCode;
   readonly detail: string;

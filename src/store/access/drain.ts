@@ -4,7 +4,7 @@ import { noteArgNames, noteChange, noteKeyNames, noteOf } from '../lua/note-chan
 import { type RecordStore, run, script } from '../script.ts';
 
 /**
- * Begins a drain, or keeps the one that lasts: from then on `admit` and `admit-batch` refuse with `draining`. With `endsMs` a drain
+ * Begins a drain, or keeps the one that lasts: from then on every script with `creditRules` refuses with `draining`. With `endsMs` a drain
  * that is new, or has an end, ends after that time; without, it lasts. Answers {'on'} or {'known'}.
  */
 const beginDrainScript = script(

@@ -1,6 +1,6 @@
 /**
- * Lua of `before`: entries older than that have reached their age. By TIME of the script as by the time that its caller followed:
- * either of the two may be from before a jump of the clock, which its caller learns of later.
+ * Lua of `before`: entries that are older have reached their age. The earlier one of two times decides, TIME of the script and the
+ * time that its caller followed: either may be wrong after a jump of the clock, and to remove too late does no harm.
  */
 export const beforeAge = /* lua */ `
 local before = math.min(now, tonumber(seenNow)) - tonumber(age)
