@@ -199,13 +199,14 @@ def limit(limits, user):
 
 def finish(child, children, events):
     child.end()
-    _, status = os.waitpid(child.pid, 0)
     # What has left its group, too: its folder is removed next. Without a user of its own, others may leave processes without end.
     for _ in range(STRAYS_PASSES):
-        if not landlock.end_strays([other.pid for other in children.values() if other is not child]):
+        if not landlock.end_strays([other.pid for other in children.values()]):
             break
+    # Until it is waited for, no other process has its id.
     while child.forward():
         pass
+    _, status = os.waitpid(child.pid, 0)
     for handle in (child.handle, child.output):
         if handle in events.get_map():
             events.unregister(handle)
