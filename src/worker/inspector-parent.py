@@ -134,7 +134,13 @@ def obey(request, given, driver, children, events):
         return
     near_in, far_in = os.pipe()
     near_out, far_out = os.pipe()
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError:  # All processes of the pod or the machine are used up.
+        for handle in (near_in, far_in, near_out, far_out):
+            os.close(handle)
+        write(b'%d end 1\n' % request['id'])
+        return
     if pid == 0:
         run_child(request, driver, near_in, far_out)
     os.close(near_in)
