@@ -1,4 +1,6 @@
 const maxLineLength = 2 ** 20;
+/** The driver writes one; a library may print some. */
+const maxLines = 1000;
 
 /** Message of the inspector parent about one of its children: its process id, a piece of output, or the exit code. */
 export type Frame =
@@ -38,20 +40,23 @@ export function makeFrameReader(ready: () => void, told: (frame: Frame) => void)
 }
 
 /**
- * Returns a function that cuts what one child says into lines. The driver writes ASCII and short lines; a longer one is left out,
- * and each byte is looked at once, because one process hears the children of all accounts.
+ * Returns a function that cuts what one child says into lines. The driver writes ASCII and few, short lines: a longer one is left
+ * out, so is all after 1,000, and each byte is looked at once, because one process hears the children of all accounts.
  */
 export function makeLineReader(onLine: (line: string) => void): (bytes: Buffer) => void {
   let pieces: string[] = [];
   let length = 0;
+  let linesLeft = maxLines;
   const add = (piece: string) => {
     length += piece.length;
     if (length <= maxLineLength) pieces.push(piece);
   };
   return (bytes) => {
+    if (linesLeft === 0) return;
     const [beginning = '', ...lines] = bytes.toString('latin1').split('\n');
     add(beginning);
-    for (const line of lines) {
+    for (const line of lines.slice(0, linesLeft)) {
+      linesLeft--;
       if (length <= maxLineLength) onLine(pieces.join(''));
       pieces = [];
       length = 0;

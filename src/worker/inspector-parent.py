@@ -18,6 +18,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import landlock  # noqa: E402 - it lies beside this file, where Python does not look by itself
+import supervisor  # noqa: E402
 
 CHUNK_BYTES = 1 << 16
 OUTPUT_BYTES = 1 << 24
@@ -27,25 +28,18 @@ outbox = memoryview(bytearray(CHUNK_BYTES))
 NOWHERE = 'http://127.0.0.1:9'
 READY = b'ready\n'
 STRAYS_SECONDS = 0.25
-STRAYS_PASSES = 3
 
 
 class Child:
-    """One request: its process, what the process writes, and how much of it there may still be."""
+    """One request: its supervisor, what the supervised process writes, and how much of it there may still be."""
 
-    def __init__(self, name, user, pid, output):
-        self.name, self.user, self.pid, self.output = name, user, pid, output
+    def __init__(self, name, pid, output):
+        self.name, self.pid, self.output = name, pid, output
         self.handle = os.pidfd_open(pid)
         self.left = OUTPUT_BYTES
 
     def end(self):
-        os.kill(self.pid, signal.SIGKILL)
-        try:
-            os.killpg(self.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # It did not come so far as to lead a group.
-        if self.user:
-            landlock.end_all_of(self.user)
+        os.kill(self.pid, signal.SIGTERM)
 
     def forward(self):
         """Hands on what the child has written so far; False at its end."""
@@ -68,8 +62,8 @@ def main(path, plugins):
     driver.prepare([folder for folder in plugins.split(':') if folder])
     warm(driver)
     landlock.drop_rights()
-    landlock.adopt_orphans()
-    landlock.hide()
+    supervisor.adopt_orphans()
+    supervisor.hide()
     gc.collect()
     gc.freeze()
     children, events = {}, selectors.DefaultSelector()
@@ -79,8 +73,8 @@ def main(path, plugins):
     filled = 0
     while True:
         ready = events.select(STRAYS_SECONDS if children else None)
-        # A process that left its request is counted nowhere: none of ours does.
-        landlock.end_strays([child.pid for child in children.values()])
+        # Without Landlock 6, a process of the same user may outlive its supervisor, and is counted nowhere then.
+        supervisor.end_strays([child.pid for child in children.values()])
         for key, _ in ready:
             if key.data is None:
                 size = os.readv(0, [inbox[filled:]])
@@ -140,7 +134,13 @@ def obey(request, given, driver, children, events):
         return
     near_in, far_in = os.pipe()
     near_out, far_out = os.pipe()
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError:  # All processes of the pod or the machine are used up.
+        for handle in (near_in, far_in, near_out, far_out):
+            os.close(handle)
+        write(b'%d end 1\n' % request['id'])
+        return
     if pid == 0:
         run_child(request, driver, near_in, far_out)
     os.close(near_in)
@@ -149,7 +149,7 @@ def obey(request, given, driver, children, events):
     os.write(far_in, given[:CHUNK_BYTES])
     os.close(far_in)
     os.set_blocking(near_out, False)
-    child = Child(request['id'], request['user'], pid, near_out)
+    child = Child(request['id'], pid, near_out)
     children[child.name] = child
     write(b'%d pid %d\n' % (child.name, pid))
     events.register(near_out, selectors.EVENT_READ, child)
@@ -161,18 +161,19 @@ def run_child(request, driver, near_in, far_out):
     code = 1
     try:
         wipe(inbox)
-        os.setsid()
         os.dup2(near_in, 0)
         os.dup2(far_out, 1)
         os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        supervisor.fork_supervised()
+        os.setsid()
         limit(request['limits'], request['user'])
         user = request['user']
         if user:
             os.setgroups([])
             os.setresgid(user, user, user)
             os.setresuid(user, user, user)
-        landlock.hide()
-        landlock.die_with_parent()
+        supervisor.hide()
+        supervisor.die_with_parent()
         os.chdir(request['folder'])
         os.environ.clear()
         os.environ.update(request['env'])
@@ -198,20 +199,17 @@ def limit(limits, user):
 
 
 def finish(child, children, events):
-    child.end()
-    _, status = os.waitpid(child.pid, 0)
-    # What has left its group, too: its folder is removed next. Without a user of its own, others may leave processes without end.
-    for _ in range(STRAYS_PASSES):
-        if not landlock.end_strays([other.pid for other in children.values() if other is not child]):
-            break
+    # Until it is waited for, no other process has its id.
     while child.forward():
         pass
+    _, status = os.waitpid(child.pid, 0)
+    code = os.waitstatus_to_exitcode(status)
     for handle in (child.handle, child.output):
         if handle in events.get_map():
             events.unregister(handle)
         os.close(handle)
     del children[child.name]
-    write(b'%d end %d\n' % (child.name, os.waitstatus_to_exitcode(status)))
+    write(b'%d end %d\n' % (child.name, code if code <= 128 else 128 - code))
 
 
 def write(frame):

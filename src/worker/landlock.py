@@ -4,140 +4,44 @@ Usage: landlock.py USER FOLDER PORTS PATHS COMMAND...
 USER is the user and group id of the command; 0 keeps that of this process, `parent` also the rights to give its children others.
 FOLDER may be written, PATHS (`:` between them) may be read, PORTS alone may be reached by TCP (0: none).
 The seccomp filter is read from file descriptor 3, which is closed then.
-It ends, with the exit code of the command or 128 plus its signal, when all that the command started has ended. SIGTERM ends all of it.
+A supervisor of the command ends last, see supervisor.py.
 """
 
 import ctypes
 import os
-import signal
 import struct
 import sys
 
-PR_SET_PDEATHSIG = 1
-PR_SET_DUMPABLE = 4
+# Nothing is written beside the program.
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from supervisor import (  # noqa: E402 - it lies beside this file, where Python does not look by itself
+    CREATE_RULESET,
+    PR_SET_NO_NEW_PRIVS,
+    SCOPE_SIGNALS,
+    call,
+    control,
+    die_with_parent,
+    enforce,
+    fork_supervised,
+    libc,
+)
+
 PR_SET_SECCOMP = 22
 PR_DROP_RIGHT = 24
-PR_SET_CHILD_SUBREAPER = 36
-PR_SET_NO_NEW_PRIVS = 38
-CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
+ADD_RULE = 445
 RULE_PATH, RULE_PORT = 1, 2
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 TRUNCATE = 1 << 14
 # How many of the rights above a version of Landlock knows.
 RIGHTS_OF_VERSION = {1: 13, 2: 14, 3: 15, 4: 15}
 BIND_TCP, CONNECT_TCP = 1, 2
-SCOPE_ABSTRACT_SOCKETS, SCOPE_SIGNALS = 1, 2
+SCOPE_ABSTRACT_SOCKETS = 1
 SECCOMP_MODE_FILTER = 2
 FILTER_FILE = 3
 # To signal children, to change their group and user, and to drop rights.
 RIGHTS_OF_PARENT = (5, 6, 7, 8)
 DEVICES = ('/dev/null', '/dev/zero', '/dev/random', '/dev/urandom')
-
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def hide():
-    """From now on no other process of this user can trace this one, read its memory or take its open files."""
-    control(PR_SET_DUMPABLE, 0)
-
-
-def die_with_parent(by=signal.SIGKILL):
-    """The process gets a signal when the one that started it ends."""
-    parent = os.getppid()
-    control(PR_SET_PDEATHSIG, by)
-    if os.getppid() != parent:
-        os.kill(os.getpid(), by)
-
-
-def adopt_orphans():
-    """From now on a process whose parent has ended becomes a child of this one, if it descends from it."""
-    control(PR_SET_CHILD_SUBREAPER, 1)
-
-
-def end_strays(known=()):
-    """Ends all children of this process but the known ones; returns how many there were. Meanwhile it may have adopted others.
-
-    A process that leaves two and ends is gone before it is found. Only an end of all processes of its user comes in time.
-    """
-    strays = [pid for pid in children() if pid not in known]
-    for user in {user_of(pid) for pid in strays} - {None, os.getuid()}:
-        end_all_of(user)
-    for pid in strays:
-        os.kill(pid, signal.SIGKILL)
-    for pid in strays:
-        os.waitpid(pid, 0)
-    return len(strays)
-
-
-def end_all_of(user):
-    """Ends every process of a user at one moment: only that user's own process finds them all."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.setresuid(user, user, user)
-            os.kill(-1, signal.SIGKILL)
-        finally:
-            os._exit(0)
-    os.waitpid(pid, 0)
-
-
-def has_children():
-    try:
-        os.waitpid(-1, os.WNOHANG)
-        return True
-    except ChildProcessError:
-        return False
-
-
-def children():
-    try:
-        with open('/proc/thread-self/children') as listed:
-            return [int(pid) for pid in listed.read().split()]
-    except FileNotFoundError:
-        pass  # A kernel without the list: each process names its parent behind the brackets with its own name.
-    return [pid for pid in map(int, filter(str.isdigit, os.listdir('/proc'))) if parent_of(pid) == os.getpid()]
-
-
-def user_of(pid):
-    try:
-        with open(f'/proc/{pid}/status') as status:
-            return next((int(line.split()[1]) for line in status if line.startswith('Uid:')), None)
-    except OSError:
-        return None  # It has ended since it was listed.
-
-
-def parent_of(pid):
-    try:
-        with open(f'/proc/{pid}/stat') as stat:
-            return int(stat.read().rpartition(')')[2].split()[1])
-    except OSError:
-        return 0  # It has ended since it was listed.
-
-
-def end(handle):
-    try:
-        signal.pidfd_send_signal(handle, signal.SIGKILL)
-    except ProcessLookupError:
-        pass  # The command ended at that moment; an error here would leave its strays running.
-
-
-def supervise(pid):
-    """Waits for a child, then ends all that it left. Never returns."""
-    command = os.pidfd_open(pid)
-    signal.signal(signal.SIGTERM, lambda *_: end(command))
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-    nothing = os.open('/dev/null', os.O_RDWR)
-    for number in (0, 1, 2):
-        os.dup2(nothing, number)
-    ended = 0
-    while ended != pid:
-        ended, status = os.wait()
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    # The list of children may lack one while another one ends.
-    while end_strays() or has_children():
-        pass
-    code = os.waitstatus_to_exitcode(status)
-    os._exit(code if code >= 0 else 128 - code)
 
 
 def drop_rights(kept=()):
@@ -178,9 +82,7 @@ def restrict(folder, ports, paths):
         allow_path(rules, device, READ_FILE | WRITE_FILE)
     for port in filter(None, ports if nets else ()):
         call(ADD_RULE, rules, RULE_PORT, struct.pack('QQ', CONNECT_TCP, port), 0)
-    control(PR_SET_NO_NEW_PRIVS, 1)
-    call(RESTRICT_SELF, rules, 0)
-    os.close(rules)
+    enforce(rules)
     return True
 
 
@@ -208,28 +110,8 @@ def allow_path(rules, path, rights):
         os.close(handle)
 
 
-def control(option, value):
-    if libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), f'prctl {option}')
-
-
-def call(number, *args):
-    result = libc.syscall(number, *args)
-    if result < 0:
-        raise OSError(ctypes.get_errno(), f'system call {number}')
-    return result
-
-
 if __name__ == '__main__':
-    die_with_parent(signal.SIGTERM)
-    adopt_orphans()
-    hide()
-    # Until there is a child to end.
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-    command = os.fork()
-    if command:
-        supervise(command)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    fork_supervised()
     user, folder, ports, paths = sys.argv[1:5]
     become(user)
     die_with_parent()

@@ -20,7 +20,7 @@ export interface OrphanCleaner {
 
 /**
  * Each line of input replaces the list of groups. The input ends with the worker, however the worker ends. The first process of a
- * group is bubblewrap, with which its namespace ends, or landlock.py, which then ends all that its command started. Removal is
+ * group is bubblewrap, with which its namespace ends, or a supervisor, which then ends all that its command started. Removal is
  * retried because dying processes may still create files.
  */
 const script = `

@@ -73,11 +73,12 @@ function findOtherThread(id: string): string {
   }
 }
 
-/** Returns the bytes of anonymous and shared memory; the kernel can drop cached pages of files at any time. */
+/** Returns the bytes of anonymous and shared memory, also in swap, and of page tables; the kernel can drop cached pages of files at any time. */
 function readMemory(id: number): number {
   const status = readProc(String(id), 'status');
   const kilobytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0);
-  return (kilobytes('RssAnon') + kilobytes('RssShmem')) * 1024;
+  const counted = ['RssAnon', 'RssShmem', 'VmSwap', 'VmPTE'];
+  return counted.reduce((sum, name) => sum + kilobytes(name), 0) * 1024;
 }
 
 /** Ids of a process in the nested namespaces of processes, the innermost last. */

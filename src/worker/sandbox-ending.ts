@@ -4,7 +4,7 @@ import { killGroup, untilGone } from '../base/child-process.ts';
 import type { ChildEnding } from '../media/spawn-child.ts';
 import { hasNamespaces, type Sandbox, statusDescriptor } from './sandbox-command.ts';
 
-/** Then landlock.py is killed itself, and processes that left its group may run on. */
+/** Then the supervisor is killed itself, and processes that left its group may run on. */
 const superviseMs = 10_000;
 
 /**
@@ -25,7 +25,7 @@ const namespaceEnding: ChildEnding = {
   },
 };
 
-/** A process that leaves its group or outlives its parent becomes a child of landlock.py, which ends last. */
+/** A process that leaves its group or outlives its parent becomes a child of the supervisor in supervisor.py, which ends last. */
 const supervisorEnding: ChildEnding = {
   stdio: 'pipe',
   kill: (child) => {

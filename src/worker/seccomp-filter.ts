@@ -96,6 +96,7 @@ const denied: Readonly<Record<string, Numbers>> = {
   bpf: [321, 280],
   perf_event_open: [298, 241],
   userfaultfd: [323, 282],
+  io_setup: [206, 0],
   io_uring_setup: same(425),
   io_uring_enter: same(426),
   io_uring_register: same(427),
@@ -138,6 +139,8 @@ const denied: Readonly<Record<string, Numbers>> = {
 };
 /** Calls from here on came with Linux 6.13 or later, or belong to the x32 ABI, whose numbers have bit 30 set. */
 const firstUnknown = 463;
+/** Landlock bars no socket that listens at a port which the kernel chooses, at every address. */
+const listen: Numbers = [50, 201];
 const clone: Numbers = [56, 220];
 const socket: Numbers = [41, 198];
 const socketpair: Numbers = [53, 199];
@@ -187,13 +190,17 @@ const ifAtLeast = (value: number, yes: number, no: number): Instruction => ({ co
 const keepBits = (value: number): Instruction => ({ code: 0x54, skip: next, value });
 const ifAnyBit = (value: number, yes: number, no: number): Instruction => ({ code: 0x45, skip: [yes, no], value });
 
-/** Returns the seccomp filter of children as the kernel's `struct sock_filter[]`, or `null` on a processor without a table. */
+/**
+ * Returns the seccomp filter of children as the kernel's `struct sock_filter[]`, or `null` on a processor without a table. Where children
+ * open UNIX sockets they listen, too, because port-forwarder.py does.
+ */
 export function seccompFilter(opensUnix: boolean): Buffer | null {
   const architecture = process.arch;
   if (architecture !== 'x64' && architecture !== 'arm64') return null;
   const column = architecture === 'x64' ? 0 : 1;
   const numberOf = (numbers: Numbers) => numbers[column] ?? firstUnknown;
   const { ENOSYS, EPERM } = constants.errno;
+  const refused = [...Object.values(denied), ...(opensUnix ? [] : [listen])];
   return encode([
     load(architectureAt),
     ifEqual(audited[architecture], 1, 0),
@@ -201,7 +208,7 @@ export function seccompFilter(opensUnix: boolean): Buffer | null {
     load(numberAt),
     ifAtLeast(firstUnknown, 0, 1),
     answer(refuseWith(ENOSYS)),
-    ...Object.values(denied).flatMap((numbers) => [ifEqual(numberOf(numbers), 0, 1), answer(refuseWith(ENOSYS))]),
+    ...refused.flatMap((numbers) => [ifEqual(numberOf(numbers), 0, 1), answer(refuseWith(ENOSYS))]),
     ifEqual(numberOf(clone), 0, 6),
     load(argumentAt(0)),
     ifAnyBit(namespaceFlags, 2, 0),

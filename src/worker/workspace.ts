@@ -181,7 +181,7 @@ function runInSandbox(
   };
 }
 
-/** Bubblewrap, port-forwarder.py and landlock.py exit with 128 plus the signal that ended their command. */
+/** Bubblewrap, port-forwarder.py and supervisor.py exit with 128 plus the signal that ended their command. */
 function restoreSignal(ended: ChildEnd): ChildEnd {
   const number = (ended.code ?? 0) - 128;
   const name = Object.entries(constants.signals).find(([, signal]) => signal === number)?.[0];

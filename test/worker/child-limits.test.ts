@@ -85,6 +85,21 @@ signal.pause()
     breach: 'memory',
   },
   {
+    title: 'page tables of memory that is only reserved',
+    limits: { memoryBytes: 96 * mebibyte },
+    text: `
+import ctypes, signal
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+# 64 GiB to read, private and without a file; a page of the table, of 4 KiB, stands for 2 MiB.
+base = libc.mmap(None, ctypes.c_size_t(64 << 30), 1, 0x4022, -1, ctypes.c_long(0))
+for place in range(base, base + (64 << 30), 2 << 20):
+    ctypes.c_char.from_address(place).value
+signal.pause()
+`,
+    breach: 'memory',
+  },
+  {
     title: 'processes without number',
     limits: { processes: 40, memoryBytes: 2 ** 34 },
     text: `

@@ -38,4 +38,12 @@ describe('Lines of a child of the inspector', () => {
       ]);
     }
   });
+
+  it('are told up to the thousandth, because an inspection that writes line breaks alone would occupy its inspector', () => {
+    let told = 0;
+    const hear = makeLineReader(() => told++);
+    hear(Buffer.from('{"a":1}\n'));
+    for (let n = 0; n < 3; n++) hear(Buffer.alloc(2 ** 16, '\n'));
+    expect(told).to.equal(1000);
+  });
 });
