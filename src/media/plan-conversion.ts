@@ -45,7 +45,7 @@ const film = [
 const slowRates = { least: 2, most: 30 };
 /** Seconds by which a part may be longer than `end` says. */
 const endTolerance = 0.5;
-/** Seconds by which sound may be beside its picture unnoticed, and by which two parts of one live stream may be apart: farther, their clocks differ. */
+/** Seconds by which sound may be beside its picture unnoticed, and by which two parts of one stream may be apart: farther, their clocks differ. */
 const [audible, farthest] = [0.05, 60];
 /** Formats whose index knows their length; others guess it from the bit rate. */
 const exactFormats = /^(mov|matroska|wav|flac)/;
@@ -79,7 +79,7 @@ export function planConversion(
       : filmPlan(video, audio, order.args, choice.start, slowRate(video, order.args, choice, Math.max(...ends)));
   const sources = [video, audio].filter((source) => source !== null);
   const length = exactLength(fetched, sources, choice);
-  const starts = startsOf(fetched, video?.input ?? 0, choice);
+  const starts = startsOf(fetched, choice);
   const as_is =
     !made.encodes && choice.seconds === null && choice.start === 0 && isAlready(fetched, sources, made.container);
   return {
@@ -164,12 +164,13 @@ function audioContainer(format: string): Container {
   return [mp3, m4a, wav].find(({ ext }) => ext === format) ?? mp3;
 }
 
-/** Returns the seconds at which to begin each file, so that what was live at the same time stays together. */
-function startsOf(fetched: readonly FetchedFile[], first: number, { live, start }: FormatChoice): number[] {
-  const begun = fetched[first]?.probe;
+/** Returns the seconds at which to begin each file: streams of pieces share one clock, and one of them may begin later than the other. */
+export function startsOf(fetched: readonly FetchedFile[], { parts, start }: FormatChoice): number[] {
+  const begun = fetched[parts.findIndex(({ video }) => video)]?.probe;
+  const shared = parts.every(({ fragmented }) => fragmented);
   return fetched.map(({ probe }) => {
     const later = (probe.begin ?? Number.NaN) - (begun?.begin ?? Number.NaN);
-    const same = live && probe.format === begun?.format && Math.abs(later) > audible && Math.abs(later) < farthest;
+    const same = shared && probe.format === begun?.format && Math.abs(later) > audible && Math.abs(later) < farthest;
     return Math.round((same ? start - later : start) * 1000) / 1000;
   });
 }
