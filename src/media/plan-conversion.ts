@@ -2,7 +2,7 @@ import type { Endpoint } from '../model/job.ts';
 import type { Args } from '../model/request-parameters.ts';
 import type { FormatChoice } from './choose-formats.ts';
 import { askedRate, type Container, canHold, containers, containersFor, familyOf, isAudioCopy } from './container.ts';
-import type { Probed, Stream } from './probe-file.ts';
+import type { FileProbe, Probed, Stream } from './probe-file.ts';
 import { Failed, type MediaOrder } from './tools.ts';
 
 export interface FetchedFile extends Probed {
@@ -41,6 +41,8 @@ const film = [
   '-b:a',
   '192k',
 ];
+/** H.264 has no odd sizes. */
+const evenSize = 'crop=trunc(iw/2)*2:trunc(ih/2)*2';
 /** Pictures in a second of a slow film that is encoded: with fewer, it would not end as exactly as a part must. */
 const slowRates = { least: 2, most: 30 };
 /** Seconds by which a part may be longer than `end` says. */
@@ -76,7 +78,7 @@ export function planConversion(
   const made =
     soundOnly && audio !== null
       ? soundPlan(audio, order.args, order.endpoint)
-      : filmPlan(video, audio, order.args, choice.start, slowRate(video, order.args, choice, Math.max(...ends)));
+      : filmPlan(video, audio, order.args, choice.start, filterOf(video, fetched, order.args, choice));
   const sources = [video, audio].filter((source) => source !== null);
   const length = exactLength(fetched, sources, choice);
   const starts = startsOf(fetched, choice);
@@ -103,14 +105,14 @@ function filmPlan(
   audio: SourceStream | null,
   args: Args,
   start: number,
-  slow: number | null,
+  filter: string | null,
 ): MuxPlan {
   const [picture, sound] = [video?.stream.codec ?? null, audio?.stream.codec ?? null];
   const wanted = start > 0 ? [containers.mp4] : containersFor(String(args.video_format ?? 'mp4'));
-  if (slow !== null) {
+  if (filter !== null) {
     // A webm holds no H.264.
     const container = wanted.find(({ ext }) => ext !== 'webm') ?? containers.mp4;
-    return { container, encoding: [...film, '-vf', `fps=${slow}`], encodes: true };
+    return { container, encoding: [...film, '-vf', filter], encodes: true };
   }
   for (const container of wanted) {
     if (canHold(container, picture, sound)) return { container, encoding: ['-c', 'copy'], encodes: false };
@@ -118,8 +120,29 @@ function filmPlan(
       return { container, encoding: ['-c:v', 'copy', '-c:a', 'aac', '-b:a', '192k'], encodes: true };
     }
   }
-  if (start > 0) return { container: containers.mp4, encoding: film, encodes: true };
+  if (start > 0) return { container: containers.mp4, encoding: [...film, '-vf', evenSize], encodes: true };
   return { container: containers.mkv, encoding: ['-c', 'copy'], encodes: false };
+}
+
+/** Returns the filter with which to encode a picture that cannot be copied into any container, else `null`. */
+function filterOf(
+  video: SourceStream | null,
+  fetched: readonly FetchedFile[],
+  args: Args,
+  choice: FormatChoice,
+): string | null {
+  const longest = Math.max(...fetched.map(({ probe }) => probe.duration ?? Number.POSITIVE_INFINITY));
+  const slow = slowRate(video, args, choice, longest);
+  if (slow !== null) return `fps=${slow},${evenSize}`;
+  if (video === null || !fetched.some(({ probe }) => isUntimed(probe))) return null;
+  // The decoder gives each picture the time at which it was decoded.
+  const late = video.stream.reordered / (video.stream.frameRate ?? 25);
+  return `setpts=PTS-${late.toFixed(3)}/TB,${evenSize}`;
+}
+
+/** Returns true for H.264 whose pictures have no time at which they are shown: only a decoder knows their order. */
+export function isUntimed({ format, video }: FileProbe): boolean {
+  return format === 'avi' && video?.codec === 'h264' && video.reordered > 0;
 }
 
 /**

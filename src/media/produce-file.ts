@@ -11,7 +11,7 @@ import { describeMedia } from './describe-media.ts';
 import { ffmpegArguments, mediaEnv } from './ffmpeg-arguments.ts';
 import { makeOverallProgress, type OverallProgress } from './overall-progress.ts';
 import { type Endable, endable, withDeadline } from './page-deadline.ts';
-import { type ConversionPlan, type FetchedFile, planConversion, startsOf } from './plan-conversion.ts';
+import { type ConversionPlan, type FetchedFile, isUntimed, planConversion, startsOf } from './plan-conversion.ts';
 import { faultOfBytes, probeFile } from './probe-file.ts';
 import { damage, prove } from './prove-file.ts';
 import type { SourcePage } from './source-page.ts';
@@ -226,7 +226,7 @@ async function indexParts(
 /** Returns a copy with an index and what it says of the length, which other formats only guess. */
 async function index(part: FetchedFile, tools: MediaTools, signal: AbortSignal): Promise<FetchedFile> {
   const { file, probe } = part;
-  if (/^(?:mov|matroska)/.test(probe.format)) return part;
+  if (/^(?:mov|matroska)/.test(probe.format) || isUntimed(probe)) return part;
   const streams = [probe.video, probe.audio].filter((stream) => stream !== null);
   const maps = streams.flatMap((stream) => ['-map', `0:${stream.index}`]);
   const indexed = `${file}.mkv`;

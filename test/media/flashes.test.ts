@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { type Flashes, marks, marksOf, openFlashes } from '../support/flashes.ts';
+import { type Flashes, isInOrder, marks, marksOf, openFlashes } from '../support/flashes.ts';
+import { look } from '../support/media.ts';
 
 const copy = ['-c', 'copy'];
 
@@ -54,6 +55,22 @@ describe('A delivered film shows and sounds as its source', function () {
     });
   }
 
+  for (const [name, coded] of [
+    ['mpeg4.avi', ['-c:v', 'mpeg4', '-bf', '2', '-q:v', '3', '-c:a', 'libmp3lame']],
+    ['h264.avi', ['-c:v', 'libx264', '-bf', '2', '-c:a', 'libmp3lame']],
+    ['mpeg2.mpg', ['-c:v', 'mpeg2video', '-bf', '2', '-q:v', '3', '-c:a', 'mp2']],
+  ] as const) {
+    for (const args of [{}, { video_format: 'mkv' }, { start: 3, end: 8 }]) {
+      it(`D33: shows the pictures of ${name}, which has no time for many of them, in their order ${JSON.stringify(args)}`, async () => {
+        source.ffmpeg('-i', source.film, ...coded, name);
+        await good(name, args, (file) => {
+          if (!('start' in args)) expect(isInOrder(file)).to.equal(true);
+          expectMarks(file, ...('start' in args ? [3, 8] : []));
+        });
+      });
+    }
+  }
+
   it('D30: cuts the sound out of an mp3 with a cover', async () => {
     const cover = [
       '-f',
@@ -83,5 +100,25 @@ describe('A delivered film shows and sounds as its source', function () {
     source.write('anew.m3u8', list);
     await good('anew.m3u8', { start: 8, end: 10 }, (file) => expectMarks(file, 8));
     await good('anew.m3u8', {}, (file) => expectMarks(file));
+  });
+
+  it('D30: cuts a part out of a film whose size is odd', async () => {
+    const odd = [
+      '-vf',
+      'scale=65:37',
+      '-c:v',
+      'libvpx',
+      '-deadline',
+      'realtime',
+      '-cpu-used',
+      '8',
+      '-c:a',
+      'libvorbis',
+    ];
+    source.ffmpeg('-i', source.film, ...odd, 'odd.webm');
+    await good('odd.webm', { start: 3, end: 8 }, (file) => {
+      expect([look(file).video?.width, look(file).video?.height]).to.deep.equal([64, 36]);
+      expectMarks(file, 3, 8);
+    });
   });
 });
