@@ -34,6 +34,7 @@ export function ffprobeArguments(file: string, counting: boolean): string[] {
     'format_tags=major_brand',
     'stream=index,codec_type,codec_name,width,height,duration,bit_rate,sample_rate,channels,nb_frames,nb_read_packets,avg_frame_rate,r_frame_rate,has_b_frames',
     'stream_disposition=attached_pic',
+    'stream_side_data=rotation',
   ];
   const how = ['-v', 'error', ...memory, ...(counting ? ['-count_packets'] : []), '-of', 'json'];
   return [...how, '-show_entries', fields.join(':'), ...localRules, '-i', `file:${file}`];

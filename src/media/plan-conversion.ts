@@ -108,7 +108,9 @@ function filmPlan(
   filter: string | null,
 ): MuxPlan {
   const [picture, sound] = [video?.stream.codec ?? null, audio?.stream.codec ?? null];
-  const wanted = start > 0 ? [containers.mp4] : containersFor(String(args.video_format ?? 'mp4'));
+  // Only an mp4 says at which frame it begins, and how its picture is turned.
+  const mp4Only = start > 0 || (video?.stream.turned ?? false);
+  const wanted = mp4Only ? [containers.mp4] : containersFor(String(args.video_format ?? 'mp4'));
   if (filter !== null) {
     // A webm holds no H.264.
     const container = wanted.find(({ ext }) => ext !== 'webm') ?? containers.mp4;
@@ -120,7 +122,7 @@ function filmPlan(
       return { container, encoding: ['-c:v', 'copy', '-c:a', 'aac', '-b:a', '192k'], encodes: true };
     }
   }
-  if (start > 0) return { container: containers.mp4, encoding: [...film, '-vf', evenSize], encodes: true };
+  if (mp4Only) return { container: containers.mp4, encoding: [...film, '-vf', evenSize], encodes: true };
   return { container: containers.mkv, encoding: ['-c', 'copy'], encodes: false };
 }
 

@@ -20,6 +20,7 @@ const picture = {
   codec: 'vp8',
   width: 2,
   height: 2,
+  turned: false,
   duration: 9,
   kilobits: 1,
   frameRate: 25,

@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { type Flashes, isInOrder, marks, marksOf, openFlashes } from '../support/flashes.ts';
 import { look } from '../support/media.ts';
@@ -102,6 +104,22 @@ describe('A delivered film shows and sounds as its source', function () {
     await good('anew.m3u8', {}, (file) => expectMarks(file));
   });
 
+  it('D32 D66: delivers a film that a phone recorded upright as one that is shown upright', async () => {
+    source.ffmpeg('-i', source.film, ...copy, 'upright.mp4');
+    const film = readFileSync(source.path('upright.mp4'));
+    const matrix = Buffer.from([0, 0x10000, 0, -0x10000, 0, 0, 36 << 16, 0, 0x40000000].flatMap((n) => int32(n)));
+    matrix.copy(film, film.indexOf('tkhd') + 44);
+    source.write('upright.mp4', film);
+    for (const video_format of ['mp4', 'mkv', 'webm']) {
+      const seen = await source.make('video', 'upright.mp4', { video_format }, ({ file, metadata }) => [
+        shapeOf(file),
+        metadata.width,
+        metadata.height,
+      ]);
+      expect(seen, video_format).to.deep.equal(['36x64', 36, 64]);
+    }
+  });
+
   it('D30: cuts a part out of a film whose size is odd', async () => {
     const odd = [
       '-vf',
@@ -122,3 +140,16 @@ describe('A delivered film shows and sounds as its source', function () {
     });
   });
 });
+
+function int32(number: number): number[] {
+  const bytes = Buffer.alloc(4);
+  bytes.writeInt32BE(number);
+  return [...bytes];
+}
+
+/** Returns the size of a film's first picture as a player shows it. */
+function shapeOf(file: string): string {
+  const words = ['-nostdin', '-hide_banner', '-i', file, '-frames:v', '1', '-vf', 'showinfo', '-f', 'null', '-'];
+  const told = execFileSync('sh', ['-c', 'ffmpeg "$@" 2>&1', 'sh', ...words], { encoding: 'utf8' });
+  return / s:(\d+x\d+) /.exec(told)?.[1] ?? '';
+}
