@@ -235,7 +235,9 @@ function exactLength(
 ): number | null {
   const known = sources.map(({ input, stream }) => {
     const probe = fetched[input]?.probe;
-    return probe !== undefined && exactFormats.test(probe.format) ? (stream.duration ?? probe.duration) : null;
+    if (probe === undefined || !exactFormats.test(probe.format)) return null;
+    // Of a file in fragments, ffprobe may tell the second at which it ends by its own clock.
+    return Math.max(0, (stream.duration ?? probe.duration ?? 0) - Math.max(0, probe.begin ?? 0));
   });
   const longest = Math.max(0, ...known.map((each) => each ?? 0));
   if (longest === 0 || known.includes(null)) return null;

@@ -1,20 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { type Flashes, isInOrder, marks, marksOf, openFlashes } from '../support/flashes.ts';
+import { expectMarks, type Flashes, isInOrder, marks, marksOf, openFlashes } from '../support/flashes.ts';
 import { look } from '../support/media.ts';
 
 const copy = ['-c', 'copy'];
-
-/** Expects the marks from a second of the film on, in picture and sound, within 0.12 s. */
-function expectMarks(file: string, from = 0, to = 10): void {
-  const wanted = marks.filter((mark) => mark >= from && mark < to).map((mark) => mark - from);
-  const seen = marksOf(file);
-  for (const [name, seconds] of Object.entries(seen)) {
-    expect(seconds.length, `${name} ${seconds} of ${wanted}`).to.equal(wanted.length);
-    for (const [n, second] of seconds.entries()) expect(second, name).to.be.closeTo(wanted[n]!, 0.12);
-  }
-}
 
 describe('A delivered film shows and sounds as its source', function () {
   this.timeout(60_000);

@@ -3,6 +3,7 @@ import { createReadStream, existsSync, mkdirSync, statSync, writeFileSync } from
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { extname, join } from 'node:path';
+import { expect } from 'chai';
 import { produce } from '../../src/media/produce-file.ts';
 import { Failed, type MediaOrder, type Produced } from '../../src/media/tools.ts';
 import { aTools } from './media.ts';
@@ -127,6 +128,16 @@ export function marksOf(file: string): { readonly flashes: readonly number[]; re
       Number(second),
     ),
   };
+}
+
+/** Expects the marks from a second of the film on, in picture and sound, within 0.12 s. */
+export function expectMarks(file: string, from = 0, to = 10): void {
+  const wanted = marks.filter((mark) => mark >= from && mark < to).map((mark) => mark - from);
+  const seen = marksOf(file);
+  for (const [name, seconds] of Object.entries(seen)) {
+    expect(seconds.length, `${name} ${seconds} of ${wanted}`).to.equal(wanted.length);
+    for (const [n, second] of seconds.entries()) expect(second, name).to.be.closeTo(wanted[n]!, 0.12);
+  }
 }
 
 /** Returns true when the seconds at which pictures are shown only grow. */
