@@ -25,7 +25,6 @@ export interface FormatChoice {
   readonly section: boolean;
   /** Seconds that the delivered file must last according to the source, `null` when the source does not say. */
   readonly expected: number | null;
-  readonly live: boolean;
 }
 
 const hour = 3600;
@@ -54,7 +53,7 @@ export function chooseFormatsFor(page: SourcePage, order: MediaOrder): FormatCho
     const fragmented = !/^https?$/.test(format.format.protocol);
     return { id: format.format.id, name: `part${n}`, video: format.video, audio: format.audio, bytes, fragmented };
   });
-  return { parts, start, seconds: cuts ? seconds : null, section, expected, live: page.live };
+  return { parts, start, seconds: cuts ? seconds : null, section, expected };
 }
 
 interface Taken {

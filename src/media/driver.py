@@ -29,6 +29,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import addresses  # noqa: E402 - they lie beside this file, where Python does not look by itself
 import bounds  # noqa: E402
 import live  # noqa: E402
+import manifests  # noqa: E402
 import playlists  # noqa: E402
 import sites  # noqa: E402
 import streams  # noqa: E402
@@ -38,7 +39,7 @@ PLAIN = ('id ext title width height channel channel_url uploader uploader_url is
 OF_FORMAT = 'format_id ext vcodec acodec width height fps tbr abr filesize filesize_approx protocol preference language_preference'.split()
 MAX_FORMATS = 1000
 MAX_NUMBER = 2**63
-PROBED = ('-show_entries', 'format=format_name,duration:stream=codec_type,codec_name,width,height:stream_disposition=attached_pic')
+PROBED = ('-show_entries', 'format=format_name,duration:stream=codec_type,codec_name,width,height:stream_disposition=attached_pic:stream_side_data=rotation')
 ABOUT_US = re.compile('generic information extractor|Requested format is not|No video formats found')
 
 
@@ -96,6 +97,7 @@ def prepare(plugins):
     bounds.seal_urls()
     bounds.judge_redirects()
     bounds.bound_pages()
+    manifests.read_whole()
 
 
 def inspect(order):
@@ -105,6 +107,7 @@ def inspect(order):
     downloader = Downloader(options(order, warn))
     info = downloader.extract_info(addresses.address_of(downloader, order['url']), download=False)
     info['formats'] = [each for each in info.get('formats') or [info] if each.get('url') and streams.is_web(each)]
+    info['duration'] = info.get('duration') or next(filter(None, (each.get('manifest_seconds') for each in info['formats'])), None)
     if not info['formats'] and info.get('live_status') != 'is_upcoming':
         raise ExtractorError(warnings[-1] if warnings else 'No video formats found!', expected=bool(warnings))
     return downloader, info

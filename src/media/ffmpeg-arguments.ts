@@ -9,6 +9,8 @@ const plainFormats =
 const localRules = ['-protocol_whitelist', 'file,pipe', '-format_whitelist', plainFormats];
 /** Rules for URLs: no local file can be named, and no playlist is read, because ffmpeg connects to whatever one names (`streams.py`). */
 const remoteRules = ['-protocol_whitelist', 'http,https,httpproxy,tls,tcp', '-format_whitelist', plainFormats];
+/** AVI has no time of presentation, MPEG program streams lack that of many pictures: without it, pictures are shown as they are decoded. */
+const timed = ['-fflags', '+genpts'];
 const memory = ['-max_alloc', String(512 * 2 ** 20)];
 
 /** Returns the arguments of an ffmpeg that makes a file of what its inputs hold, each from a second on; one below zero begins that much later. */
@@ -20,7 +22,7 @@ export function ffmpegArguments(
 ): string[] {
   const from = (start: number) =>
     start === 0 ? [] : start > 0 ? ['-ss', String(start)] : ['-itsoffset', String(-start)];
-  const read = inputs.flatMap((input, n) => [...localRules, ...from(starts[n] ?? 0), '-i', `file:${input}`]);
+  const read = inputs.flatMap((input, n) => [...timed, ...localRules, ...from(starts[n] ?? 0), '-i', `file:${input}`]);
   const quiet = ['-nostdin', '-hide_banner', '-v', 'error', '-progress', 'pipe:1', '-nostats'];
   return [...quiet, ...memory, '-y', ...read, ...output, `file:${file}`];
 }
@@ -32,6 +34,7 @@ export function ffprobeArguments(file: string, counting: boolean): string[] {
     'format_tags=major_brand',
     'stream=index,codec_type,codec_name,width,height,duration,bit_rate,sample_rate,channels,nb_frames,nb_read_packets,avg_frame_rate,r_frame_rate,has_b_frames',
     'stream_disposition=attached_pic',
+    'stream_side_data=rotation',
   ];
   const how = ['-v', 'error', ...memory, ...(counting ? ['-count_packets'] : []), '-of', 'json'];
   return [...how, '-show_entries', fields.join(':'), ...localRules, '-i', `file:${file}`];

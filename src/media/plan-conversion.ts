@@ -2,7 +2,7 @@ import type { Endpoint } from '../model/job.ts';
 import type { Args } from '../model/request-parameters.ts';
 import type { FormatChoice } from './choose-formats.ts';
 import { askedRate, type Container, canHold, containers, containersFor, familyOf, isAudioCopy } from './container.ts';
-import type { Probed, Stream } from './probe-file.ts';
+import type { FileProbe, Probed, Stream } from './probe-file.ts';
 import { Failed, type MediaOrder } from './tools.ts';
 
 export interface FetchedFile extends Probed {
@@ -41,11 +41,13 @@ const film = [
   '-b:a',
   '192k',
 ];
+/** H.264 has no odd sizes. */
+const evenSize = 'crop=trunc(iw/2)*2:trunc(ih/2)*2';
 /** Pictures in a second of a slow film that is encoded: with fewer, it would not end as exactly as a part must. */
 const slowRates = { least: 2, most: 30 };
 /** Seconds by which a part may be longer than `end` says. */
 const endTolerance = 0.5;
-/** Seconds by which sound may be beside its picture unnoticed, and by which two parts of one live stream may be apart: farther, their clocks differ. */
+/** Seconds by which sound may be beside its picture unnoticed, and by which two parts of one stream may be apart: farther, their clocks differ. */
 const [audible, farthest] = [0.05, 60];
 /** Formats whose index knows their length; others guess it from the bit rate. */
 const exactFormats = /^(mov|matroska|wav|flac)/;
@@ -76,10 +78,10 @@ export function planConversion(
   const made =
     soundOnly && audio !== null
       ? soundPlan(audio, order.args, order.endpoint)
-      : filmPlan(video, audio, order.args, choice.start, slowRate(video, order.args, choice, Math.max(...ends)));
+      : filmPlan(video, audio, order.args, choice.start, filterOf(video, fetched, order.args, choice));
   const sources = [video, audio].filter((source) => source !== null);
   const length = exactLength(fetched, sources, choice);
-  const starts = startsOf(fetched, video?.input ?? 0, choice);
+  const starts = startsOf(fetched, choice);
   const as_is =
     !made.encodes && choice.seconds === null && choice.start === 0 && isAlready(fetched, sources, made.container);
   return {
@@ -103,14 +105,16 @@ function filmPlan(
   audio: SourceStream | null,
   args: Args,
   start: number,
-  slow: number | null,
+  filter: string | null,
 ): MuxPlan {
   const [picture, sound] = [video?.stream.codec ?? null, audio?.stream.codec ?? null];
-  const wanted = start > 0 ? [containers.mp4] : containersFor(String(args.video_format ?? 'mp4'));
-  if (slow !== null) {
+  // Only an mp4 says at which frame it begins, and how its picture is turned.
+  const mp4Only = start > 0 || (video?.stream.turned ?? false);
+  const wanted = mp4Only ? [containers.mp4] : containersFor(String(args.video_format ?? 'mp4'));
+  if (filter !== null) {
     // A webm holds no H.264.
     const container = wanted.find(({ ext }) => ext !== 'webm') ?? containers.mp4;
-    return { container, encoding: [...film, '-vf', `fps=${slow}`], encodes: true };
+    return { container, encoding: [...film, '-vf', filter], encodes: true };
   }
   for (const container of wanted) {
     if (canHold(container, picture, sound)) return { container, encoding: ['-c', 'copy'], encodes: false };
@@ -118,8 +122,29 @@ function filmPlan(
       return { container, encoding: ['-c:v', 'copy', '-c:a', 'aac', '-b:a', '192k'], encodes: true };
     }
   }
-  if (start > 0) return { container: containers.mp4, encoding: film, encodes: true };
+  if (mp4Only) return { container: containers.mp4, encoding: [...film, '-vf', evenSize], encodes: true };
   return { container: containers.mkv, encoding: ['-c', 'copy'], encodes: false };
+}
+
+/** Returns the filter with which to encode a picture that cannot be copied into any container, else `null`. */
+function filterOf(
+  video: SourceStream | null,
+  fetched: readonly FetchedFile[],
+  args: Args,
+  choice: FormatChoice,
+): string | null {
+  const longest = Math.max(...fetched.map(({ probe }) => probe.duration ?? Number.POSITIVE_INFINITY));
+  const slow = slowRate(video, args, choice, longest);
+  if (slow !== null) return `fps=${slow},${evenSize}`;
+  if (video === null || !fetched.some(({ probe }) => isUntimed(probe))) return null;
+  // The decoder gives each picture the time at which it was decoded.
+  const late = video.stream.reordered / (video.stream.frameRate ?? 25);
+  return `setpts=PTS-${late.toFixed(3)}/TB,${evenSize}`;
+}
+
+/** Returns true for H.264 whose pictures have no time at which they are shown: only a decoder knows their order. */
+export function isUntimed({ format, video }: FileProbe): boolean {
+  return format === 'avi' && video?.codec === 'h264' && video.reordered > 0;
 }
 
 /**
@@ -164,12 +189,13 @@ function audioContainer(format: string): Container {
   return [mp3, m4a, wav].find(({ ext }) => ext === format) ?? mp3;
 }
 
-/** Returns the seconds at which to begin each file, so that what was live at the same time stays together. */
-function startsOf(fetched: readonly FetchedFile[], first: number, { live, start }: FormatChoice): number[] {
-  const begun = fetched[first]?.probe;
+/** Returns the seconds at which to begin each file: streams of pieces share one clock, and one of them may begin later than the other. */
+export function startsOf(fetched: readonly FetchedFile[], { parts, start }: FormatChoice): number[] {
+  const begun = fetched[parts.findIndex(({ video }) => video)]?.probe;
+  const shared = parts.every(({ fragmented }) => fragmented);
   return fetched.map(({ probe }) => {
     const later = (probe.begin ?? Number.NaN) - (begun?.begin ?? Number.NaN);
-    const same = live && probe.format === begun?.format && Math.abs(later) > audible && Math.abs(later) < farthest;
+    const same = shared && probe.format === begun?.format && Math.abs(later) > audible && Math.abs(later) < farthest;
     return Math.round((same ? start - later : start) * 1000) / 1000;
   });
 }
@@ -209,7 +235,9 @@ function exactLength(
 ): number | null {
   const known = sources.map(({ input, stream }) => {
     const probe = fetched[input]?.probe;
-    return probe !== undefined && exactFormats.test(probe.format) ? (stream.duration ?? probe.duration) : null;
+    if (probe === undefined || !exactFormats.test(probe.format)) return null;
+    // Of a file in fragments, ffprobe may tell the second at which it ends by its own clock.
+    return Math.max(0, (stream.duration ?? probe.duration ?? 0) - Math.max(0, probe.begin ?? 0));
   });
   const longest = Math.max(0, ...known.map((each) => each ?? 0));
   if (longest === 0 || known.includes(null)) return null;

@@ -7,8 +7,11 @@ export interface Stream {
   readonly index: number;
   readonly kind: 'video' | 'audio' | 'other';
   readonly codec: string;
+  /** Size as it is shown: that of a picture which a phone recorded upright is turned. */
   readonly width: number | null;
   readonly height: number | null;
+  /** True for a picture that the player turns before it shows it. */
+  readonly turned: boolean;
   readonly duration: number | null;
   readonly kilobits: number | null;
   /** Pictures in a second, on average and where they follow each other fastest. */
@@ -87,12 +90,16 @@ function readStream(json: unknown): Stream {
   // Cover art of a sound file does not count as video.
   const cover = asRecord(fields.disposition).attached_pic === 1;
   const bits = positive(fields.bit_rate);
+  const degrees = readRotation(fields.side_data_list);
+  const [width, height] = [positive(fields.width), positive(fields.height)];
+  const isUpright = degrees % 180 !== 0;
   return {
     index: positive(fields.index) ?? 0,
     kind: cover || (kind !== 'video' && kind !== 'audio') ? 'other' : kind,
     codec: readStreamCodec(fields.codec_name),
-    width: positive(fields.width),
-    height: positive(fields.height),
+    width: isUpright ? height : width,
+    height: isUpright ? width : height,
+    turned: degrees !== 0,
     duration: positive(fields.duration),
     kilobits: bits === null ? null : bits / 1000,
     frameRate: readRate(fields.avg_frame_rate),
@@ -103,6 +110,12 @@ function readStream(json: unknown): Stream {
     promised: positive(fields.nb_frames),
     counted: positive(fields.nb_read_packets),
   };
+}
+
+/** Returns the degrees by which a picture is turned before it is shown. */
+function readRotation(sideData: unknown): number {
+  const found = (Array.isArray(sideData) ? sideData : []).map((each) => Math.abs(Number(asRecord(each).rotation)));
+  return found.find((degrees) => degrees > 0) ?? 0;
 }
 
 /** Returns a second that may be zero or negative, `null` when ffprobe writes none. */

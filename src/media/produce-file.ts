@@ -11,7 +11,7 @@ import { describeMedia } from './describe-media.ts';
 import { ffmpegArguments, mediaEnv } from './ffmpeg-arguments.ts';
 import { makeOverallProgress, type OverallProgress } from './overall-progress.ts';
 import { type Endable, endable, withDeadline } from './page-deadline.ts';
-import { type ConversionPlan, type FetchedFile, planConversion } from './plan-conversion.ts';
+import { type ConversionPlan, type FetchedFile, isUntimed, planConversion, startsOf } from './plan-conversion.ts';
 import { faultOfBytes, probeFile } from './probe-file.ts';
 import { damage, prove } from './prove-file.ts';
 import type { SourcePage } from './source-page.ts';
@@ -112,7 +112,8 @@ async function make(driver: YtDlp, order: MediaOrder, chosen: Chosen, making: Ma
   const lasted = await fetchParts(driver, chosen, making);
   const stderr = await driver.end();
   if (choice.section && !page.live && brokenOff.test(stderr)) throw new SectionFailed('source_broken', stderr);
-  const fetched = await probeParts(choice, page, tools, signal);
+  progress.at('convert', 0);
+  const fetched = await indexParts(await probeParts(choice, page, tools, signal), choice, tools, signal);
   const plan = planConversion(fetched, choice, order);
   const file = join(tools.folder, `media.${plan.container.ext}`);
   await convert(fetched, plan, file, making);
@@ -197,10 +198,7 @@ async function convert(
   file: string,
   { tools, progress, signal }: Making,
 ): Promise<void> {
-  progress.at('convert', 0);
-  const inputs: string[] = [];
-  for (const [n, each] of fetched.entries())
-    inputs.push((plan.starts[n] ?? 0) > 0 ? await index(each, tools, signal) : each.file);
+  const inputs = fetched.map((each) => each.file);
   if (plan.output === null) return await rename(inputs[0] ?? '', file);
   const onLine = (text: string) => {
     const [name, value] = text.split('=');
@@ -210,17 +208,35 @@ async function convert(
   await Promise.all(inputs.map((input) => unlink(input)));
 }
 
-/** Returns a file with an index: a cut of one without begins at a key frame behind the wanted second, or beside it. */
-async function index({ file, probe }: FetchedFile, tools: MediaTools, signal: AbortSignal): Promise<string> {
-  if (/^(?:mov|matroska)/.test(probe.format)) return file;
+/** Gives an index to the files that are cut: a cut of one without begins at a key frame behind the wanted second, or beside it. */
+async function indexParts(
+  fetched: readonly FetchedFile[],
+  choice: FormatChoice,
+  tools: MediaTools,
+  signal: AbortSignal,
+): Promise<FetchedFile[]> {
+  const parts: FetchedFile[] = [];
+  for (const [n, start] of startsOf(fetched, choice).entries()) {
+    const each = fetched[n];
+    if (each !== undefined) parts.push(start > 0 ? await index(each, tools, signal) : each);
+  }
+  return parts;
+}
+
+/** Returns a copy with an index and what it says of the length, which other formats only guess. */
+async function index(part: FetchedFile, tools: MediaTools, signal: AbortSignal): Promise<FetchedFile> {
+  const { file, probe } = part;
+  if (/^(?:mov|matroska)/.test(probe.format) || isUntimed(probe)) return part;
+  const streams = [probe.video, probe.audio].filter((stream) => stream !== null);
+  const maps = streams.flatMap((stream) => ['-map', `0:${stream.index}`]);
   const indexed = `${file}.mkv`;
-  await runFfmpeg(
-    ffmpegArguments([file], ['-map', '0:v?', '-map', '0:a?', '-c', 'copy', '-f', 'matroska'], indexed),
-    tools,
-    signal,
-  );
+  await runFfmpeg(ffmpegArguments([file], [...maps, '-c', 'copy', '-f', 'matroska'], indexed), tools, signal);
   await unlink(file);
-  return indexed;
+  const { duration } = (await probeFile(indexed, false, tools, signal)).probe;
+  const [video, audio] = [probe.video, probe.audio].map((stream) =>
+    stream === null ? null : { ...stream, index: streams.indexOf(stream) },
+  );
+  return { ...part, file: indexed, probe: { ...probe, duration, video: video ?? null, audio: audio ?? null } };
 }
 
 async function runFfmpeg(

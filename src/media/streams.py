@@ -16,10 +16,10 @@ from yt_dlp.networking import Request
 from yt_dlp.utils import ExtractorError, determine_protocol
 
 import live
+from clock import Clock
+from segments import MAP, OVER, cut_playlist, lay_out, skips
 
 HLS = ('m3u8', 'm3u8_native')
-OVER = '#EXT-X-ENDLIST'
-OF_SEGMENT = ('#EXTINF:', '#EXT-X-BYTERANGE', '#EXT-X-DISCONTINUITY', '#EXT-X-PROGRAM-DATE-TIME')
 SAMPLE_BYTES = 2**21
 
 
@@ -63,6 +63,8 @@ def open_downloader(ydl, info, seconds, beginning):
         return FFmpegFD(ydl, ydl.params)
     if protocol == 'http_dash_segments' and info.get('is_live'):
         return live.LiveDash(ydl, seconds, beginning)
+    if protocol == 'http_dash_segments' and isinstance(info.get('fragments'), list):
+        return DashStream(ydl, ydl.params)
     found = PROTOCOL_MAP.get(protocol)
     if found is None or issubclass(found, FFmpegFD):
         return NoFFmpeg(ydl, ydl.params)
@@ -72,11 +74,20 @@ def open_downloader(ydl, info, seconds, beginning):
 def shorten(chosen, seconds):
     """Leaves fewer fragments where their lengths are known; returns the seconds that are left to the downloader, or None."""
     pieces = chosen.get('fragments')
-    if isinstance(pieces, list) and not chosen.get('is_live') and all(each.get('duration') for each in pieces[1:]):
+    if isinstance(pieces, list) and not chosen.get('is_live') and all(each.get('duration') is not None for each in pieces[1:]):
         reached = [0, *itertools.accumulate(each.get('duration') or 0 for each in pieces)]
         chosen['fragments'] = [each for each, start in zip(pieces, reached) if start < seconds + 1]
         return None
     return seconds
+
+
+class DashStream(DashSegmentsFD):
+    """Fetches the fragments of a DASH stream that has ended, on one clock."""
+
+    def download_and_append_fragments(self, ctx, fragments, info_dict, **more):
+        clock, listed = Clock(), info_dict['fragments']
+        place = lambda content, index: clock.place(content, shift=listed[index - 1].get('shift'))
+        return super().download_and_append_fragments(ctx, fragments, info_dict, pack_func=place, **more)
 
 
 class HlsStream(HlsFD):
@@ -86,6 +97,12 @@ class HlsStream(HlsFD):
         super().__init__(ydl, ydl.params)
         self.seconds, self.beginning = seconds, beginning
         self.lasted = None  # seconds of a live stream that ended early
+        self.anew = {}  # fragments whose clock begins anew, with the length of the one before
+
+    def download_and_append_fragments(self, ctx, fragments, info_dict, **more):
+        clock = Clock()
+        place = lambda content, index: clock.place(content, length=self.anew.get(index))
+        return super().download_and_append_fragments(ctx, fragments, info_dict, **{'pack_func': place, **more})
 
     def real_download(self, filename, info_dict):
         text, url = self.read(info_dict)
@@ -96,6 +113,8 @@ class HlsStream(HlsFD):
         if self.seconds is not None and not skips(text, info_dict):
             cut = cut_playlist(text, -1, self.seconds + 1)
             text, self.lasted = cut.text, cut.seconds if info_dict.get('is_live') else None
+        if not skips(text, info_dict):
+            text, self.anew = lay_out(text)
         return super().real_download(filename, {**info_dict, 'url': url, 'hls_media_playlist_data': text, 'is_live': False})
 
     def read(self, info):
@@ -119,7 +138,7 @@ class HlsStream(HlsFD):
             if last is None:
                 last = self.beginning.agree(cut_playlist(text, -1, float('inf')).last) - 1
             part = cut_playlist(text, last, self.seconds - length)
-            maps = [line for line in part.text.splitlines() if line.startswith('#EXT-X-MAP')]
+            maps = [line for line in part.text.splitlines() if line.startswith(MAP)]
             if part.last > last:
                 text_of_part = part.text.replace(maps[-1], '') if maps and maps[-1] == known_map else part.text
                 listed = Fragments(self.ydl, info, text_of_part, url).found
@@ -149,45 +168,6 @@ class Fragments(HlsFD):
     def download_and_append_fragments(self, ctx, fragments, info_dict, **_):
         self.found = fragments
         return True
-
-
-class Cut:
-    """Part of a media playlist: its text, the number of its last segment, its length, and the longest segment as the source states it."""
-
-    def __init__(self):
-        self.text, self.last, self.seconds, self.target = '', -1, 0.0, 5.0
-
-
-def cut_playlist(text, after, seconds):
-    """Returns the segments of a media playlist after a number, up to the one that reaches so many seconds."""
-    cut, number, lines, pending, begun = Cut(), 0, [], [], False
-    for line in map(str.strip, text.splitlines()):
-        if line.startswith('#EXT-X-MEDIA-SEQUENCE:'):
-            number = int(line[22:])
-        elif line.startswith(OF_SEGMENT):
-            pending.append(line)
-        elif line.startswith('#'):
-            lines.append(line)
-            if line.startswith('#EXT-X-TARGETDURATION:'):
-                cut.target = seconds_of(line)
-        elif line:
-            if number > after and cut.seconds < seconds:
-                lines += [*([] if begun else [f'#EXT-X-MEDIA-SEQUENCE:{number}']), *pending, line]
-                cut.seconds += sum(seconds_of(each) for each in pending if each.startswith('#EXTINF:'))
-                cut.last, begun = number, True
-            pending, number = [], number + 1
-    cut.text = '\n'.join(lines)
-    return cut
-
-
-def seconds_of(line):
-    found = re.match(r'#[\w-]+:\s*(\d{1,6}(\.\d+)?)', line)
-    return float(found[1]) if found else 0.0
-
-
-def skips(text, info):
-    """Returns True where yt-dlp leaves segments out, so that adding up lengths would deliver too little."""
-    return info.get('format_index') is not None or '#ANVATO-SEGMENT-INFO' in text or '#UPLYNK-SEGMENT' in text
 
 
 def sample(ydl, info):

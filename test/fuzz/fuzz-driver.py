@@ -20,11 +20,14 @@ except ImportError:
     atheris = None
 
 if atheris:
-    with atheris.instrument_imports(include=['bounds', 'driver', 'live', 'streams']):
+    with atheris.instrument_imports(include=['bounds', 'clock', 'driver', 'segments', 'live', 'manifests', 'streams']):
         import driver
 else:
     import driver
-import live  # noqa: E402 - the driver has added its folder
+import clock  # noqa: E402 - the driver has added its folder
+import segments  # noqa: E402
+import live  # noqa: E402
+import manifests  # noqa: E402
 import streams  # noqa: E402
 import yt_dlp  # noqa: E402
 from yt_dlp.compat import compat_etree_fromstring  # noqa: E402
@@ -41,7 +44,12 @@ XML = ['<MPD>', '<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="dynamic" avail
        '<Period start="PT0S">', '<Period duration="PT9H">', '</Period>', '<AdaptationSet mimeType="video/mp4">', '</AdaptationSet>',
        '<SegmentTemplate duration="2" timescale="1" media="$Number$.m4s" initialization="i.mp4" startNumber="1"/>',
        '<SegmentTemplate duration="1e-300" media="$Number%09999d$"/>', '<SegmentTemplate duration="x" timescale="0"/>',
-       '<Representation id="1" bandwidth="9">', '</Representation>', '<BaseURL>file:///</BaseURL>', '<SegmentTimeline><S d="0" r="9"/></SegmentTimeline>']
+       '<Representation id="1" bandwidth="9">', '</Representation>', '<BaseURL>file:///</BaseURL>', '<SegmentTimeline><S d="0" r="9"/></SegmentTimeline>',
+       '<MPD mediaPresentationDuration="PT9S">', '<SegmentTimeline><S t="0" d="2" r="-1"/></SegmentTimeline>', '<Period start="PT3S">',
+       '<SegmentTemplate media="$Time$" presentationTimeOffset="x">', '<SegmentList><SegmentURL mediaRange="0-9"/></SegmentList>']
+
+BOXES = [bytes([0, 0, 0, size]) + kind for size in (0, 1, 8, 60, 200)
+         for kind in (b'moov', b'trak', b'tkhd', b'mdia', b'mdhd', b'minf', b'stbl', b'stsd', b'mvex', b'trex', b'moof', b'traf', b'tfhd', b'tfdt', b'sidx')]
 
 
 class Given:
@@ -139,15 +147,23 @@ def fuzz_playlist(given):
     assert math.isfinite(cut.seconds) and cut.seconds >= 0
     known = {line.strip() for line in text.splitlines()}
     assert all(line in known or line.startswith('#EXT-X-MEDIA-SEQUENCE:') for line in cut.text.splitlines()), cut.text
-    tell_of(lambda: streams.Fragments(ydl, {'url': BASE}, cut.text, BASE).found)
+    tell_of(lambda: streams.Fragments(ydl, {'url': BASE}, segments.lay_out(cut.text)[0], BASE).found)
 
 
 def fuzz_manifest(given):
     def read():
         doc = compat_etree_fromstring(given.lines(XML).encode('utf-8', 'replace'))
         live.number_segments(doc, given.number())
+        ydl.get_info_extractor('Generic')._parse_mpd_formats(doc, mpd_base_url='https://example.com/a', mpd_url=BASE)
 
     tell_of(read)
+
+
+def fuzz_fragment(given):
+    placing = clock.Clock()
+    for _ in range(given.byte() % 5):
+        content = b''.join(given.pick(BOXES) + given.take(given.byte() % 40) for _ in range(given.byte() % 20))
+        tell_of(lambda: placing.place(content, length=given.byte()))
 
 
 def fuzz_error(given):
@@ -175,7 +191,7 @@ def check(said):
         assert len(said['failed']['message']) <= 2000 and all(len(cause) <= 500 for cause in said['failed']['causes'])
 
 
-TARGETS = [fuzz_page, fuzz_page, fuzz_playlist, fuzz_manifest, fuzz_error]
+TARGETS = [fuzz_page, fuzz_page, fuzz_playlist, fuzz_manifest, fuzz_fragment, fuzz_error]
 executions = 0
 
 
@@ -203,6 +219,7 @@ def run_random():
 
 os.makedirs(os.path.dirname(prefix), exist_ok=True)
 driver.bounds.seal_urls()
+manifests.read_whole()
 driver.ask = lambda command, order, given: {}
 ydl = Downloader({'quiet': True, 'no_warnings': True}, auto_init=False)
 # One for all: making it takes longer than anything that is fuzzed.

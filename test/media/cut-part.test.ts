@@ -20,6 +20,7 @@ const picture = {
   codec: 'vp8',
   width: 2,
   height: 2,
+  turned: false,
   duration: 9,
   kilobits: 1,
   frameRate: 25,
@@ -124,7 +125,7 @@ describe('a part of a source', function () {
       const probe = { format: 'matroska,webm', brand: '', duration: 9, begin: 0, streams: [video], video, audio: null };
       const fetched = [{ file: 'part0', probe, ended: { code: 0, signal: null, stderr: '' }, counting: true }];
       const part = { id: 'a', name: 'part0', video: true, audio: false, bytes: null, fragmented: false };
-      const choice = { parts: [part], start, seconds: null, section: false, expected: null, live: false };
+      const choice = { parts: [part], start, seconds: null, section: false, expected: null };
       const { output } = planConversion(fetched, choice, { endpoint: 'video', args: { video_format: 'webm' } });
       return [/libx264/.test(output?.join(' ') ?? ''), output?.at(-1)];
     };

@@ -72,7 +72,7 @@ describe('A live HLS stream', function () {
     });
   }
 
-  for (const [begins, formats, live, starts] of [
+  for (const [begins, formats, fragmented, starts] of [
     [[10, 12], ['mpegts', 'mpegts'], true, [3, 1]],
     [[12, 8], ['mpegts', 'mpegts'], true, [3, 7]],
     [[10, 10.04], ['mpegts', 'mpegts'], true, [3, 3]],
@@ -81,10 +81,10 @@ describe('A live HLS stream', function () {
     [[10, null], ['mpegts', 'mpegts'], true, [3, 3]],
     [[10, 12], ['mpegts', 'mpegts'], false, [3, 3]],
   ] as const) {
-    it(`${live ? '' : 'that is none '}whose ${formats.join(' and ')} begin at ${begins.map((begin) => begin ?? 'no second').join(' and ')} is cut at ${starts.join(' and ')} for a start at 3 s`, () => {
+    it(`${fragmented ? '' : 'that is none but two files '}whose ${formats.join(' and ')} begin at ${begins.map((begin) => begin ?? 'no second').join(' and ')} is cut at ${starts.join(' and ')} for a start at 3 s`, () => {
       const fetched = begins.map((begin, n) => aFile(n === 0 ? 'video' : 'audio', formats[n] ?? '', begin));
-      const parts = [true, false].map((video, n) => ({ ...aPart, name: `part${n}`, video, audio: !video }));
-      const choice = { parts, start: 3, seconds: 20, section: true, expected: 17, live };
+      const parts = [true, false].map((video, n) => ({ ...aPart, name: `part${n}`, video, audio: !video, fragmented }));
+      const choice = { parts, start: 3, seconds: 20, section: true, expected: 17 };
       expect(planConversion(fetched, choice, { endpoint: 'video', args: {} }).starts).to.deep.equal(starts);
     });
   }
@@ -124,7 +124,7 @@ describe('A live HLS stream', function () {
   });
 });
 
-const aPart = { id: 'a', bytes: null, fragmented: true };
+const aPart = { id: 'a', bytes: null };
 
 function aFile(kind: 'video' | 'audio', format: string, begin: number | null): FetchedFile {
   const stream = { codec_type: kind, codec_name: kind === 'video' ? 'h264' : 'aac' };

@@ -1,0 +1,88 @@
+"""Puts fragments of MP4 on one clock where a source begins it anew, as behind an advertisement: ffmpeg reads them as one file."""
+import re
+
+from yt_dlp.utils import ExtractorError
+
+AUDIO = (b'mp4a', b'ac-3', b'ec-3', b'Opus', b'fLaC')
+# Seconds by which a clock may differ from the length that a playlist states and still go on.
+SAME = 0.2
+
+
+class Clock:
+    """Moves the fragments of one stream, of which all share the first initialization."""
+
+    def __init__(self):
+        self.tracks, self.last, self.shift = None, None, 0.0
+
+    def place(self, content, shift=None, length=None):
+        """Returns a fragment moved by so many seconds, or, at a clock that begins anew, behind the one before, which has that length."""
+        tracks = read_tracks(content)
+        if tracks and self.tracks not in (None, tracks):
+            raise ExtractorError('This kind of stream is not supported: its initialization changes', expected=True)
+        self.tracks = tracks or self.tracks
+        times = [each for each in find_times(content) if self.tracks and each[0] in self.tracks]
+        if not times:
+            return content
+        first = min(time / self.tracks[track][0] for track, _, _, time in times)
+        if shift is not None:
+            self.shift = shift
+        elif length is not None and self.last is not None:
+            moved = self.last + length - first
+            self.shift = moved if abs(moved - self.shift) > SAME else self.shift
+        self.last = first + self.shift
+        placed = bytearray(content)
+        for start, _ in boxes(content, [b'sidx']) if self.shift else ():
+            # An index of one fragment by its old clock would tell the length of the whole.
+            placed[start - 4:start] = b'free'
+        for track, start, end, time in times:
+            moved = time + round(self.shift * self.tracks[track][0])
+            if not 0 <= moved < 256 ** (end - start):
+                raise ExtractorError('This kind of stream is not supported: its clock overflows', expected=True)
+            placed[start:end] = moved.to_bytes(end - start, 'big')
+        return bytes(placed)
+
+
+def boxes(content, path, start=0, end=None):
+    """Yields start and end of what the boxes of MP4 at a path hold."""
+    end = len(content) if end is None else end
+    while start + 8 <= end:
+        size, head = int.from_bytes(content[start:start + 4], 'big'), 8
+        if size == 1:
+            size, head = int.from_bytes(content[start + 8:start + 16], 'big'), 16
+        size = size or end - start
+        if size < head:
+            return
+        if content[start + 4:start + 8] == path[0]:
+            inner = start + head, min(start + size, end)
+            yield from boxes(content, path[1:], *inner) if path[1:] else [inner]
+        start += size
+
+
+def read_tracks(content):
+    """Returns timescale, codec and defaults of each track of an initialization, by number; empty for other fragments."""
+    defaults = {number_at(content, start + 4, 4): content[start + 4:end] for start, end in boxes(content, [b'moov', b'mvex', b'trex'])}
+    tracks = {}
+    for trak in boxes(content, [b'moov', b'trak']):
+        header, media, samples = (next(boxes(content, path, *trak), (0, 0)) for path in (
+            [b'tkhd'], [b'mdia', b'mdhd'], [b'mdia', b'minf', b'stbl', b'stsd']))
+        number, timescale = (number_at(content, start + (20 if content[start:start + 1] == b'\1' else 12), 4) for start, _ in (header, media))
+        entry = content[samples[0] + 12:samples[1]]
+        # Of sound, the rest tells the bit rate; of a picture, `btrt` does.
+        codec = entry[:32] if entry[:4] in AUDIO else re.sub(rb'(?s)\0\0\0\x14btrt.{12}', b'', entry)
+        tracks[number] = (timescale or 1, codec, defaults.get(number))
+    return tracks
+
+
+def find_times(content):
+    """Returns track, place and value of the time at which each run of samples begins."""
+    found = []
+    for traf in boxes(content, [b'moof', b'traf']):
+        track = next((number_at(content, start + 4, 4) for start, _ in boxes(content, [b'tfhd'], *traf)), None)
+        for start, _ in boxes(content, [b'tfdt'], *traf):
+            length = 8 if content[start:start + 1] == b'\1' else 4
+            found.append((track, start + 4, start + 4 + length, number_at(content, start + 4, length)))
+    return found
+
+
+def number_at(content, start, length):
+    return int.from_bytes(content[start:start + length], 'big')

@@ -1,0 +1,81 @@
+"""Cuts media playlists of HLS, and writes them so that yt-dlp fetches what they mean."""
+import re
+
+from yt_dlp.utils import parse_m3u8_attributes
+
+OVER, MAP, ANEW, NUMBER = '#EXT-X-ENDLIST', '#EXT-X-MAP:', '#EXT-X-DISCONTINUITY', '#EXT-X-MEDIA-SEQUENCE:'
+OF_SEGMENT = ('#EXTINF:', '#EXT-X-BYTERANGE', ANEW, '#EXT-X-PROGRAM-DATE-TIME')
+
+
+class Cut:
+    """Part of a media playlist: its text, the number of its last segment, its length, and the longest segment as the source states it."""
+
+    def __init__(self):
+        self.text, self.last, self.seconds, self.target = '', -1, 0.0, 5.0
+
+
+def cut_playlist(text, after, seconds):
+    """Returns the segments of a media playlist after a number, up to the one that reaches so many seconds."""
+    cut, number, lines, pending, begun = Cut(), 0, [], [], False
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith('#EXT-X-MEDIA-SEQUENCE:'):
+            number = int(line[22:])
+        elif line.startswith(OF_SEGMENT):
+            pending.append(line)
+        elif line.startswith('#') and not (line.startswith(MAP) and cut.seconds >= seconds):
+            lines.append(line)
+            if line.startswith('#EXT-X-TARGETDURATION:'):
+                cut.target = seconds_of(line)
+        elif not line.startswith('#') and line:
+            if number > after and cut.seconds < seconds:
+                lines += [*([] if begun else [f'#EXT-X-MEDIA-SEQUENCE:{number}']), *pending, line]
+                cut.seconds += sum(seconds_of(each) for each in pending if each.startswith('#EXTINF:'))
+                cut.last, begun = number, True
+            pending, number = [], number + 1
+    cut.text = '\n'.join(lines)
+    return cut
+
+
+def lay_out(text):
+    """Returns a media playlist whose later initializations are segments like the others, because yt-dlp takes only a first one, and for each
+    fragment whose clock begins anew the length of the one before."""
+    lines, pending, anew = [], [], {}
+    number, index, length, known, is_new = 0, 0, 0.0, None, False
+    for line in map(str.strip, text.splitlines()):
+        is_new = is_new or line == ANEW
+        if line.startswith(NUMBER):
+            number = int(line[22:])
+        if line.startswith(MAP):
+            if line != known:
+                index += 1
+                # yt-dlp would count it as a segment, and decrypt the next ones by wrong numbers.
+                lines += [*(segment_of(line) if known else [line]), f'{NUMBER}{number}']
+            known = line
+        elif line.startswith(OF_SEGMENT):
+            pending.append(line)
+        elif line.startswith('#'):
+            lines.append(line)
+        elif line:
+            lines += [*pending, line]
+            index, number = index + 1, number + 1
+            if is_new:
+                anew[index] = length
+            length = sum(seconds_of(each) for each in pending if each.startswith('#EXTINF:'))
+            pending, is_new = [], False
+    return '\n'.join(lines), anew
+
+
+def segment_of(line):
+    wanted = parse_m3u8_attributes(line[len(MAP):])
+    size, _, start = wanted.get('BYTERANGE', '').partition('@')
+    return [*([f'#EXT-X-BYTERANGE:{size}@{start or 0}'] if size else []), wanted.get('URI') or '']
+
+
+def seconds_of(line):
+    found = re.match(r'#[\w-]+:\s*(\d{1,6}(\.\d+)?)', line)
+    return float(found[1]) if found else 0.0
+
+
+def skips(text, info):
+    """Returns True where yt-dlp leaves segments out, so that adding up lengths would deliver too little."""
+    return info.get('format_index') is not None or '#ANVATO-SEGMENT-INFO' in text or '#UPLYNK-SEGMENT' in text

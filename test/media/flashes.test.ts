@@ -1,0 +1,145 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { expectMarks, type Flashes, isInOrder, marks, marksOf, openFlashes } from '../support/flashes.ts';
+import { look } from '../support/media.ts';
+
+const copy = ['-c', 'copy'];
+
+describe('A delivered film shows and sounds as its source', function () {
+  this.timeout(60_000);
+  let source: Flashes;
+  before(async () => {
+    source = await openFlashes();
+  });
+  after(() => source.stop());
+  const good = async (
+    name: string,
+    args: object,
+    check: (file: string) => void,
+    endpoint: 'video' | 'audio' = 'video',
+  ) => expect(await source.make(endpoint, name, args, ({ file }) => void check(file))).to.equal(undefined);
+
+  const addLateSound = () => {
+    const head = '#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:10\n';
+    const later = ['-muxdelay', '0', '-output_ts_offset'];
+    source.ffmpeg('-i', source.film, '-map', '0:v', ...copy, ...later, '10', 'v.ts');
+    source.ffmpeg('-ss', '0.9', '-i', source.film, '-map', '0:a', '-c:a', 'aac', ...later, '10.9', 'a.ts');
+    source.write('v.m3u8', `${head}#EXTINF:10,\nv.ts\n#EXT-X-ENDLIST\n`);
+    source.write('a.m3u8', `${head}#EXTINF:9.1,\na.ts\n#EXT-X-ENDLIST\n`);
+    const sound = '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="a",DEFAULT=YES,URI="a.m3u8"';
+    const picture = '#EXT-X-STREAM-INF:BANDWIDTH=300000,RESOLUTION=64x36,CODECS="avc1.42c00c,mp4a.40.2",AUDIO="a"';
+    source.write('late.m3u8', `#EXTM3U\n${sound}\n${picture}\nv.m3u8\n`);
+  };
+  for (const [args, from, to] of [
+    [{}, 0, 10],
+    [{ start: 3, end: 8 }, 3, 8],
+  ] as const) {
+    it(`D33: HLS whose sound begins later than its picture stays in time with it ${JSON.stringify(args)}`, async () => {
+      addLateSound();
+      await good('late.m3u8', args, (file) => {
+        const { flashes, beeps } = marksOf(file);
+        const heard = flashes.filter((second) => second + from > 0.9);
+        expect(flashes.length).to.equal(marks.filter((mark) => mark >= from && mark < to).length);
+        expect(beeps.length).to.equal(heard.length);
+        for (const [n, second] of beeps.entries()) expect(second).to.be.closeTo(heard[n]!, 0.1);
+      });
+    });
+  }
+
+  for (const [name, coded] of [
+    ['mpeg4.avi', ['-c:v', 'mpeg4', '-bf', '2', '-q:v', '3', '-c:a', 'libmp3lame']],
+    ['h264.avi', ['-c:v', 'libx264', '-bf', '2', '-c:a', 'libmp3lame']],
+    ['mpeg2.mpg', ['-c:v', 'mpeg2video', '-bf', '2', '-q:v', '3', '-c:a', 'mp2']],
+  ] as const) {
+    for (const args of [{}, { video_format: 'mkv' }, { start: 3, end: 8 }]) {
+      it(`D33: shows the pictures of ${name}, which has no time for many of them, in their order ${JSON.stringify(args)}`, async () => {
+        source.ffmpeg('-i', source.film, ...coded, name);
+        await good(name, args, (file) => {
+          if (!('start' in args)) expect(isInOrder(file)).to.equal(true);
+          expectMarks(file, ...('start' in args ? [3, 8] : []));
+        });
+      });
+    }
+  }
+
+  it('D30: cuts the sound out of an mp3 with a cover', async () => {
+    const cover = [
+      '-f',
+      'lavfi',
+      '-t',
+      '1',
+      '-i',
+      'testsrc2=s=64x64:r=1',
+      '-map',
+      '0:a',
+      '-map',
+      '1:v',
+      '-c:v',
+      'mjpeg',
+    ];
+    source.ffmpeg('-i', source.film, ...cover, '-disposition:v', 'attached_pic', 'cover.mp3');
+    const check = (file: string) => expect(marksOf(file).beeps[0]).to.be.closeTo(0.5, 0.1);
+    await good('cover.mp3', { start: 3, end: 8, audio_format: 'mp3' }, check, 'audio');
+  });
+
+  it('D30: cuts a part behind the second at which the clock of an HLS stream begins anew', async () => {
+    const pieces = [0, 4].map((second) => {
+      source.ffmpeg('-ss', String(second), '-i', source.film, ...(second === 0 ? ['-t', '4'] : []), `anew${second}.ts`);
+      return `#EXTINF:${second === 0 ? 4 : 6},\nanew${second}.ts\n`;
+    });
+    const list = `#EXTM3U\n#EXT-X-TARGETDURATION:6\n${pieces.join('#EXT-X-DISCONTINUITY\n')}#EXT-X-ENDLIST\n`;
+    source.write('anew.m3u8', list);
+    await good('anew.m3u8', { start: 8, end: 10 }, (file) => expectMarks(file, 8));
+    await good('anew.m3u8', {}, (file) => expectMarks(file));
+  });
+
+  it('D32 D66: delivers a film that a phone recorded upright as one that is shown upright', async () => {
+    source.ffmpeg('-i', source.film, ...copy, 'upright.mp4');
+    const film = readFileSync(source.path('upright.mp4'));
+    const matrix = Buffer.from([0, 0x10000, 0, -0x10000, 0, 0, 36 << 16, 0, 0x40000000].flatMap((n) => int32(n)));
+    matrix.copy(film, film.indexOf('tkhd') + 44);
+    source.write('upright.mp4', film);
+    for (const video_format of ['mp4', 'mkv', 'webm']) {
+      const seen = await source.make('video', 'upright.mp4', { video_format }, ({ file, metadata }) => [
+        shapeOf(file),
+        metadata.width,
+        metadata.height,
+      ]);
+      expect(seen, video_format).to.deep.equal(['36x64', 36, 64]);
+    }
+  });
+
+  it('D30: cuts a part out of a film whose size is odd', async () => {
+    const odd = [
+      '-vf',
+      'scale=65:37',
+      '-c:v',
+      'libvpx',
+      '-deadline',
+      'realtime',
+      '-cpu-used',
+      '8',
+      '-c:a',
+      'libvorbis',
+    ];
+    source.ffmpeg('-i', source.film, ...odd, 'odd.webm');
+    await good('odd.webm', { start: 3, end: 8 }, (file) => {
+      expect([look(file).video?.width, look(file).video?.height]).to.deep.equal([64, 36]);
+      expectMarks(file, 3, 8);
+    });
+  });
+});
+
+function int32(number: number): number[] {
+  const bytes = Buffer.alloc(4);
+  bytes.writeInt32BE(number);
+  return [...bytes];
+}
+
+/** Returns the size of a film's first picture as a player shows it. */
+function shapeOf(file: string): string {
+  const words = ['-nostdin', '-hide_banner', '-i', file, '-frames:v', '1', '-vf', 'showinfo', '-f', 'null', '-'];
+  const told = execFileSync('sh', ['-c', 'ffmpeg "$@" 2>&1', 'sh', ...words], { encoding: 'utf8' });
+  return / s:(\d+x\d+) /.exec(told)?.[1] ?? '';
+}
