@@ -4,7 +4,6 @@ import { readLandlockVersion } from '../base/landlock-version.ts';
 import type { Log } from '../base/log.ts';
 import { findOpenNetwork, isolationOf } from '../model/isolation.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
-import { closeInheritedFiles } from './close-inherited-files.ts';
 import type { Sandbox } from './sandbox-command.ts';
 
 interface IsolationOptions {
@@ -16,12 +15,8 @@ interface IsolationOptions {
   readonly log: Log;
 }
 
-/**
- * Chooses the isolation of children and logs its name; refuses where a pod has nothing that bars their TCP connections. Closes what
- * this process inherited, so it is called before anything starts.
- */
+/** Chooses the isolation of children and logs its name; refuses where a pod has nothing that bars their TCP connections. */
 export async function enterIsolation({ config, root, python, isPod, log }: IsolationOptions): Promise<Sandbox> {
-  closeInheritedFiles();
   const [sandbox, landlock] = await Promise.all([
     chooseSandbox(config.sandbox, root, python, (sentence) => log.warn('no sandbox', { reason: sentence })),
     readLandlockVersion(python),

@@ -58,8 +58,6 @@ export interface TestWorkerOptions {
   readonly python?: string;
   readonly isPod?: boolean;
   readonly network?: 'policies-enforced';
-  /** File that it inherits open, as from a script that locks it. */
-  readonly inherited?: string;
 }
 
 /** A worker in a process of its own. */
@@ -71,10 +69,7 @@ export interface TestWorker {
 
 /** Starts a worker as a runner does: in a group of its own, the token on the first line of its input. */
 export function startWorker(options: TestWorkerOptions): TestWorker {
-  const { inherited } = options;
-  const holding = inherited === undefined ? [] : ['bash', '-c', 'exec 200>"$0" "$@"', inherited];
-  const command = [...holding, process.execPath, import.meta.filename, JSON.stringify(options)];
-  const child = spawn(command[0] ?? '', command.slice(1), {
+  const child = spawn(process.execPath, [import.meta.filename, JSON.stringify(options)], {
     detached: true,
     stdio: 'pipe',
     // As the launcher does.
