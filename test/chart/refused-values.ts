@@ -26,6 +26,11 @@ export const refusals: readonly (readonly [string, Readonly<Record<string, unkno
     /networkPolicy\.workersS3 must name the addresses of the object store/,
   ],
   [
+    'an object store of the namespace that workers cannot reach',
+    { 's3.endpoint': 'http://minio:9000/' },
+    /networkPolicy\.workersS3 must name/,
+  ],
+  [
     'an object store with a private address that workers cannot reach',
     { 's3.endpoint': 'https://[fd00::9]:9000' },
     /networkPolicy\.workersS3 must name/,

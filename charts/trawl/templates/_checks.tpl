@@ -83,7 +83,7 @@
 {{- if and $values.networkPolicy.enabled (not $values.s3.bundled.enabled) (not $values.networkPolicy.s3) }}{{ fail "networkPolicy.s3 must name the addresses of the object store, such as [{cidr: 0.0.0.0/0, port: 443}] for AWS" }}{{ end -}}
 {{- if and $values.networkPolicy.enabled (not $values.s3.bundled.enabled) (not $values.networkPolicy.workersS3) -}}
   {{- $private := "^(10|127|192[.]168|169[.]254|172[.](1[6-9]|2[0-9]|3[01])|100[.](6[4-9]|[7-9][0-9]|1[01][0-9]|12[0-7]))[.]|^\\[?(f[cd]|fe[89ab])[0-9a-f]*:" -}}
-  {{- $host := regexReplaceAll "^https?://|:[0-9]+$" (lower ($values.s3.endpoint | default "")) "" -}}
+  {{- $host := regexReplaceAll "^https?://|(:[0-9]+)?/?$" (lower ($values.s3.endpoint | default "")) "" -}}
   {{- $hasPublic := false -}}
   {{- range $values.networkPolicy.s3 }}{{ $hasPublic = or $hasPublic (not (regexMatch $private (lower (toString .cidr)))) }}{{ end -}}
   {{- if or (not $hasPublic) (regexMatch $private $host) (regexMatch "^[^.:]+$|[.]svc([.]|$)" $host) }}{{ fail "networkPolicy.workersS3 must name the addresses of the object store, which are private, such as [{cidr: 10.2.0.9/32, port: 9000}]: workers upload to those without egress" }}{{ end -}}
