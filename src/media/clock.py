@@ -4,8 +4,6 @@ import re
 from yt_dlp.utils import ExtractorError
 
 AUDIO = (b'mp4a', b'ac-3', b'ec-3', b'Opus', b'fLaC')
-# Seconds by which a clock may differ from the length that a playlist states and still go on.
-SAME = 0.2
 
 
 class Clock:
@@ -28,10 +26,13 @@ class Clock:
             self.shift = shift
         elif length is not None and self.last is not None:
             moved = self.last + length - first
-            self.shift = moved if abs(moved - self.shift) > SAME else self.shift
+            # Playlists state lengths coarsely: a clock that is off by less than half a fragment goes on.
+            self.shift = moved if abs(moved - self.shift) > length / 2 else self.shift
         self.last = first + self.shift
+        if self.shift == 0:
+            return content
         placed = bytearray(content)
-        for start, _ in boxes(content, [b'sidx']) if self.shift else ():
+        for start, _ in boxes(content, [b'sidx']):
             # An index of one fragment by its old clock would tell the length of the whole.
             placed[start - 4:start] = b'free'
         for track, start, end, time in times:
@@ -39,7 +40,7 @@ class Clock:
             if not 0 <= moved < 256 ** (end - start):
                 raise ExtractorError('This kind of stream is not supported: its clock overflows', expected=True)
             placed[start:end] = moved.to_bytes(end - start, 'big')
-        return bytes(placed)
+        return placed
 
 
 def boxes(content, path, start=0, end=None):

@@ -97,7 +97,7 @@ def prepare(plugins):
     bounds.seal_urls()
     bounds.judge_redirects()
     bounds.bound_pages()
-    manifests.read_whole()
+    manifests.patch_parser()
 
 
 def inspect(order):

@@ -13,7 +13,7 @@ from yt_dlp.utils import ExtractorError, parse_duration, parse_iso8601
 OPTIONS = {'concurrent_fragment_downloads': 1, 'skip_unavailable_fragments': True}
 REREADS = 4
 SHORTEST_WAIT, LONGEST_WAIT = 0.5, 10
-MOST_APART = 3  # pieces between the newest of two lists that count alike
+MOST_APART = 1  # fragments between the newest of two lists that count alike: a cache may give one of them late
 
 
 class Beginning:
@@ -29,6 +29,10 @@ class Beginning:
             if url not in self.manifests:
                 self.manifests[url] = read()
             return self.manifests[url]
+
+    def leave(self):
+        """Lets the other recordings begin by themselves: this one reads a stream that has ended."""
+        self.all_read.abort()
 
     def agree(self, number):
         """Returns the number of the newest piece in any of the lists, or the given one where lists count differently or have ended."""

@@ -1,47 +1,53 @@
-"""Reads whole DASH manifests: yt-dlp takes one piece for those that repeat to the end of a period, and mixes up periods."""
+"""Reads whole DASH manifests: yt-dlp takes one fragment for those that repeat to the end of a period, and mixes up periods."""
 import math
-import re
 from urllib.parse import urljoin
 
 from yt_dlp.extractor.common import InfoExtractor
 from yt_dlp.utils import parse_duration
 
-MOST_PIECES = 100_000
-# Pieces may begin before their period does, but no time of a file lies below zero.
-LEAD = 10
+MOST_OF_TIMELINE = 100_000
+# Fragments of all formats of a manifest with several periods, and comparisons of their formats.
+MOST_JOINED = 1_000_000
 
 
-def read_whole():
-    """Has yt-dlp's extractors read manifests by the functions below."""
-    plain = InfoExtractor._parse_mpd_periods
+def patch_parser():
+    """Has yt-dlp's extractors read manifests that have ended by the functions below."""
+    parse_plain, merge_plain = InfoExtractor._parse_mpd_periods, InfoExtractor._merge_mpd_periods
 
     def parse(self, mpd_doc, mpd_id=None, mpd_base_url='', mpd_url=None):
         if mpd_doc.get('type') == 'dynamic':
-            return plain(self, mpd_doc, mpd_id, mpd_base_url, mpd_url)
-        spans = span_periods(mpd_doc)
-        offsets = [fill_period(period, length) for period, (_, length) in zip(children(mpd_doc, 'Period'), spans)]
-        periods = list(plain(self, mpd_doc, mpd_id, mpd_base_url, mpd_url))
-        for period, (start, _), offset in zip(periods, spans, offsets):
-            place_period(period, start, offset, mpd_id)
-        whole = join_periods(periods)
-        if whole is None:
-            self.report_warning('This kind of stream is not supported: its periods do not fit together')
-            return []
-        length = parse_duration(mpd_doc.get('mediaPresentationDuration')) or sum(length or 0 for _, length in spans)
-        for each in whole['formats']:
-            each['manifest_seconds'] = length or None
-        return [whole]
+            return parse_plain(self, mpd_doc, mpd_id, mpd_base_url, mpd_url)
+        lengths = measure_periods(mpd_doc)
+        offsets = [fill_period(period, length) for period, length in zip(children(mpd_doc, 'Period'), lengths)]
+        periods = list(parse_plain(self, mpd_doc, mpd_id, mpd_base_url, mpd_url))
+        for period, length, offset in zip(periods, lengths, offsets):
+            complete_period(period, length, offset, mpd_id)
+        return periods
 
-    InfoExtractor._parse_mpd_periods = parse
+    # An extractor may leave periods out before it merges the others, such as advertisements.
+    def merge(self, periods):
+        periods = list(periods)
+        if not all('period_seconds' in each for period in periods for each in period['formats']):
+            return merge_plain(self, periods)
+        formats = join_periods([each['formats'] for each in periods])
+        if not formats and any(each['formats'] for each in periods):
+            self.report_warning('This kind of stream is not supported: its periods do not fit together')
+        subtitles = {}
+        for period in periods:
+            for language, found in period['subtitles'].items():
+                subtitles.setdefault(language, []).extend(found)
+        return formats, subtitles
+
+    InfoExtractor._parse_mpd_periods, InfoExtractor._merge_mpd_periods = parse, merge
 
 
 def children(element, name):
     return [each for each in element if each.tag == name or each.tag.endswith('}' + name)]
 
 
-def span_periods(doc):
-    """Returns start and length of each period, and writes the length where only the next one tells it; `None` for an unknown length."""
-    periods, reached, spans = children(doc, 'Period'), 0.0, []
+def measure_periods(doc):
+    """Returns the length of each period, `None` for an unknown one, and writes it where only the next period tells it."""
+    periods, reached, lengths = children(doc, 'Period'), 0.0, []
     total = parse_duration(doc.get('mediaPresentationDuration'))
     for number, period in enumerate(periods):
         given, stated = parse_duration(period.get('start')), parse_duration(period.get('duration'))
@@ -50,13 +56,13 @@ def span_periods(doc):
         length = stated if stated is not None else max(0.0, after - start) if after is not None else None
         if length is not None:
             period.set('duration', f'PT{length}S')
-        spans.append((start, length))
+        lengths.append(length)
         reached = start + (length or 0)
-    return spans
+    return lengths
 
 
 def fill_period(period, length):
-    """Writes out how often pieces repeat up to the end of a period; returns the seconds at which the clock of each representation begins."""
+    """Writes out how often fragments repeat up to the end of a period; returns the seconds at which the clock of each representation begins."""
     offsets = {}
 
     def walk(element, timescale, offset):
@@ -66,8 +72,8 @@ def fill_period(period, length):
                 offset = float(own.get('presentationTimeOffset') or offset)
                 for timeline in children(own, 'SegmentTimeline'):
                     repeat(timeline, None if length is None else offset + length * timescale)
-                pieces = children(own, 'SegmentURL')
-                if pieces and all(each.get('media') is None for each in pieces):
+                listed = children(own, 'SegmentURL')
+                if listed and all(each.get('media') is None for each in listed):
                     # They are ranges of one file, which is fetched whole.
                     element.remove(own)
         if element.tag.endswith('Representation') and element.get('id') is not None:
@@ -82,41 +88,67 @@ def fill_period(period, length):
 
 def repeat(timeline, end):
     """Replaces each negative count of repetitions by the number that reaches the next entry or the end."""
-    entries, time = children(timeline, 'S'), 0.0
+    entries, time, left = children(timeline, 'S'), 0.0, MOST_OF_TIMELINE
     for number, entry in enumerate(entries):
-        time, piece, count = float(entry.get('t') or time), float(entry.get('d') or 0), int(entry.get('r') or 0)
+        time, length, count = float(entry.get('t') or time), float(entry.get('d') or 0), int(entry.get('r') or 0)
         if count < 0:
             after = entries[number + 1].get('t') if number + 1 < len(entries) else end
-            count = math.ceil(round((float(after) - time) / piece, 3)) - 1 if after is not None and piece > 0 else 0
-            entry.set('r', str(min(max(0, count), MOST_PIECES)))
-        time += piece * (count + 1)
+            count = math.ceil(round((float(after) - time) / length, 3)) - 1 if after is not None and length > 0 else 0
+        count = min(max(0, count), max(0, left))
+        entry.set('r', str(count))
+        time, left = time + length * (count + 1), left - count - 1
 
 
-def place_period(period, start, offsets, mpd_id):
-    """Gives each piece its whole URL, and the seconds by which its clock must be moved."""
+def complete_period(period, length, offsets, mpd_id):
+    """Gives each format the length of its period, and each fragment its whole URL and the seconds at which its clock begins."""
     for each in period['formats']:
+        each['period_seconds'] = length
         name = each['format_id'].removeprefix(f'{mpd_id}-') if mpd_id else each['format_id']
         base = each.get('fragment_base_url') or ''
-        for piece in each.get('fragments') or []:
-            piece.update(url=piece.get('url') or urljoin(base, piece['path']), shift=start - offsets.get(name, 0.0))
+        for fragment in each.get('fragments') or []:
+            fragment.update(url=fragment.get('url') or urljoin(base, fragment['path']), offset=offsets.get(name, 0.0))
 
 
 def join_periods(periods):
-    """Returns one period with the formats of the longest one, each with the most similar format of every other period; `None` if one lacks."""
-    filled = [each for each in periods if each['formats']] or periods[:1]
-    seconds = [max([sum(piece.get('duration') or 0 for piece in form.get('fragments') or []) for form in each['formats']] or [0])
-               for each in filled]
-    main = filled[seconds.index(max(seconds))] if filled else {'id': '', 'formats': [], 'subtitles': {}}
-    for form in main['formats']:
-        if len(filled) > 1:
-            found = [form if each is main else most_similar(form, each['formats']) for each in filled]
-            if any(each is None or not each.get('fragments') for each in found) or form['ext'] not in ('mp4', 'm4a'):
-                return None
-            form['fragments'] = [{'duration': 0, **piece} for each in found for piece in each['fragments']]
-        if len({piece['shift'] for piece in form.get('fragments') or []} - {0.0}) == 0:
-            continue
-        form['fragments'] = [{**piece, 'shift': piece['shift'] + LEAD} for piece in form['fragments']]
-    return main
+    """Returns the formats of the longest period that every other one continues, with all of their fragments on one clock."""
+    filled = [each for each in periods if each]
+    if not filled:
+        return []
+    lengths = [length_of(each) for each in filled]
+    starts = [sum(lengths[:number]) for number in range(len(filled))]
+    main = filled[lengths.index(max(lengths))]
+    joined = [(form, [(0.0, form)]) for form in main] if len(filled) == 1 else continue_formats(filled, main, starts)
+    # No time of a file lies below zero. All formats are moved alike, or sound and picture would lie apart.
+    lead = max([0.0, *(each['offset'] - start for _, parts in joined for start, part in parts for each in part.get('fragments') or [])])
+    # An initialization has no length, and is not always the first fragment.
+    unknown = {'duration': 0} if len(filled) > 1 else {}
+    found = []
+    for form, parts in joined:
+        fragments = [{**unknown, **each, 'shift': round(start - each['offset'] + lead, 6)}
+                     for start, part in parts for each in part.get('fragments') or []]
+        found.append({**form, **({'fragments': fragments} if fragments else {}), 'manifest_seconds': sum(lengths) or None})
+    return found
+
+
+def length_of(formats):
+    """Returns the length of a period: no more than what its longest format lists, because some manifests state that of a longer past."""
+    stated = formats[0]['period_seconds']
+    listed = [[each.get('duration') for each in form['fragments'] if each.get('duration') is not None] for form in formats if form.get('fragments')]
+    longest = max((sum(each) for each in listed), default=0) if len(listed) == len(formats) else 0
+    return min(stated or longest, longest or stated or 0.0)
+
+
+def continue_formats(filled, main, starts):
+    """Returns each format that an MP4 can hold in all periods, with start and format of each of them."""
+    many = sum(len(form.get('fragments') or []) for form in main) * len(filled)
+    if max(many, len(filled) * max(map(len, filled)) ** 2) > MOST_JOINED:
+        return []
+    joined = []
+    for form in main:
+        parts = [(start, form if each is main else most_similar(form, each)) for start, each in zip(starts, filled)]
+        if form['ext'] in ('mp4', 'm4a') and all(each is not None and each.get('fragments') for _, each in parts):
+            joined.append((form, parts))
+    return joined
 
 
 def most_similar(form, formats):

@@ -53,8 +53,9 @@ const [audible, farthest] = [0.05, 60];
 const exactFormats = /^(mov|matroska|wav|flac)/;
 
 /**
- * Plans the conversion: stream copy before remux before encoding. A picture is encoded only when the file begins within the
- * source and mp4, whose edit list begins at any frame, cannot hold it, or when it is so slow that a copy would end too late.
+ * Plans the conversion: stream copy before remux before encoding. A picture is encoded only when mp4 is needed and cannot hold it, as for a
+ * file that begins within the source and for a turned picture; when it is so slow that a copy would end too late; and when its pictures
+ * have no times.
  */
 export function planConversion(
   fetched: readonly FetchedFile[],
@@ -70,8 +71,7 @@ export function planConversion(
   };
   const video = find('video', (n) => choice.parts[n]?.video ?? false);
   const audio = find('audio', (n) => choice.parts[n]?.audio ?? false);
-  const ends = fetched.map(({ probe }) => probe.duration ?? Number.POSITIVE_INFINITY);
-  if (choice.start >= Math.max(...ends)) throw new Failed('start_beyond_end');
+  if (choice.start >= longestOf(fetched)) throw new Failed('start_beyond_end');
   const soundOnly = order.endpoint === 'audio' || order.args.download_type === 'audio';
   if (soundOnly && audio === null) throw new Failed('no_audio');
   if (!soundOnly && video === null) throw new Failed('no_video');
@@ -133,8 +133,7 @@ function filterOf(
   args: Args,
   choice: FormatChoice,
 ): string | null {
-  const longest = Math.max(...fetched.map(({ probe }) => probe.duration ?? Number.POSITIVE_INFINITY));
-  const slow = slowRate(video, args, choice, longest);
+  const slow = slowRate(video, args, choice, longestOf(fetched));
   if (slow !== null) return `fps=${slow},${evenSize}`;
   if (video === null || !fetched.some(({ probe }) => isUntimed(probe))) return null;
   // The decoder gives each picture the time at which it was decoded.
@@ -228,6 +227,17 @@ function isAlready(fetched: readonly FetchedFile[], sources: readonly SourceStre
   );
 }
 
+/** Returns the seconds that the longest file lasts, without end when one does not tell. */
+function longestOf(fetched: readonly FetchedFile[]): number {
+  return Math.max(...fetched.map(({ probe }) => lengthOf(probe) ?? Number.POSITIVE_INFINITY));
+}
+
+/** Returns the length of a file, or of its stream. Of one in fragments, ffprobe may tell the second at which it ends by its own clock. */
+function lengthOf({ format, begin, duration }: FileProbe, ofStream: number | null = null): number | null {
+  const told = ofStream ?? duration;
+  return told === null || !exactFormats.test(format) ? told : Math.max(0, told - Math.max(0, begin ?? 0));
+}
+
 function exactLength(
   fetched: readonly FetchedFile[],
   sources: readonly SourceStream[],
@@ -235,9 +245,7 @@ function exactLength(
 ): number | null {
   const known = sources.map(({ input, stream }) => {
     const probe = fetched[input]?.probe;
-    if (probe === undefined || !exactFormats.test(probe.format)) return null;
-    // Of a file in fragments, ffprobe may tell the second at which it ends by its own clock.
-    return Math.max(0, (stream.duration ?? probe.duration ?? 0) - Math.max(0, probe.begin ?? 0));
+    return probe !== undefined && exactFormats.test(probe.format) ? lengthOf(probe, stream.duration) : null;
   });
   const longest = Math.max(0, ...known.map((each) => each ?? 0));
   if (longest === 0 || known.includes(null)) return null;

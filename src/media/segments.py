@@ -3,8 +3,8 @@ import re
 
 from yt_dlp.utils import parse_m3u8_attributes
 
-OVER, MAP, ANEW, NUMBER = '#EXT-X-ENDLIST', '#EXT-X-MAP:', '#EXT-X-DISCONTINUITY', '#EXT-X-MEDIA-SEQUENCE:'
-OF_SEGMENT = ('#EXTINF:', '#EXT-X-BYTERANGE', ANEW, '#EXT-X-PROGRAM-DATE-TIME')
+ENDLIST, MAP, DISCONTINUITY, SEQUENCE = '#EXT-X-ENDLIST', '#EXT-X-MAP:', '#EXT-X-DISCONTINUITY', '#EXT-X-MEDIA-SEQUENCE:'
+OF_SEGMENT = ('#EXTINF:', '#EXT-X-BYTERANGE', DISCONTINUITY, '#EXT-X-PROGRAM-DATE-TIME')
 
 
 class Cut:
@@ -18,8 +18,8 @@ def cut_playlist(text, after, seconds):
     """Returns the segments of a media playlist after a number, up to the one that reaches so many seconds."""
     cut, number, lines, pending, begun = Cut(), 0, [], [], False
     for line in map(str.strip, text.splitlines()):
-        if line.startswith('#EXT-X-MEDIA-SEQUENCE:'):
-            number = int(line[22:])
+        if line.startswith(SEQUENCE):
+            number = int(line[len(SEQUENCE):])
         elif line.startswith(OF_SEGMENT):
             pending.append(line)
         elif line.startswith('#') and not (line.startswith(MAP) and cut.seconds >= seconds):
@@ -28,7 +28,7 @@ def cut_playlist(text, after, seconds):
                 cut.target = seconds_of(line)
         elif not line.startswith('#') and line:
             if number > after and cut.seconds < seconds:
-                lines += [*([] if begun else [f'#EXT-X-MEDIA-SEQUENCE:{number}']), *pending, line]
+                lines += [*([] if begun else [f'{SEQUENCE}{number}']), *pending, line]
                 cut.seconds += sum(seconds_of(each) for each in pending if each.startswith('#EXTINF:'))
                 cut.last, begun = number, True
             pending, number = [], number + 1
@@ -36,20 +36,20 @@ def cut_playlist(text, after, seconds):
     return cut
 
 
-def lay_out(text):
-    """Returns a media playlist whose later initializations are segments like the others, because yt-dlp takes only a first one, and for each
-    fragment whose clock begins anew the length of the one before."""
+def lay_out(text, length=0.0):
+    """Returns a media playlist whose later initializations are segments like the others, because yt-dlp takes only a first one; for each
+    fragment behind a discontinuity the length of the one before, which is the given one before the first; and the length of the last."""
     lines, pending, anew = [], [], {}
-    number, index, length, known, is_new = 0, 0, 0.0, None, False
+    number, index, known, is_new = 0, 0, None, False
     for line in map(str.strip, text.splitlines()):
-        is_new = is_new or line == ANEW
-        if line.startswith(NUMBER):
-            number = int(line[22:])
+        is_new = is_new or line == DISCONTINUITY
+        if line.startswith(SEQUENCE):
+            number = int(line[len(SEQUENCE):])
         if line.startswith(MAP):
             if line != known:
                 index += 1
                 # yt-dlp would count it as a segment, and decrypt the next ones by wrong numbers.
-                lines += [*(segment_of(line) if known else [line]), f'{NUMBER}{number}']
+                lines += [*(segment_of(line) if known else [line]), f'{SEQUENCE}{number}']
             known = line
         elif line.startswith(OF_SEGMENT):
             pending.append(line)
@@ -62,7 +62,7 @@ def lay_out(text):
                 anew[index] = length
             length = sum(seconds_of(each) for each in pending if each.startswith('#EXTINF:'))
             pending, is_new = [], False
-    return '\n'.join(lines), anew
+    return '\n'.join(lines), anew, length
 
 
 def segment_of(line):

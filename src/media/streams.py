@@ -17,7 +17,7 @@ from yt_dlp.utils import ExtractorError, determine_protocol
 
 import live
 from clock import Clock
-from segments import MAP, OVER, cut_playlist, lay_out, skips
+from segments import ENDLIST, MAP, cut_playlist, lay_out, skips
 
 HLS = ('m3u8', 'm3u8_native')
 SAMPLE_BYTES = 2**21
@@ -97,7 +97,7 @@ class HlsStream(HlsFD):
         super().__init__(ydl, ydl.params)
         self.seconds, self.beginning = seconds, beginning
         self.lasted = None  # seconds of a live stream that ended early
-        self.anew = {}  # fragments whose clock begins anew, with the length of the one before
+        self.anew = {}  # fragments behind a discontinuity, with the length of the one before
 
     def download_and_append_fragments(self, ctx, fragments, info_dict, **more):
         clock = Clock()
@@ -106,15 +106,15 @@ class HlsStream(HlsFD):
 
     def real_download(self, filename, info_dict):
         text, url = self.read(info_dict)
-        if info_dict.get('is_live') and OVER not in text:
+        if info_dict.get('is_live') and ENDLIST not in text:
             return live.download(self, filename, info_dict)
         if self.beginning is not None:
-            self.beginning.all_read.abort()
+            self.beginning.leave()
         if self.seconds is not None and not skips(text, info_dict):
             cut = cut_playlist(text, -1, self.seconds + 1)
             text, self.lasted = cut.text, cut.seconds if info_dict.get('is_live') else None
         if not skips(text, info_dict):
-            text, self.anew = lay_out(text)
+            text, self.anew, _ = lay_out(text)
         return super().real_download(filename, {**info_dict, 'url': url, 'hls_media_playlist_data': text, 'is_live': False})
 
     def read(self, info):
@@ -131,7 +131,7 @@ class HlsStream(HlsFD):
 
     def record(self, info):
         """Yields the fragments of a live stream with their seconds, from its newest one on, until they last long enough."""
-        last, length, known_map, count = None, 0.0, None, 0
+        last, length, known_map, count, length_before = None, 0.0, None, 0, 0.0
         while length < self.seconds:
             begun = time.monotonic()
             text, url = self.read({**info, 'hls_media_playlist_data': None})
@@ -141,12 +141,14 @@ class HlsStream(HlsFD):
             maps = [line for line in part.text.splitlines() if line.startswith(MAP)]
             if part.last > last:
                 text_of_part = part.text.replace(maps[-1], '') if maps and maps[-1] == known_map else part.text
+                text_of_part, anew, length_before = lay_out(text_of_part, length_before)
+                self.anew.update({count + number: seconds for number, seconds in anew.items()})
                 listed = Fragments(self.ydl, info, text_of_part, url).found
                 for fragment in listed:
                     count += 1
                     yield {**fragment, 'frag_index': count}, part.seconds / len(listed)
                 known_map, length = maps[-1] if maps else None, length + part.seconds
-            if OVER in text:
+            if ENDLIST in text:
                 self.lasted = length
                 return
             found, last = part.last > last, max(last, part.last)
@@ -176,7 +178,7 @@ def sample(ydl, info):
     if info['protocol'] in HLS:
         stream = HlsStream(ydl, None)
         text, url = stream.read(info)
-        length = cut_playlist(text, -1, float('inf')).seconds if OVER in text else None
+        length = cut_playlist(text, -1, float('inf')).seconds if ENDLIST in text else None
         first = Fragments(ydl, info, cut_playlist(text, -1, 0.001).text, url).found
     elif info['protocol'] == 'http_dash_segments' and isinstance(info.get('fragments'), list):
         stream, length = DashSegmentsFD(ydl, ydl.params), None

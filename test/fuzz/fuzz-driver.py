@@ -219,7 +219,7 @@ def run_random():
 
 os.makedirs(os.path.dirname(prefix), exist_ok=True)
 driver.bounds.seal_urls()
-manifests.read_whole()
+manifests.patch_parser()
 driver.ask = lambda command, order, given: {}
 ydl = Downloader({'quiet': True, 'no_warnings': True}, auto_init=False)
 # One for all: making it takes longer than anything that is fuzzed.

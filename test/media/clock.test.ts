@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { expectMarks, type Flashes, openFlashes } from '../support/flashes.ts';
-import { python } from '../support/media.ts';
+import { python, recordLive } from '../support/media.ts';
 
 const media = fileURLToPath(new URL('../../src/media', import.meta.url));
 /** Where the film is divided: each part of it has a clock of its own. */
@@ -62,14 +63,57 @@ describe('A stream of fragments', function () {
 
   it('D33: keeps sound and picture in time when the clocks of both begin at other seconds', async () => {
     addShifted(source, 'whole', 'apart', { v: 30, a: 50 });
-    const offset = (text: string, kind: string, seconds: number) =>
-      text.replace(new RegExp(`contentType="${kind}"[\\s\\S]*?timescale="(\\d+)"`), (head, scale) => {
-        return `${head} presentationTimeOffset="${seconds * Number(scale)}"`;
-      });
     const timeline = periodOf('whole').replaceAll(/ t="\d+"/g, '');
     const period = offset(offset(timeline, 'video', 30), 'audio', 50);
     addManifest('apart.mpd', `<Period><BaseURL>apart/</BaseURL>${period}</Period>`);
     await good('apart.mpd', {});
+  });
+
+  it('D33: keeps sound and picture in time when the clock of one of them begins at zero', async () => {
+    const period = offset(periodOf('whole').replaceAll(/ t="\d+"/g, ''), 'video', 0.08);
+    addManifest('one.mpd', `<Period><BaseURL>whole/</BaseURL>${period}</Period>`);
+    await good('one.mpd', {});
+  });
+
+  it('D33: keeps sound and picture in time when periods go on with a clock that meets the start of one of them alone', async () => {
+    addShifted(source, 'p2', 'goes-on', { v: 2, a: 2.0107 });
+    const second = offset(offset(periodOf('p2').replaceAll(/ t="\d+"/g, ''), 'video', 2), 'audio', 2.0107);
+    addManifest(
+      'goes-on.mpd',
+      `<Period><BaseURL>p1/</BaseURL>${periodOf('p1')}</Period>`,
+      `<Period start="PT2S"><BaseURL>goes-on/</BaseURL>${second}</Period>`,
+    );
+    await good('goes-on.mpd', { max_duration: 7 }, 0, 7);
+  });
+
+  it('D33: is delivered when its presentation begins within its first fragment, or elsewhere than its clock', async () => {
+    for (const seconds of [12, 90_000]) {
+      const period = offset(offset(periodOf('whole').replaceAll(/ t="\d+"/g, ''), 'video', seconds), 'audio', seconds);
+      addManifest('within.mpd', `<Period><BaseURL>whole/</BaseURL>${period}</Period>`);
+      await good('within.mpd', {});
+    }
+  });
+
+  it('D33: is delivered without formats that not all periods have', async () => {
+    const more = [
+      '<AdaptationSet mimeType="image/jpeg"><Representation id="9" bandwidth="1"><SegmentTemplate media="$Number$.jpg" duration="10" startNumber="1"/></Representation></AdaptationSet>',
+      '<AdaptationSet mimeType="video/webm"><Representation id="8" codecs="vp9" bandwidth="900000" height="1080"><SegmentTemplate media="$Number$.webm" duration="1" startNumber="1"/></Representation></AdaptationSet>',
+    ];
+    const periods = parts.map(
+      ([name], n) => `<Period><BaseURL>${name}/</BaseURL>${periodOf(name)}${more[n] ?? ''}</Period>`,
+    );
+    const timed = periods.map((text, n) => text.replace('<Period>', `<Period start="PT${parts[n]?.[1]}S">`));
+    addManifest('more.mpd', ...timed);
+    await good('more.mpd', {});
+  });
+
+  it('D33: lasts no longer than what its manifest lists, which may state the length of a longer past', async () => {
+    const timeline = (text: string) => text.replaceAll(/ t="0"/g, '');
+    const stated = `<Period><BaseURL>whole/</BaseURL>${timeline(periodOf('whole'))}</Period>`;
+    addManifest('past.mpd', stated);
+    const text = readFileSync(source.path('past.mpd'), 'utf8');
+    source.write('past.mpd', text.replace('mediaPresentationDuration="PT10S"', 'mediaPresentationDuration="PT60S"'));
+    await good('past.mpd', {});
   });
 
   it('D33: ends as unsupported when a period has pictures of another size, which one file cannot hold', async () => {
@@ -118,17 +162,35 @@ describe('A stream of fragments', function () {
     });
   }
 
-  it('D33: keeps the clock of HLS behind a discontinuity at which it goes on, however coarse the list states lengths', async () => {
+  it('D33: keeps the clock of HLS behind a discontinuity at which it goes on, although the list states lengths coarsely', async () => {
     const lines = readFileSync(source.path('whole/list.m3u8'), 'utf8').split('\n');
     const own = lines.filter((line) => /^#EXTINF|^#EXT-X-MAP|^[^#]/.test(line));
-    const coarse = own.map((line) =>
-      line.replace(/^#EXTINF:.*/, '#EXTINF:1.15,').replace(/^(?=[^#])|(?<=URI=")/, 'whole/'),
-    );
-    source.write(
-      'goes-on.m3u8',
-      aPlaylist(coarse.join('\n').replace('#EXTINF:1.15,\nwhole/hls8', '#EXT-X-DISCONTINUITY\n$&')),
-    );
+    const named = own.map((line) => line.replace(/^(?=[^#])|(?<=URI=")/, 'whole/')).join('\n');
+    const coarse = named.replace(/#EXTINF:.*\nwhole\/hls7/, '#EXTINF:1.45,\nwhole/hls7');
+    source.write('goes-on.m3u8', aPlaylist(coarse.replace(/#EXTINF:.*\nwhole\/hls8/, '#EXT-X-DISCONTINUITY\n$&')));
     await good('goes-on.m3u8', {});
+  });
+
+  it('D65: is recorded from HLS with each part behind a discontinuity on a clock of its own', async () => {
+    const head = '#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:0\n';
+    const map = '#EXT-X-MAP:URI="p1/init.mp4"\n';
+    const pieces = names.map((name) => {
+      const lines = readFileSync(source.path(`${name}/list.m3u8`), 'utf8').split('\n');
+      return lines.filter((line) => /^#EXTINF|^[^#]/.test(line)).map((line) => line.replace(/^(?=[^#])/, `${name}/`));
+    });
+    let readings = 0;
+    const serve: RequestListener = (request, response) => {
+      const name = (request.url ?? '').slice(1);
+      if (name !== 'live.m3u8')
+        return void response.setHeader('content-type', 'video/mp4').end(readFileSync(source.path(name)));
+      readings += 1;
+      // The extractor reads the list before; the recording begins with the second fragment.
+      const all = `${pieces.map((lines) => lines.join('\n')).join('\n#EXT-X-DISCONTINUITY\n')}\n#EXT-X-ENDLIST\n`;
+      const listed = readings < 8 ? (pieces[0] ?? []).slice(0, 4).join('\n') : all;
+      response.setHeader('content-type', 'application/vnd.apple.mpegurl').end(`${head}${map}${listed}\n`);
+    };
+    const film = { download_type: 'audio_video', video_format: 'mp4', max_duration: 60 };
+    await recordLive(serve, '/live.m3u8', film, { see: (file) => expectMarks(file, 1, 10) });
   });
 
   it('D33: is delivered whole when its clock begins late, as that of a recording', async () => {
@@ -146,8 +208,17 @@ describe('A stream of fragments', function () {
     const picture = '#EXT-X-STREAM-INF:BANDWIDTH=300000,CODECS="avc1.42c00c,mp4a.40.2",AUDIO="a"';
     source.write('late.m3u8', `#EXTM3U\n${sound}\n${picture}\nv.m3u8\n`);
     await good('late.m3u8', {});
+    const behind = await source.make('video', 'late.m3u8', { start: 20 }, () => 'a file');
+    expect(behind).to.match(/^start_beyond_end /);
   });
 });
+
+/** Returns a period in which the presentation of one kind begins at a second of its clock. */
+function offset(text: string, kind: string, seconds: number): string {
+  return text.replace(new RegExp(`contentType="${kind}"[\\s\\S]*?timescale="(\\d+)"`), (head, scale) => {
+    return `${head} presentationTimeOffset="${Math.round(seconds * Number(scale))}"`;
+  });
+}
 
 function aPlaylist(body: string): string {
   return `#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-TARGETDURATION:5\n#EXT-X-MEDIA-SEQUENCE:0\n${body}\n#EXT-X-ENDLIST\n`;
