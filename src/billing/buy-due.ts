@@ -1,6 +1,7 @@
 import { type RepeatedLook, repeatLook } from '../base/repeat-look.ts';
+import { dropPurchase } from '../store/money/drop-purchase.ts';
 import { dueTopupLooks, lookAtTopup } from '../store/money/look-at-topup.ts';
-import { dropPurchase, duePurchases, takePurchase } from '../store/money/take-purchase.ts';
+import { duePurchases, takePurchase } from '../store/money/take-purchase.ts';
 import { applyPayment, type PaymentParts } from './apply-payment.ts';
 import type { PaymentProvider } from './payment-provider.ts';
 
@@ -61,7 +62,10 @@ async function buy(options: PurchaseOptions, account: string): Promise<void> {
   const { since, attempt, isWanted, ...terms } = purchase;
   try {
     const found = isWanted ? await provider.charge(purchase) : await provider.find(purchase);
-    if (found === null) return await dropPurchase(store, purchase);
+    if (found === null) {
+      await dropPurchase(store, purchase);
+      return;
+    }
     const { state, ...paid } = found;
     const told = { purchase: terms, reason: '', at: store.clock.now(), ...paid };
     if (state !== 'pending') await applyPayment(options, { kind: state, ...told });
