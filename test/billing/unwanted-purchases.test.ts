@@ -42,6 +42,10 @@ describe('a purchase that is wanted no more after its first try', () => {
     return stripe.charges.length;
   };
   const packsOf = async (account: string) => (await readSnapshot(store, account)).balances.packs.length;
+  const outcomes = async () => {
+    const { values } = await parts.metrics.purchases_total.get();
+    return Object.fromEntries(values.map(({ labels, value }) => [labels.outcome, value]));
+  };
   /** An account with nothing left, and the first try of its purchase with this fault in each of the library's three requests. */
   const aTriedBuyer = async (fault: 'before' | 'after') => {
     const buyer = await aBuyer(store);
@@ -62,6 +66,7 @@ describe('a purchase that is wanted no more after its first try', () => {
       await change(buyer.accountId);
       expect([await buyAll(lease), await buyAll(30 * hour), await packsOf(buyer.accountId)]).to.deep.equal([0, 0, 0]);
       expect(await listPurchases(store, buyer.accountId)).to.deep.equal([]);
+      expect(await outcomes()).to.deep.equal({ unknown: 1, dropped: 1 });
       await removeAccount(store, buyer.accountId, buyer.slug);
     });
 
