@@ -153,7 +153,7 @@ const declared = {
   spans_total: counter('Spans for the collector of TRAWL_TRACES_URL, sent or given up.', 'outcome'),
   build_info: gauge('Always 1; its label is the version of trawl.', 'version'),
   purchases_total: counter(
-    'Purchases of packs: paid, declined, refunded or disputed; unbooked when the account that paid is removed or unknown; capped by the monthly cap; unknown when the provider gave no answer, which is asked for again.',
+    'Purchases of packs: paid, declined, refunded or disputed; unbooked when the account that paid is removed or unknown; capped by the monthly cap; dropped when it is wanted no more after a try that was not paid; unknown when the provider gave no answer, which is asked for again.',
     'outcome',
   ),
   mails_total: counter('Mails: sent, refused for good, delayed by an error, or given up after a week.', 'outcome'),

@@ -1,6 +1,7 @@
 import { type RepeatedLook, repeatLook } from '../base/repeat-look.ts';
+import { dropPurchase } from '../store/money/drop-purchase.ts';
 import { dueTopupLooks, lookAtTopup } from '../store/money/look-at-topup.ts';
-import { dropPurchase, duePurchases, takePurchase } from '../store/money/take-purchase.ts';
+import { duePurchases, type TakenPurchase, takePurchase } from '../store/money/take-purchase.ts';
 import { applyPayment, type PaymentParts } from './apply-payment.ts';
 import type { PaymentProvider } from './payment-provider.ts';
 
@@ -61,7 +62,7 @@ async function buy(options: PurchaseOptions, account: string): Promise<void> {
   const { since, attempt, isWanted, ...terms } = purchase;
   try {
     const found = isWanted ? await provider.charge(purchase) : await provider.find(purchase);
-    if (found === null) return await dropPurchase(store, purchase);
+    if (found === null) return await drop(options, purchase);
     const { state, ...paid } = found;
     const told = { purchase: terms, reason: '', at: store.clock.now(), ...paid };
     if (state !== 'pending') await applyPayment(options, { kind: state, ...told });
@@ -74,4 +75,14 @@ async function buy(options: PurchaseOptions, account: string): Promise<void> {
       error,
     });
   }
+}
+
+/** Drops a purchase that the provider knows no payment of. One that is wanted again, or was tried again meanwhile, goes on. */
+async function drop({ store, metrics, log }: PurchaseOptions, purchase: TakenPurchase): Promise<void> {
+  if (!(await dropPurchase(store, purchase))) return;
+  metrics.purchases_total.inc({ outcome: 'dropped' });
+  log.info('a purchase is dropped: it is wanted no more, and no try of it was paid', {
+    account: purchase.account,
+    purchase: purchase.id,
+  });
 }

@@ -23,6 +23,8 @@ const maxRetries = 2;
  * forgotten the tries after it.
  */
 const keyLifeMs = 20 * 3_600_000;
+/** Far longer than Stripe takes to carry a request out: a payment that is still open then was given up there. */
+const underWayMs = 3_600_000;
 
 export function openStripe({ key, url, now }: StripeOptions): PaymentProvider {
   let last: { readonly key: string; readonly client: Stripe } | undefined;
@@ -33,7 +35,7 @@ export function openStripe({ key, url, now }: StripeOptions): PaymentProvider {
   };
   const find = async (purchase: TakenPurchase) => {
     const intent = await findIntent(present(), purchase);
-    return intent && paymentOf(intent);
+    return intent && lookedUp(intent, now());
   };
   return {
     find,
@@ -51,7 +53,7 @@ export function openStripe({ key, url, now }: StripeOptions): PaymentProvider {
         const isOpen = intent.status !== 'succeeded';
         return paymentOf(isOpen ? await stripe.paymentIntents.retrieve(intent.id) : intent);
       } catch (error) {
-        return declinedBy(error, async () => findIntent(stripe, purchase));
+        return declinedBy(error, async () => find(purchase));
       }
     },
   };
@@ -156,6 +158,15 @@ async function findIntent(stripe: Stripe, purchase: TakenPurchase): Promise<Stri
   return null;
 }
 
+/** Reads a payment whose request may still be carried out by Stripe: its answer was lost, or is not there yet. */
+function lookedUp(intent: Stripe.PaymentIntent, now: number): Payment {
+  const { id, status, last_payment_error, created } = intent;
+  const isOpen = status === 'requires_confirmation' || status === 'requires_payment_method';
+  const isUnderWay = isOpen && !last_payment_error && now - created * 1000 < underWayMs;
+  return isUnderWay ? { state: 'pending', payment: id } : paymentOf(intent);
+}
+
+/** Reads a payment whose request was carried out. */
 function paymentOf({ id, status, last_payment_error }: Stripe.PaymentIntent): Payment {
   if (status === 'succeeded') return { state: 'paid', payment: id };
   if (status === 'processing') return { state: 'pending', payment: id };
@@ -171,12 +182,12 @@ function paymentOf({ id, status, last_payment_error }: Stripe.PaymentIntent): Pa
 const faultOfOurs = /^parameter_unknown$|_no_longer_supported$/;
 
 /** Returns the decline that an error tells; throws every other error, because the purchase may have been charged. */
-async function declinedBy(error: unknown, find: () => Promise<Stripe.PaymentIntent | null>): Promise<Payment> {
+async function declinedBy(error: unknown, find: () => Promise<Payment | null>): Promise<Payment> {
   if (error instanceof Stripe.errors.StripeCardError)
     return { state: 'declined', payment: idOf(error.payment_intent), reason: error.message };
   if (error instanceof Stripe.errors.StripeIdempotencyError) {
     const known = await find();
-    if (known !== null) return paymentOf(known);
+    if (known !== null) return known;
   }
   const isRefused =
     error instanceof Stripe.errors.StripeInvalidRequestError && [400, 404].includes(error.statusCode ?? 0);

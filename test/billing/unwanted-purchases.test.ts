@@ -6,14 +6,18 @@ import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { removeAccount } from '../../src/store/accounts/remove-account.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
+import { dropPurchase } from '../../src/store/money/drop-purchase.ts';
 import { lookAtTopup } from '../../src/store/money/look-at-topup.ts';
 import { listPurchases } from '../../src/store/money/read-purchases.ts';
 import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
 import { holder, lead, type TestStore } from '../support/record.ts';
 import { aLog } from '../support/redis.ts';
+import { contentOf } from '../support/script-faults.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
 import { aBuyer, buyDue, seller, spend, takenPurchase } from '../support/topups.ts';
+
+type Buyer = Awaited<ReturnType<typeof aBuyer>>;
 
 const [lease, hour] = [90_001, 3_600_000];
 
@@ -38,6 +42,10 @@ describe('a purchase that is wanted no more after its first try', () => {
     return stripe.charges.length;
   };
   const packsOf = async (account: string) => (await readSnapshot(store, account)).balances.packs.length;
+  const outcomes = async () => {
+    const { values } = await parts.metrics.purchases_total.get();
+    return Object.fromEntries(values.map(({ labels, value }) => [labels.outcome, value]));
+  };
   /** An account with nothing left, and the first try of its purchase with this fault in each of the library's three requests. */
   const aTriedBuyer = async (fault: 'before' | 'after') => {
     const buyer = await aBuyer(store);
@@ -58,6 +66,7 @@ describe('a purchase that is wanted no more after its first try', () => {
       await change(buyer.accountId);
       expect([await buyAll(lease), await buyAll(30 * hour), await packsOf(buyer.accountId)]).to.deep.equal([0, 0, 0]);
       expect(await listPurchases(store, buyer.accountId)).to.deep.equal([]);
+      expect(await outcomes()).to.deep.equal({ unknown: 1, dropped: 1 });
       await removeAccount(store, buyer.accountId, buyer.slug);
     });
 
@@ -89,4 +98,25 @@ describe('a purchase that is wanted no more after its first try', () => {
     stripe.finish(payment);
     expect([await buyAll(lease), await packsOf(buyer.accountId)]).to.deep.equal([1, 1]);
   });
+
+  const meanwhile = {
+    'its top-up was enabled again': (buyer: Buyer) => setTopup(store, buyer.accountId, { enabled: '1' }),
+    'another try of it began': async (buyer: Buyer) => {
+      store.advance(lease);
+      await takenPurchase(store, buyer);
+    },
+  };
+  for (const [what, change] of Object.entries(meanwhile)) {
+    it(`a purchase is not dropped, and nothing changes, when ${what} while Stripe was asked for its payment`, async () => {
+      const buyer = await aTriedBuyer('before');
+      await setTopup(store, buyer.accountId, { enabled: '0' });
+      store.advance(lease);
+      const purchase = await takenPurchase(store, buyer);
+      expect([purchase.isWanted, await provider().find(purchase)]).to.deep.equal([false, null]);
+      await change(buyer);
+      const before = await contentOf(store);
+      expect(await dropPurchase(store, purchase)).to.equal(false);
+      expect(await contentOf(store)).to.deep.equal(before);
+    });
+  }
 });

@@ -4,11 +4,12 @@ import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { endMail } from '../../src/store/mail/end-mail.ts';
 import { takeMail } from '../../src/store/mail/take-mail.ts';
+import { dropPurchase } from '../../src/store/money/drop-purchase.ts';
 import { endPurchase } from '../../src/store/money/end-purchase.ts';
 import { lookAtTopup } from '../../src/store/money/look-at-topup.ts';
 import { reversePurchase } from '../../src/store/money/reverse-purchase.ts';
 import { setTopup } from '../../src/store/money/set-topup.ts';
-import { dropPurchase, takePurchase } from '../../src/store/money/take-purchase.ts';
+import { takePurchase } from '../../src/store/money/take-purchase.ts';
 import type { Scenario, Step } from './job-scenarios.ts';
 import { anAccount, aRunningJob, completed, holder, type TestStore } from './record.ts';
 
@@ -75,7 +76,7 @@ export const purchaseScenarios: Readonly<Record<string, Scenario>> = {
     await setAccount(store, account, { suspended: true });
     return (s) => takePurchase(s, account, 1000);
   }),
-  'take-purchase that is dropped after a try': purchasing(async (store, account) => {
+  'drop-purchase of an account that is suspended': purchasing(async (store, account) => {
     const purchase = await purchaseOf(store, account);
     await setAccount(store, account, { suspended: true });
     return (s) => dropPurchase(s, purchase);

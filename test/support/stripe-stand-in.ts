@@ -37,6 +37,14 @@ const declines: Readonly<Record<string, string>> = {
   pm_card_authenticationRequired: 'authentication_required',
 };
 
+/** State in which a payment with such a method stays until it is finished. */
+const openStates: Readonly<Record<string, string>> = {
+  pm_slow_bank: 'processing',
+  pm_not_confirmed: 'requires_confirmation',
+  pm_not_attached: 'requires_payment_method',
+  pm_needs_action: 'requires_action',
+};
+
 export interface StripeStandIn {
   readonly url: string;
   /** Requests for customers and pages of the checkout. */
@@ -56,7 +64,7 @@ export interface StripeStandIn {
   readonly refusedKeys: string[];
   /** Forgets the idempotency keys, as Stripe does after a day. */
   forgetKeys(): void;
-  /** Lets a payment that is being processed succeed. */
+  /** Lets a payment that is not carried out yet succeed. */
   finish(id: string): void;
   stop(): Promise<void>;
 }
@@ -126,7 +134,6 @@ export async function startStripe(): Promise<StripeStandIn> {
   };
 }
 
-/** Lets a payment succeed that is being processed. */
 function finish(id: string, intents: ReadonlyMap<string, Intent>, charges: Intent[]): void {
   const intent = intents.get(id);
   if (!intent) throw new Error(`there is no payment ${id}`);
@@ -151,7 +158,8 @@ function pay(form: URLSearchParams, intents: Map<string, Intent>, charges: Inten
     intent.last_payment_error = { code, message: 'Your card was declined.' };
     return refuse(402, { type: 'card_error', code, message: 'Your card was declined.', payment_intent: intent });
   }
-  if (method === 'pm_slow_bank') intent.status = 'processing';
+  const open = openStates[method];
+  if (open !== undefined) intent.status = open;
   else charges.push(intent);
   return { status: 200, body: { ...intent } };
 }

@@ -2,40 +2,26 @@ import { monthOf } from '../../model/billing-period.ts';
 import type { Purchase } from '../../model/purchase.ts';
 import { keys } from '../keys.ts';
 import { outboxKeyNames, outboxLua } from '../lua/outbox.ts';
-import { number, type RecordStore, readDue, run, type ScriptReply, script, text } from '../script.ts';
-
-const lookAgainMs = 3_600_000;
+import { unwantedPurchaseLua } from '../lua/unwanted-purchase.ts';
+import { number, type RecordStore, readDue, run, script, text } from '../script.ts';
 
 /**
- * Claims the purchase that a charge asked for, and leases it; its id and terms stay the same over all tries. Past the monthly cap it is
- * dropped before its first try: the cap is told by one mail a month (D82), and the balance is looked at again when the next month begins.
- * A purchase is not wanted when the top-up is disabled, or when the account could not use it because it is suspended or its invoice is
- * unpaid; its balance is then looked at again after an hour. It is dropped before its first try, and later, because it may be paid, only
- * when `unpaid` names its id and last try, of which the provider knows no payment.
+ * Claims the purchase that a charge asked for, and leases it; its id and terms stay the same over all tries. Before its first try it is
+ * dropped when it is not wanted, or past the monthly cap: the cap is told by one mail a month (D82), and the balance is looked at again when
+ * the next month begins. A later try may find it paid, so it is leased all the same, and `drop-purchase.ts` drops it.
  * Answers {'taken', id, JSON of its terms, time of the charge, number of this try, '1' while it is wanted}, {'capped'}, {'dropped'}, {'early'} or {'gone'}.
  */
 const takePurchaseScript = script(
   'take-purchase',
   'always',
   ['account', 'topup', 'purchases', 'topupLooks', 'bought', ...outboxKeyNames] as const,
-  ['accountId', 'lease', 'month', 'nextMonth', 'unpaid'] as const,
-  /* lua */ `${outboxLua}
+  ['accountId', 'lease', 'month', 'nextMonth'] as const,
+  /* lua */ `${outboxLua}${unwantedPurchaseLua}
 local at = redis.call('ZSCORE', purchases, accountId)
 if not at then return { 'gone' } end
-if now < tonumber(at) and unpaid == '' then return { 'early' } end
+if now < tonumber(at) then return { 'early' } end
 local t = redis.call('HMGET', topup, 'purchase', 'enabled', 'monthly_cap_cents', 'price_cents', 'currency', 'purchase_attempts',
   'purchase_terms', 'purchase_since', 'cap_mailed_at')
-local function drop(word)
-  undos[#undos + 1] = function() put_back(topup, { 'purchase' }, t) end
-  redis.call('HSET', topup, 'purchase', '')
-  redis.call('ZREM', purchases, accountId)
-  return { word }
-end
-local function look_again(at)
-  local look = redis.call('ZSCORE', topupLooks, accountId)
-  undos[#undos + 1] = function() put_back_score(topupLooks, look, accountId) end
-  redis.call('ZADD', topupLooks, at, accountId)
-end
 -- Cost of this month's top-ups, without those that were taken back and those in another currency.
 local function spent()
   local sum, from, to = 0, tonumber(month), tonumber(nextMonth)
@@ -53,21 +39,22 @@ local function mail_cap()
   put_mail('cap-' .. accountId, { kind = 'cap', account = accountId, cap_cents = tonumber(t[3]), price_cents = tonumber(t[4]),
     currency = t[5] })
 end
-if not t[1] or t[1] == '' then return drop('dropped') end
-local suspended, invoice = unpack(redis.call('HMGET', account, 'suspended', 'invoice'))
-local is_closed = suspended == '1' or invoice ~= 'paid'
-local is_wanted = t[2] == '1' and not is_closed
-if not is_wanted and (t[6] == '0' or unpaid == t[1] .. ' ' .. t[6]) then
-  if is_closed then look_again(string.format('%d', now + ${lookAgainMs})) end
-  return drop('dropped')
+if not t[1] or t[1] == '' then
+  drop(t[1])
+  return { 'dropped' }
 end
-if unpaid ~= '' then return { 'early' } end
+local wanted = is_wanted(t[2])
+if t[6] == '0' and not wanted then
+  drop_unwanted(t[1])
+  return { 'dropped' }
+end
 local terms = t[7]
 if t[6] == '0' then
   if t[3] and t[3] ~= '' and spent() + tonumber(t[4]) > tonumber(t[3]) then
     mail_cap()
     look_again(nextMonth)
-    return drop('capped')
+    drop(t[1])
+    return { 'capped' }
   end
   terms = {}
   for _, name in ipairs({ 'pack_title', 'pack_total', 'price_cents', 'currency', 'customer', 'payment_method' }) do
@@ -78,7 +65,7 @@ end
 undos[#undos + 1] = function() redis.pcall('ZADD', purchases, at, accountId) end
 redis.call('ZADD', purchases, now + tonumber(lease), accountId)
 redis.call('HSET', topup, 'purchase_terms', terms, 'purchase_attempts', string.format('%d', t[6] + 1))
-return { 'taken', t[1], terms, t[8], t[6] + 1, is_wanted and '1' or '' }
+return { 'taken', t[1], terms, t[8], t[6] + 1, wanted and '1' or '' }
 `,
 );
 
@@ -103,7 +90,8 @@ export async function takePurchase(
   accountId: string,
   leaseMs: number,
 ): Promise<TakenPurchase | 'capped' | null> {
-  const reply = await runTake(store, { accountId, lease: leaseMs, unpaid: '' });
+  const { start: month, end: nextMonth } = monthOf(store.clock.now());
+  const reply = await run(store, takePurchaseScript, { accountId, lease: leaseMs, month, nextMonth });
   if (reply[0] === 'capped') return 'capped';
   if (reply[0] !== 'taken') return null;
   const fields = JSON.parse(text(reply[2])) as Record<string, string>;
@@ -121,20 +109,4 @@ export async function takePurchase(
     attempt: Number(reply[4]),
     isWanted: text(reply[5]) === '1',
   };
-}
-
-/** Drops a purchase that is still not wanted, and of which the provider knows no payment after this try. */
-export async function dropPurchase(
-  store: RecordStore,
-  { account: accountId, id, attempt }: Pick<TakenPurchase, 'account' | 'id' | 'attempt'>,
-): Promise<void> {
-  await runTake(store, { accountId, lease: 0, unpaid: `${id} ${attempt}` });
-}
-
-function runTake(
-  store: RecordStore,
-  given: { readonly accountId: string; readonly lease: number; readonly unpaid: string },
-): Promise<ScriptReply> {
-  const { start: month, end: nextMonth } = monthOf(store.clock.now());
-  return run(store, takePurchaseScript, { ...given, month, nextMonth });
 }

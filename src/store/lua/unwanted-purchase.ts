@@ -1,0 +1,35 @@
+const lookAgainMs = 3_600_000;
+
+/**
+ * Lua that decides whether a purchase is wanted, and drops one. It needs `outboxLua`, the keys `account`, `topup`, `purchases` and
+ * `topupLooks`, and `accountId`.
+ *
+ * is_wanted(enabled) is false when the top-up is disabled, or when the account could not use what it buys because it is suspended or its
+ * invoice is unpaid. drop(id) ends the purchase that the top-up has; drop_unwanted(id) also has the balance of an account that could not use it
+ * looked at after an hour, look_again(at) at that time.
+ */
+export const unwantedPurchaseLua = /* lua */ `
+local function is_closed()
+  local suspended, invoice = unpack(redis.call('HMGET', account, 'suspended', 'invoice'))
+  return suspended == '1' or invoice ~= 'paid'
+end
+
+local function is_wanted(enabled) return enabled == '1' and not is_closed() end
+
+local function look_again(at)
+  local look = redis.call('ZSCORE', topupLooks, accountId)
+  undos[#undos + 1] = function() put_back_score(topupLooks, look, accountId) end
+  redis.call('ZADD', topupLooks, at, accountId)
+end
+
+local function drop(id)
+  undos[#undos + 1] = function() put_back(topup, { 'purchase' }, { id }) end
+  redis.call('HSET', topup, 'purchase', '')
+  redis.call('ZREM', purchases, accountId)
+end
+
+local function drop_unwanted(id)
+  if is_closed() then look_again(string.format('%d', now + ${lookAgainMs})) end
+  drop(id)
+end
+`;

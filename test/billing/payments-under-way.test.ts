@@ -1,0 +1,90 @@
+import { expect } from 'chai';
+import { makeMetrics } from '../../src/base/metrics.ts';
+import type { PaymentParts } from '../../src/billing/apply-payment.ts';
+import { openStripe } from '../../src/billing/stripe-provider.ts';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
+import { listPurchases } from '../../src/store/money/read-purchases.ts';
+import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
+import { eachWithEmptyRecord } from '../support/empty-record.ts';
+import { holder, lead, type TestStore } from '../support/record.ts';
+import { aLog } from '../support/redis.ts';
+import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
+import { aBuyer, buyDue, seller, spend, takenPurchase } from '../support/topups.ts';
+
+const [lease, hour] = [90_001, 3_600_000];
+
+describe('a payment whose first try lost its answer', () => {
+  let store: TestStore;
+  let stripe: StripeStandIn;
+  let parts: PaymentParts;
+  eachWithEmptyRecord((made) => {
+    store = made;
+  });
+  beforeEach(async () => {
+    await lead(store, holder);
+    stripe = await startStripe();
+    parts = { store, provider: provider(), seller, metrics: makeMetrics(), log: aLog().log };
+  });
+  afterEach(() => stripe.stop());
+
+  const provider = () => openStripe({ key: () => 'sk_test_1', url: stripe.url, now: store.clock.now });
+  const lookAgain = async (passedMs: number) => {
+    store.advance(passedMs);
+    await buyDue(parts, stripe.url);
+  };
+  /** The payment that Stripe has for an account whose first try lost its answer. */
+  const anUnansweredPayment = async (payment_method: string) => {
+    const buyer = await aBuyer(store, { payment_method });
+    await spend(store, buyer, 5);
+    stripe.faults.push('after', 'after', 'after');
+    const purchase = await takenPurchase(store, buyer);
+    const lost = await provider()
+      .charge(purchase)
+      .catch((error: Error) => error);
+    expect(lost).to.be.instanceOf(Error);
+    return { account: buyer.accountId, payment: (await provider().find(purchase))?.payment ?? '' };
+  };
+  const stateOf = async (account: string) => ({
+    enabled: (await readTopup(store, account)).enabled,
+    ended: (await listPurchases(store, account)).map(({ state }) => state),
+    packs: (await readSnapshot(store, account)).balances.packs.length,
+  });
+
+  for (const [method, state] of [
+    ['pm_not_confirmed', 'requires_confirmation'],
+    ['pm_not_attached', 'requires_payment_method'],
+  ] as const) {
+    it(`is waited for, and brings its pack, while Stripe still carries it out (${state})`, async () => {
+      const { account, payment } = await anUnansweredPayment(method);
+      await lookAgain(lease);
+      expect(await stateOf(account)).to.deep.equal({ enabled: '1', ended: [], packs: 0 });
+      stripe.finish(payment);
+      await lookAgain(lease);
+      expect(await stateOf(account)).to.deep.equal({ enabled: '1', ended: ['paid'], packs: 1 });
+      expect(stripe.charges).to.have.length(1);
+    });
+
+    it(`is waited for although its top-up was disabled, while Stripe still carries it out (${state})`, async () => {
+      const { account, payment } = await anUnansweredPayment(method);
+      await setTopup(store, account, { enabled: '0' });
+      await lookAgain(lease);
+      expect(await stateOf(account)).to.deep.equal({ enabled: '0', ended: [], packs: 0 });
+      stripe.finish(payment);
+      await lookAgain(lease);
+      expect(await stateOf(account)).to.deep.equal({ enabled: '0', ended: ['paid'], packs: 1 });
+    });
+
+    it(`is declined when Stripe has not carried it out within an hour (${state})`, async () => {
+      const { account } = await anUnansweredPayment(method);
+      await lookAgain(hour + lease);
+      expect(await stateOf(account)).to.deep.equal({ enabled: '0', ended: ['declined'], packs: 0 });
+    });
+  }
+
+  for (const method of ['pm_needs_action', 'pm_card_chargeDeclined'])
+    it(`is declined at once when only its owner could still pay it (${method})`, async () => {
+      const { account } = await anUnansweredPayment(method);
+      await lookAgain(lease);
+      expect(await stateOf(account)).to.deep.equal({ enabled: '0', ended: ['declined'], packs: 0 });
+    });
+});
