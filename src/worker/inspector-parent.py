@@ -27,7 +27,8 @@ inbox = memoryview(bytearray(1 << 18))
 outbox = memoryview(bytearray(CHUNK_BYTES))
 NOWHERE = 'http://127.0.0.1:9'
 READY = b'ready\n'
-STRAYS_SECONDS = 0.25
+# Pause between two looks for processes that have outlived their supervisor.
+STRAYS_INTERVAL_SECONDS = 0.25
 
 
 class Child:
@@ -70,11 +71,11 @@ def main(path, plugins):
     os.set_blocking(0, False)
     events.register(0, selectors.EVENT_READ)
     write(READY)
-    filled = 0
+    filled = strays = 0
     while True:
-        ready = events.select(STRAYS_SECONDS if children else None)
+        ready = events.select(STRAYS_INTERVAL_SECONDS if children or strays else None)
         # Without Landlock 6, a process of the same user may outlive its supervisor, and is counted nowhere then.
-        supervisor.end_strays([child.pid for child in children.values()])
+        strays = supervisor.end_strays([child.pid for child in children.values()])
         for key, _ in ready:
             if key.data is None:
                 size = os.readv(0, [inbox[filled:]])

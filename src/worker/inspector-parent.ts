@@ -40,7 +40,7 @@ interface OpenRequest {
 
 const signalNames = { 9: 'SIGKILL', 24: 'SIGXCPU', 25: 'SIGXFSZ' } as const;
 const maxStderrLength = 2000;
-/** The parent ends a child within milliseconds. */
+/** A child ends within milliseconds; its supervisor takes up to 3 s for what it left, see MAX_END_SECONDS in supervisor.py. */
 const endMs = 5000;
 
 /** Starts a parent and waits until yt-dlp is loaded; rejects when the parent ends before that. `stop` ends it at any time. */

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import select
 import signal
 import struct
 import time
@@ -12,8 +13,9 @@ PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 CREATE_RULESET, RESTRICT_SELF = 444, 446
 SCOPE_SIGNALS = 2
-# Limit of the attempts to end processes of this user one by one; without Landlock 6, some may fork faster than that.
-STRAYS_SECONDS = 4
+# Limit of each way to end what a command left: some may fork faster than they are ended one by one, others may not be signalled. A
+# supervisor uses at most three times as much; inspector-parent.ts kills the warm parent 5 s after it told a child to end.
+MAX_END_SECONDS = 1
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -49,40 +51,65 @@ def enclose():
 
 
 def end_all():
-    """Ends all processes that this one, which is enclosed, may signal: at one moment, so that none has time to leave another."""
+    """Ends all processes that this one, which is enclosed, may signal: at one moment, so that none has time to leave another.
+
+    Those of another user outlast it where this process lacks the right to signal them.
+    """
+    stop = time.monotonic() + MAX_END_SECONDS
     try:
         os.kill(-1, signal.SIGKILL)
-        while True:
-            os.wait()
-    except (ChildProcessError, ProcessLookupError):
-        pass  # None is left.
+    except ProcessLookupError:
+        return  # None is left.
+    while has_children() and time.monotonic() < stop:
+        reap(children(), stop)
 
 
 def end_strays(known=()):
     """Ends all children of this process but the known ones; returns how many there were. Meanwhile it may have adopted others.
 
-    A process that leaves two and ends is gone before it is found. Only an end of all processes of its user comes in time.
+    A process that leaves two and ends is gone before it is found. Only an end of all processes of its user comes in time. What was not
+    ended, such as when no process is left to end those of another user, is found by the next call.
     """
+    stop = time.monotonic() + MAX_END_SECONDS
     strays = [pid for pid in children() if pid not in known]
     for user in {user_of(pid) for pid in strays} - {None, os.getuid()}:
-        end_all_of(user)
+        end_all_of(user, stop)
     for pid in strays:
-        os.kill(pid, signal.SIGKILL)
-    for pid in strays:
-        os.waitpid(pid, 0)
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except PermissionError:
+            pass  # Only its own user may signal it.
+    reap(strays, stop)
     return len(strays)
 
 
-def end_all_of(user):
+def end_all_of(user, stop):
     """Ends every process of a user at one moment: only that user's own process finds them all."""
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError:
+        return  # All processes of the pod or the machine are used up.
     if pid == 0:
         try:
             os.setresuid(user, user, user)
             os.kill(-1, signal.SIGKILL)
         finally:
             os._exit(0)
-    os.waitpid(pid, 0)
+    # The user's processes may stop it; then it is a stray of the next call.
+    reap([pid], stop)
+
+
+def reap(pids, stop):
+    """Waits for the ends of some children, until a moment of the monotonic clock."""
+    for pid in pids:
+        ended = select.poll()
+        handle = os.pidfd_open(pid)
+        try:
+            ended.register(handle, select.POLLIN)
+            if ended.poll(1000 * max(0, stop - time.monotonic())):
+                os.waitpid(pid, 0)
+        finally:
+            os.close(handle)
 
 
 def has_children():
@@ -156,7 +183,7 @@ def supervise(pid, is_enclosed):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if is_enclosed:
         end_all()
-    stop = time.monotonic() + STRAYS_SECONDS
+    stop = time.monotonic() + MAX_END_SECONDS
     # The list of children may lack one while another one ends.
     while (end_strays() or has_children()) and time.monotonic() < stop:
         pass

@@ -20,11 +20,11 @@ export const film = `info = {'url': source + '/film.mp4', 'ext': 'mp4', 'duratio
 /** Inspections at once. */
 export const slots = 4;
 
-/** Starts an inspector whose egress leads to the source alone; `others` are programs that other users may run. */
+/** Starts an inspector whose egress leads to the source alone; programs of others are needed where its children are other users. */
 export async function startHostilePool(
   source: HostileSource,
   sandbox: Sandbox,
-  others: ReturnType<typeof programsOfOthers> = () => programs,
+  programsOf: ReturnType<typeof programsOfOthers> = () => programs,
 ): Promise<HostilePool> {
   source.reports.length = 0;
   const { folder, remove } = aFolder();
@@ -32,7 +32,7 @@ export async function startHostilePool(
   const proxy = await startProxy((host) => host === source.host);
   const closeToOthers = sandbox === 'landlock-user' ? openToOthers(root) : () => undefined;
   const pool = await startInspectorPool({
-    ...{ inspectUrl, programs: sandbox === 'landlock-user' ? others() : programs, root, cgroups: null, sandbox },
+    ...{ inspectUrl, programs: programsOf(), root, cgroups: null, sandbox },
     ...{ egress: { host: '127.0.0.1', port: Number(new URL(proxy.url).port) }, plugins: [hostilePlugin] },
     ...{ inspectSeconds: 60, maxConcurrent: slots, maxRequests: 100, log: aLog().log },
   });

@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findPrograms } from '../../src/worker/find-programs.ts';
+import { findPrograms, type ProgramPaths } from '../../src/worker/find-programs.ts';
 
 /** Runs a script as Python does, with a kernel that knows only so high a version of Landlock; 0: none. */
 const script = (version: number) => `
@@ -30,13 +30,19 @@ else:
     runpy.run_path(words[0], run_name='__main__')
 `;
 
-/** Lays a Python into a folder that meets an older kernel; returns its path. */
-export function layCappedPython(folder: string, landlock: number): string {
+/**
+ * Lays a Python into `python/bin` of a folder that meets an older kernel; returns its path. It runs `python`, which a child must be
+ * able to read where Landlock restricts it.
+ */
+export function layCappedPython(
+  folder: string,
+  landlock: number,
+  { python }: Pick<ProgramPaths, 'python'> = findPrograms(process.env.PATH ?? ''),
+): string {
   const home = join(folder, 'python', 'bin');
   mkdirSync(home, { recursive: true });
   writeFileSync(join(home, 'capped.py'), script(landlock));
-  const path = join(home, 'python3');
-  const { python } = findPrograms(process.env.PATH ?? '');
+  const path = join(home, 'capped-python3');
   writeFileSync(path, `#!/bin/sh\nexec '${python}' -I -B -X utf8 '${home}/capped.py' "$@"\n`);
   chmodSync(path, 0o755);
   return path;

@@ -3,6 +3,7 @@ import { chmodSync, cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ProgramPaths } from '../../src/worker/find-programs.ts';
+import { layCappedPython } from './capped-python.ts';
 import { aFolder } from './redis.ts';
 import { programs } from './worker.ts';
 
@@ -18,13 +19,17 @@ export function openToOthers(folder: string): () => void {
   return () => chmodSync(tmpdir(), 0o700);
 }
 
-/** For the tests around it: programs that every user can run, which are yt-dlp and the driver of the project with the Python of the system. */
-export function programsOfOthers(): () => ProgramPaths {
+/**
+ * For the tests around it: programs that every user can run, which are yt-dlp and the driver of the project with the Python of the
+ * system. `landlock` is the highest version of the kernel that this Python meets.
+ */
+export function programsOfOthers(landlock?: number): () => ProgramPaths {
   let place: ReturnType<typeof aFolder>;
   let laid: ProgramPaths;
   before(() => {
     place = aFolder();
     laid = layPrograms(place.folder);
+    if (landlock !== undefined) laid = { ...laid, python: layCappedPython(place.folder, landlock, laid) };
   });
   after(() => place?.remove());
   return () => laid;
