@@ -1,4 +1,5 @@
 """Reads whole DASH manifests: yt-dlp takes one fragment for those that repeat to the end of a period, and mixes up periods."""
+import itertools
 import math
 from urllib.parse import urljoin
 
@@ -115,7 +116,7 @@ def join_periods(periods):
     if not filled:
         return []
     lengths = [length_of(each) for each in filled]
-    starts = [sum(lengths[:number]) for number in range(len(filled))]
+    starts = list(itertools.accumulate(lengths[:-1], initial=0.0))
     main = filled[lengths.index(max(lengths))]
     joined = [(form, [(0.0, form)]) for form in main] if len(filled) == 1 else continue_formats(filled, main, starts)
     # No time of a file lies below zero. All formats are moved alike, or sound and picture would lie apart.

@@ -135,6 +135,26 @@ describe('a part of a source', function () {
     expect(() => planned('vp9', 9)).to.throw('This content ends before the wanted start');
   });
 
+  it('a start behind the end is found in a file whose clock begins late, although ffprobe tells its end by that clock', () => {
+    const plan = (start: number) => {
+      const probe = {
+        format: 'mov,mp4',
+        brand: '',
+        duration: 3610,
+        begin: 3600,
+        streams: [stream],
+        video: stream,
+        audio: null,
+      };
+      const fetched = [{ file: 'part0', probe, ended: { code: 0, signal: null, stderr: '' }, counting: true }];
+      const part = { id: 'a', name: 'part0', video: true, audio: false, bytes: null, fragmented: true };
+      const choice = { parts: [part], start, seconds: null, section: false, expected: null };
+      return planConversion(fetched, choice, { endpoint: 'video', args: {} });
+    };
+    expect(plan(9.5).starts).to.deep.equal([9.5]);
+    expect(() => plan(10)).to.throw('This content ends before the wanted start');
+  });
+
   for (const path of ['/films/clip.mp4', '/films/audio.mp3']) {
     it(`refuses a start behind the end of ${path}`, () =>
       fixture.make(order('video', path, { download_type: 'audio', start: 5 }), ({ failed }) =>
