@@ -1,32 +1,23 @@
 import { expect } from 'chai';
-import { makeMetrics } from '../../src/base/metrics.ts';
 import type { PaymentParts } from '../../src/billing/apply-payment.ts';
-import { openStripe } from '../../src/billing/stripe-provider.ts';
+import type { PaymentProvider } from '../../src/billing/payment-provider.ts';
+
 import { removeAccount } from '../../src/store/accounts/remove-account.ts';
 import { listPurchases } from '../../src/store/money/read-purchases.ts';
 import { readTopup } from '../../src/store/money/set-topup.ts';
-import { eachWithEmptyRecord } from '../support/empty-record.ts';
-import { holder, lead, type TestStore } from '../support/record.ts';
-import { aLog } from '../support/redis.ts';
-import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
-import { aBuyer, buyDue, seller, spend } from '../support/topups.ts';
+import type { TestStore } from '../support/record.ts';
+import type { StripeStandIn } from '../support/stripe-stand-in.ts';
+import { aBuyer, buyDue, eachWithStripe, spend } from '../support/topups.ts';
 
 /** Deleted at Stripe, or stored by a key of the test mode before one of the live mode. */
 describe('a customer that Stripe does not know', () => {
   let store: TestStore;
   let stripe: StripeStandIn;
   let parts: PaymentParts;
-  eachWithEmptyRecord((made) => {
-    store = made;
+  let provider: PaymentProvider;
+  eachWithStripe((payments) => {
+    ({ store, stripe, provider, parts } = payments);
   });
-  beforeEach(async () => {
-    await lead(store, holder);
-    stripe = await startStripe();
-    parts = { store, provider: provider(), seller, metrics: makeMetrics(), log: aLog().log };
-  });
-  afterEach(() => stripe.stop());
-
-  const provider = () => openStripe({ key: () => 'sk_test_1', url: stripe.url, now: store.clock.now });
 
   it('a purchase of a customer that Stripe does not know is declined, also when it is older than the idempotency key', async () => {
     for (const hours of [0, 26]) {
@@ -59,7 +50,7 @@ describe('a customer that Stripe does not know', () => {
       ['visit-2', null],
     ] as const) {
       const before = stripe.visits.length;
-      expect(await provider().checkout({ id, customer, offer: bought, ...about })).to.equal(
+      expect(await provider.checkout({ id, customer, offer: bought, ...about })).to.equal(
         'https://checkout.example/pay',
       );
       const [made, session] = stripe.visits.slice(before);

@@ -1,15 +1,13 @@
 import { expect } from 'chai';
-import { makeMetrics } from '../../src/base/metrics.ts';
 import type { PaymentParts } from '../../src/billing/apply-payment.ts';
-import { openStripe } from '../../src/billing/stripe-provider.ts';
+import type { PaymentProvider } from '../../src/billing/payment-provider.ts';
+
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { listPurchases } from '../../src/store/money/read-purchases.ts';
 import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
-import { eachWithEmptyRecord } from '../support/empty-record.ts';
-import { holder, lead, type TestStore } from '../support/record.ts';
-import { aLog } from '../support/redis.ts';
-import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
-import { aBuyer, buyDue, seller, spend, takenPurchase } from '../support/topups.ts';
+import type { TestStore } from '../support/record.ts';
+import type { StripeStandIn } from '../support/stripe-stand-in.ts';
+import { aBuyer, buyDue, eachWithStripe, spend, takenPurchase } from '../support/topups.ts';
 
 const [lease, hour] = [90_001, 3_600_000];
 
@@ -17,17 +15,11 @@ describe('a payment whose first try lost its answer', () => {
   let store: TestStore;
   let stripe: StripeStandIn;
   let parts: PaymentParts;
-  eachWithEmptyRecord((made) => {
-    store = made;
+  let provider: PaymentProvider;
+  eachWithStripe((payments) => {
+    ({ store, stripe, provider, parts } = payments);
   });
-  beforeEach(async () => {
-    await lead(store, holder);
-    stripe = await startStripe();
-    parts = { store, provider: provider(), seller, metrics: makeMetrics(), log: aLog().log };
-  });
-  afterEach(() => stripe.stop());
 
-  const provider = () => openStripe({ key: () => 'sk_test_1', url: stripe.url, now: store.clock.now });
   const lookAgain = async (passedMs: number) => {
     store.advance(passedMs);
     await buyDue(parts, stripe.url);
@@ -38,11 +30,9 @@ describe('a payment whose first try lost its answer', () => {
     await spend(store, buyer, 5);
     stripe.faults.push('after', 'after', 'after');
     const purchase = await takenPurchase(store, buyer);
-    const lost = await provider()
-      .charge(purchase)
-      .catch((error: Error) => error);
+    const lost = await provider.charge(purchase).catch((error: Error) => error);
     expect(lost).to.be.instanceOf(Error);
-    return { account: buyer.accountId, payment: (await provider().find(purchase))?.payment ?? '' };
+    return { account: buyer.accountId, payment: (await provider.find(purchase))?.payment ?? '' };
   };
   const stateOf = async (account: string) => ({
     enabled: (await readTopup(store, account)).enabled,

@@ -1,18 +1,16 @@
 import { expect } from 'chai';
 import Stripe from 'stripe';
-import { makeMetrics } from '../../src/base/metrics.ts';
 import { applyPayment, type PaymentParts } from '../../src/billing/apply-payment.ts';
-import { openStripe, readStripeEvents } from '../../src/billing/stripe-provider.ts';
+import type { PaymentProvider } from '../../src/billing/payment-provider.ts';
+import { readStripeEvents } from '../../src/billing/stripe-provider.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { keys } from '../../src/store/keys.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { listPurchases, readPurchase } from '../../src/store/money/read-purchases.ts';
 import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
-import { eachWithEmptyRecord } from '../support/empty-record.ts';
-import { holder, lead, type TestStore } from '../support/record.ts';
-import { aLog } from '../support/redis.ts';
-import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
-import { aBuyer, buyDue, seller, spend, takenPurchase } from '../support/topups.ts';
+import type { TestStore } from '../support/record.ts';
+import type { StripeStandIn } from '../support/stripe-stand-in.ts';
+import { aBuyer, buyDue, eachWithStripe, spend, takenPurchase } from '../support/topups.ts';
 
 const secret = 'whsec_test';
 const signing = new Stripe('sk_test_1');
@@ -21,17 +19,11 @@ describe('payments', () => {
   let store: TestStore;
   let stripe: StripeStandIn;
   let parts: PaymentParts;
-  eachWithEmptyRecord((made) => {
-    store = made;
+  let provider: PaymentProvider;
+  eachWithStripe((payments) => {
+    ({ store, stripe, provider, parts } = payments);
   });
-  beforeEach(async () => {
-    await lead(store, holder);
-    stripe = await startStripe();
-    parts = { store, provider: provider(), seller, metrics: makeMetrics(), log: aLog().log };
-  });
-  afterEach(() => stripe.stop());
 
-  const provider = () => openStripe({ key: () => 'sk_test_1', url: stripe.url, now: store.clock.now });
   const packsOf = async (account: string) => (await readSnapshot(store, account)).balances.packs.length;
   const invoices = async () => Number(await store.connection.send(['LLEN', keys.invoices]));
   const buyAll = () => buyDue(parts, stripe.url);
@@ -109,10 +101,10 @@ describe('payments', () => {
     const buyer = await aBuyer(store);
     await spend(store, buyer, 5);
     const first = await takenPurchase(store, buyer, 0);
-    const paid = await provider().charge(first);
+    const paid = await provider.charge(first);
     stripe.forgetKeys();
     store.advance(26 * 3_600_000);
-    expect([first.attempt, await provider().charge(first)]).to.deep.equal([1, paid]);
+    expect([first.attempt, await provider.charge(first)]).to.deep.equal([1, paid]);
     expect(stripe.charges).to.have.length(1);
   });
 
@@ -135,7 +127,7 @@ describe('payments', () => {
   it('wait for a bank that is slow, and ask under the same id', async () => {
     const buyer = await aBuyer(store, { payment_method: 'pm_slow_bank' });
     await spend(store, buyer, 5);
-    const first = await provider().charge(await takenPurchase(store, buyer, 0));
+    const first = await provider.charge(await takenPurchase(store, buyer, 0));
     expect([first.state, await packsOf(buyer.accountId)]).to.deep.equal(['pending', 0]);
     stripe.finish(first.payment);
     store.advance(1);
@@ -157,7 +149,7 @@ describe('payments', () => {
   it('change nothing twice when events come twice, and in any order with the answer', async () => {
     const buyer = await aBuyer(store);
     await spend(store, buyer, 5);
-    const { payment } = await provider().charge(await takenPurchase(store, buyer));
+    const { payment } = await provider.charge(await takenPurchase(store, buyer));
     const [intent] = stripe.charges;
     const succeeded = () => hear('payment_intent.succeeded', intent!);
     const failed = () => hear('payment_intent.payment_failed', { ...intent, status: 'requires_payment_method' });
@@ -182,7 +174,7 @@ describe('payments', () => {
   it('add nothing when the refund is heard of before the payment', async () => {
     const buyer = await aBuyer(store);
     await spend(store, buyer, 5);
-    await provider().charge(await takenPurchase(store, buyer));
+    await provider.charge(await takenPurchase(store, buyer));
     const { id, metadata, amount, currency, customer } = stripe.charges[0]!;
     await hear('charge.refunded', {
       metadata,
@@ -214,7 +206,7 @@ describe('payments', () => {
       returnUrl: 'https://t.example',
       paidUrl: 'https://t.example/?bought=visit-1',
     };
-    expect(await provider().checkout(order)).to.equal('https://checkout.example/pay');
+    expect(await provider.checkout(order)).to.equal('https://checkout.example/pay');
     const [customer, session] = stripe.visits;
     const { form } = session!;
     expect(form).to.include({
@@ -243,7 +235,7 @@ describe('payments', () => {
     const topup = () => readTopup(store, buyer.accountId);
     expect(await topup()).to.include({ customer: customer!.id, payment_method: 'pm_v' });
     expect((await topup()).last_purchase_at).to.equal(undefined);
-    await provider().checkout({ ...order, id: 'visit-2', customer: customer!.id, offer: null });
+    await provider.checkout({ ...order, id: 'visit-2', customer: customer!.id, offer: null });
     expect(stripe.visits.at(-1)?.form).to.include({ mode: 'setup', customer: customer!.id });
     const setup = { metadata: { trawl_account: buyer.accountId }, customer: customer!.id, payment_method: 'pm_w' };
     expect(await hear('setup_intent.succeeded', setup)).to.equal('stored');

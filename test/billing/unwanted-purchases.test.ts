@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { makeMetrics } from '../../src/base/metrics.ts';
 import type { PaymentParts } from '../../src/billing/apply-payment.ts';
-import { openStripe } from '../../src/billing/stripe-provider.ts';
+import type { PaymentProvider } from '../../src/billing/payment-provider.ts';
+
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { removeAccount } from '../../src/store/accounts/remove-account.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
@@ -10,12 +10,10 @@ import { dropPurchase } from '../../src/store/money/drop-purchase.ts';
 import { lookAtTopup } from '../../src/store/money/look-at-topup.ts';
 import { listPurchases } from '../../src/store/money/read-purchases.ts';
 import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
-import { eachWithEmptyRecord } from '../support/empty-record.ts';
-import { holder, lead, type TestStore } from '../support/record.ts';
-import { aLog } from '../support/redis.ts';
+import type { TestStore } from '../support/record.ts';
 import { contentOf } from '../support/script-faults.ts';
-import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
-import { aBuyer, buyDue, seller, spend, takenPurchase } from '../support/topups.ts';
+import type { StripeStandIn } from '../support/stripe-stand-in.ts';
+import { aBuyer, buyDue, eachWithStripe, spend, takenPurchase } from '../support/topups.ts';
 
 type Buyer = Awaited<ReturnType<typeof aBuyer>>;
 
@@ -25,17 +23,11 @@ describe('a purchase that is wanted no more after its first try', () => {
   let store: TestStore;
   let stripe: StripeStandIn;
   let parts: PaymentParts;
-  eachWithEmptyRecord((made) => {
-    store = made;
+  let provider: PaymentProvider;
+  eachWithStripe((payments) => {
+    ({ store, stripe, provider, parts } = payments);
   });
-  beforeEach(async () => {
-    await lead(store, holder);
-    stripe = await startStripe();
-    parts = { store, provider: provider(), seller, metrics: makeMetrics(), log: aLog().log };
-  });
-  afterEach(() => stripe.stop());
 
-  const provider = () => openStripe({ key: () => 'sk_test_1', url: stripe.url, now: store.clock.now });
   const buyAll = async (passedMs = 0) => {
     store.advance(passedMs);
     await buyDue(parts, stripe.url);
@@ -92,7 +84,7 @@ describe('a purchase that is wanted no more after its first try', () => {
   it('a purchase at a slow bank is waited for although its top-up was disabled meanwhile', async () => {
     const buyer = await aBuyer(store, { payment_method: 'pm_slow_bank' });
     await spend(store, buyer, 10);
-    const { payment } = await provider().charge(await takenPurchase(store, buyer));
+    const { payment } = await provider.charge(await takenPurchase(store, buyer));
     await setTopup(store, buyer.accountId, { enabled: '0' });
     expect([await buyAll(lease), await packsOf(buyer.accountId)]).to.deep.equal([0, 0]);
     stripe.finish(payment);
@@ -112,7 +104,7 @@ describe('a purchase that is wanted no more after its first try', () => {
       await setTopup(store, buyer.accountId, { enabled: '0' });
       store.advance(lease);
       const purchase = await takenPurchase(store, buyer);
-      expect([purchase.isWanted, await provider().find(purchase)]).to.deep.equal([false, null]);
+      expect([purchase.isWanted, await provider.find(purchase)]).to.deep.equal([false, null]);
       await change(buyer);
       const before = await contentOf(store);
       expect(await dropPurchase(store, purchase)).to.equal(false);

@@ -1,10 +1,15 @@
+import { makeMetrics } from '../../src/base/metrics.ts';
 import type { PaymentParts } from '../../src/billing/apply-payment.ts';
 import { startPurchases } from '../../src/billing/buy-due.ts';
+import type { PaymentProvider } from '../../src/billing/payment-provider.ts';
 import { openStripe } from '../../src/billing/stripe-provider.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { setTopup } from '../../src/store/money/set-topup.ts';
 import { duePurchases, type TakenPurchase, takePurchase } from '../../src/store/money/take-purchase.ts';
-import { type AccountOptions, anAccount, aRunningJob, completed, holder, type TestStore } from './record.ts';
+import { eachWithEmptyRecord } from './empty-record.ts';
+import { type AccountOptions, anAccount, aRunningJob, completed, holder, lead, type TestStore } from './record.ts';
+import { aLog } from './redis.ts';
+import { type StripeStandIn, startStripe } from './stripe-stand-in.ts';
 
 type Buyer = Awaited<ReturnType<typeof anAccount>>;
 
@@ -29,6 +34,30 @@ export async function aBuyer(
     ...{ customer: `cus_${buyer.slug}`, payment_method: 'pm_card_visa', ...change },
   });
   return buyer;
+}
+
+/** An empty record, a stand-in for Stripe, and what carries out payments between both. */
+interface Payments {
+  readonly store: TestStore;
+  readonly stripe: StripeStandIn;
+  readonly provider: PaymentProvider;
+  readonly parts: PaymentParts;
+}
+
+export function eachWithStripe(given: (payments: Payments) => void): void {
+  let store: TestStore;
+  let stripe: StripeStandIn;
+  eachWithEmptyRecord((made) => {
+    store = made;
+  });
+  beforeEach(async () => {
+    await lead(store, holder);
+    stripe = await startStripe();
+    const provider = openStripe({ key: () => 'sk_test_1', url: stripe.url, now: store.clock.now });
+    const parts = { store, provider, seller, metrics: makeMetrics(), log: aLog().log };
+    given({ store, stripe, provider, parts });
+  });
+  afterEach(() => stripe.stop());
 }
 
 /** Lets jobs of the account complete one after another. */
