@@ -74,23 +74,6 @@ describe('A live HLS stream', function () {
     });
   }
 
-  for (const [begins, formats, fragmented, starts] of [
-    [[10, 12], ['mpegts', 'mpegts'], true, [3, 1]],
-    [[12, 8], ['mpegts', 'mpegts'], true, [3, 7]],
-    [[10, 10.04], ['mpegts', 'mpegts'], true, [3, 3]],
-    [[10, 71], ['mpegts', 'mpegts'], true, [3, 3]],
-    [[10, 0], ['mpegts', 'aac'], true, [3, 3]],
-    [[10, null], ['mpegts', 'mpegts'], true, [3, 3]],
-    [[10, 12], ['mpegts', 'mpegts'], false, [3, 3]],
-  ] as const) {
-    it(`${fragmented ? '' : 'that is none but two files '}whose ${formats.join(' and ')} begin at ${begins.map((begin) => begin ?? 'no second').join(' and ')} is cut at ${starts.join(' and ')} for a start at 3 s`, () => {
-      const fetched = begins.map((begin, n) => aFile(n === 0 ? 'video' : 'audio', formats[n] ?? '', begin));
-      const parts = [true, false].map((video, n) => ({ ...aPart, name: `part${n}`, video, audio: !video, fragmented }));
-      const choice = { parts, start: 3, seconds: 20, section: true, expected: 17 };
-      expect(planConversion(fetched, choice, { endpoint: 'video', args: {} }).starts).to.deep.equal(starts);
-    });
-  }
-
   it('D65: which ends before max_duration is delivered from the beginning of the recording to its end', async () => {
     const readings = { v: 3, a: 3 };
     const listOf = (kind: 'v' | 'a') => {
@@ -124,6 +107,25 @@ describe('A live HLS stream', function () {
     expect(refused).to.be.instanceOf(Failed).and.have.property('code', 'source_incomplete');
     expect(readings.v).to.be.below(16);
   });
+});
+
+describe('Picture and sound', () => {
+  for (const [begins, formats, fragmented, starts] of [
+    [[10, 12], ['mpegts', 'mpegts'], true, [3, 1]],
+    [[12, 8], ['mpegts', 'mpegts'], true, [3, 7]],
+    [[10, 10.04], ['mpegts', 'mpegts'], true, [3, 3]],
+    [[10, 71], ['mpegts', 'mpegts'], true, [3, 3]],
+    [[10, 0], ['mpegts', 'aac'], true, [3, 3]],
+    [[10, null], ['mpegts', 'mpegts'], true, [3, 3]],
+    [[10, 12], ['mpegts', 'mpegts'], false, [3, 3]],
+  ] as const) {
+    it(`${fragmented ? 'of pieces' : 'fetched whole'}, in ${formats.join(' and ')}, which begin at ${begins.map((begin) => begin ?? 'no second').join(' and ')}, are cut at ${starts.join(' and ')} for a start at 3 s`, () => {
+      const fetched = begins.map((begin, n) => aFile(n === 0 ? 'video' : 'audio', formats[n] ?? '', begin));
+      const parts = [true, false].map((video, n) => ({ ...aPart, name: `part${n}`, video, audio: !video, fragmented }));
+      const choice = { parts, start: 3, seconds: 20, section: true, expected: 17 };
+      expect(planConversion(fetched, choice, { endpoint: 'video', args: {} }).starts).to.deep.equal(starts);
+    });
+  }
 });
 
 const aPart = { id: 'a', bytes: null };
