@@ -38,12 +38,16 @@ export interface WebhookDelivery {
   readonly close: () => Promise<void>;
 }
 
-/** An account has at most a quarter of all places, so that hanging receivers of one do not delay the webhooks of another. */
+/**
+ * An account has at most a quarter of all places, so that hanging receivers of one do not delay the webhooks of another; hosts that hang
+ * have at most half of them, however many accounts name them.
+ */
 const limits = {
   maxAttempts: 32,
   maxAttemptsOfAccount: 8,
   maxAttemptsOfHost: 4,
   maxAttemptsOfReceiver: 2,
+  maxAttemptsOfHung: 16,
   maxKnown: 20_000,
   maxQueuedOfAccount: 5_000,
   maxQueuedOfHost: 1_000,

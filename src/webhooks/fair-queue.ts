@@ -22,6 +22,8 @@ interface QueueLimits {
   readonly maxAttemptsOfAccount: number;
   readonly maxAttemptsOfHost: number;
   readonly maxAttemptsOfReceiver: number;
+  /** To all hosts together whose last attempt hung, whichever account named them. */
+  readonly maxAttemptsOfHung: number;
   readonly maxQueuedOfAccount: number;
   readonly maxQueuedOfHost: number;
   readonly maxKnown: number;
@@ -45,13 +47,29 @@ export function makeFairQueue(limits: QueueLimits): FairQueue {
     [limits.maxAttemptsOfReceiver, limits.maxKnown],
   ] as const;
   const known = new Set<string>();
+  /** Receivers and hosts that hung and have not answered since. */
   const hung = new Set<string>();
+  /** Running attempts of each host, of all accounts together. */
+  const busy = new Map<string, number>();
   /** Accounts and hosts of which webhooks stayed in Redis, and the due time of the earliest. */
   const marked = new Map<string, { readonly group: Group; readonly from: number }>();
 
+  const isHeld = (name: string) => {
+    if (!hung.has(hostOf(name))) return false;
+    const ofHung = [...busy].reduce((sum, [host, count]) => (hung.has(host) ? sum + count : sum), 0);
+    return ofHung >= limits.maxAttemptsOfHung;
+  };
+  const count = ({ receiver }: DueWebhook, change: 1 | -1) => {
+    const host = hostOf(receiver);
+    const running = (busy.get(host) ?? 0) + change;
+    if (running > 0) busy.set(host, running);
+    else busy.delete(host);
+  };
   const isFull = () => known.size >= limits.maxKnown;
+  // A group may have no more than what is still free, so that however many are long, another one finds a place.
+  const roomOf = (maxQueued: number) => Math.min(maxQueued, limits.maxKnown - known.size);
   const findRefill = () =>
-    isFull() ? undefined : [...marked].find(([, { group }]) => group.queued * 2 <= group.maxQueued);
+    isFull() ? undefined : [...marked].find(([, { group }]) => group.queued * 2 <= roomOf(group.maxQueued));
   return {
     add: (due, at) => {
       if (known.has(nameOf(due))) return;
@@ -60,7 +78,7 @@ export function makeFairQueue(limits: QueueLimits): FairQueue {
         const [maxAttempts = 0, maxQueued = 0] = maxima[level] ?? [];
         const group = path.at(-1)?.groups.get(name) ?? makeGroup(hung.has(name) ? 1 : maxAttempts, maxQueued);
         // While older ones are in Redis newer ones stay there too, so that they keep their order.
-        if (isFull() || group.queued >= maxQueued || marked.has(name)) {
+        if (group.queued >= roomOf(maxQueued) || marked.has(name)) {
           marked.set(name, { group, from: Math.min(marked.get(name)?.from ?? at, at) });
           return;
         }
@@ -71,11 +89,18 @@ export function makeFairQueue(limits: QueueLimits): FairQueue {
       path.at(-1)?.queue.push(due);
       known.add(nameOf(due));
     },
-    next: () => takeFrom(all),
+    next: () => {
+      const due = takeFrom(all, isHeld);
+      if (due !== null) count(due, 1);
+      return due;
+    },
     done: (due, end) => {
       if (!known.delete(nameOf(due))) return;
-      if (end === 'hung') remember(hung, due.receiver, limits.maxKnown);
-      if (end === 'answered') hung.delete(due.receiver);
+      count(due, -1);
+      for (const name of [due.receiver, hostOf(due.receiver)]) {
+        if (end === 'hung') remember(hung, name, limits.maxKnown);
+        if (end === 'answered') hung.delete(name);
+      }
       release(all, namesOf(due), hung.has(due.receiver) ? 1 : limits.maxAttemptsOfReceiver);
     },
     isFull,
@@ -99,12 +124,13 @@ function makeGroup(maxAttempts: number, maxQueued: number): Group {
   return { groups: new Map(), queue: [], maxAttempts, maxQueued, queued: 0, busy: 0 };
 }
 
-/** Returns the next one of a group; `null` when all that are queued are for busy groups. Every group that is skipped is busy. */
-function takeFrom(group: Group): DueWebhook | null {
+/** Returns the next one of a group; `null` when all that are queued are for groups that are busy or held. */
+function takeFrom(group: Group, isHeld: (name: string) => boolean): DueWebhook | null {
   if (group.queued === 0 || group.busy >= group.maxAttempts) return null;
   let due = group.queue.shift() ?? null;
   for (const [name, member] of due === null ? group.groups : []) {
-    due = takeFrom(member);
+    if (isHeld(name)) continue;
+    due = takeFrom(member, isHeld);
     if (due === null) continue;
     group.groups.delete(name);
     group.groups.set(name, member);
@@ -142,6 +168,12 @@ function remember(names: Set<string>, name: string, max: number): void {
 
 function nameOf(due: DueWebhook): string {
   return `${due.receiver}/${due.jobId}`;
+}
+
+/** Returns the host in the name of a host or a receiver of an account; '' in that of an account. */
+function hostOf(name: string): string {
+  const [host = ''] = name.slice(name.indexOf('@') + 1).split('/', 1);
+  return host;
 }
 
 /** Returns the names of account, host and receiver (`account@host/path`). */
