@@ -87,7 +87,7 @@ export function deliverWebhooks(options: DeliveryOptions): WebhookDelivery {
     for (let due = mayStart() ? queue.next() : null; due !== null; due = queue.next()) start(due);
     return !isClosing;
   };
-  /** What was given back is due as before, which the next search finds. */
+  /** Webhooks that were given back are due as before, which the next search finds. */
   const waitForEgress = () => {
     if (performance.now() - startsAt > egressAwayMs) log.warn('egress cannot be reached: webhooks wait for it');
     startsAt = performance.now() + egressAwayMs;

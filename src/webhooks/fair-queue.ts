@@ -47,24 +47,10 @@ export function makeFairQueue(limits: QueueLimits): FairQueue {
     [limits.maxAttemptsOfReceiver, limits.maxKnown],
   ] as const;
   const known = new Set<string>();
-  /** Receivers and hosts that hung and have not answered since. */
-  const hung = new Set<string>();
-  /** Running attempts of each host, of all accounts together. */
-  const busy = new Map<string, number>();
+  const hung = watchHung(limits);
   /** Accounts and hosts of which webhooks stayed in Redis, and the due time of the earliest. */
   const marked = new Map<string, { readonly group: Group; readonly from: number }>();
 
-  const isHeld = (name: string) => {
-    if (!hung.has(hostOf(name))) return false;
-    const ofHung = [...busy].reduce((sum, [host, count]) => (hung.has(host) ? sum + count : sum), 0);
-    return ofHung >= limits.maxAttemptsOfHung;
-  };
-  const count = ({ receiver }: DueWebhook, change: 1 | -1) => {
-    const host = hostOf(receiver);
-    const running = (busy.get(host) ?? 0) + change;
-    if (running > 0) busy.set(host, running);
-    else busy.delete(host);
-  };
   const isFull = () => known.size >= limits.maxKnown;
   // A group may have no more than what is still free, so that however many are long, another one finds a place.
   const roomOf = (maxQueued: number) => Math.min(maxQueued, limits.maxKnown - known.size);
@@ -89,18 +75,10 @@ export function makeFairQueue(limits: QueueLimits): FairQueue {
       path.at(-1)?.queue.push(due);
       known.add(nameOf(due));
     },
-    next: () => {
-      const due = takeFrom(all, isHeld);
-      if (due !== null) count(due, 1);
-      return due;
-    },
+    next: () => hung.begin(takeFrom(all, hung.isHeld)),
     done: (due, end) => {
       if (!known.delete(nameOf(due))) return;
-      count(due, -1);
-      for (const name of [due.receiver, hostOf(due.receiver)]) {
-        if (end === 'hung') remember(hung, name, limits.maxKnown);
-        if (end === 'answered') hung.delete(name);
-      }
+      hung.end(due, end);
       release(all, namesOf(due), hung.has(due.receiver) ? 1 : limits.maxAttemptsOfReceiver);
     },
     isFull,
@@ -116,6 +94,39 @@ export function makeFairQueue(limits: QueueLimits): FairQueue {
         return marked.has(name);
       };
       return { from: mark.from, isEnough };
+    },
+  };
+}
+
+/** Keeps receivers and hosts that hung and have not answered since; a host counts for all accounts together. */
+function watchHung({ maxAttemptsOfHung, maxKnown }: QueueLimits) {
+  const hung = new Set<string>();
+  /** Running attempts of each host. */
+  const busy = new Map<string, number>();
+  const count = (host: string, change: 1 | -1) => {
+    const running = (busy.get(host) ?? 0) + change;
+    if (running > 0) busy.set(host, running);
+    else busy.delete(host);
+  };
+  return {
+    has: (receiver: string) => hung.has(receiver),
+    /** True for a group of a host that hung while such hosts have all the attempts that they may have. */
+    isHeld(name: string): boolean {
+      if (!hung.has(hostOf(name))) return false;
+      const ofHung = [...busy].reduce((sum, [host, running]) => (hung.has(host) ? sum + running : sum), 0);
+      return ofHung >= maxAttemptsOfHung;
+    },
+    begin(due: DueWebhook | null): DueWebhook | null {
+      if (due !== null) count(hostOf(due.receiver), 1);
+      return due;
+    },
+    end({ receiver }: DueWebhook, end: WebhookResult['is'] | undefined): void {
+      const host = hostOf(receiver);
+      count(host, -1);
+      for (const name of [receiver, host]) {
+        if (end === 'hung') remember(hung, name, maxKnown);
+        if (end === 'answered') hung.delete(name);
+      }
     },
   };
 }
