@@ -181,8 +181,8 @@ async function connected<T>(asked: ClientRequest, proxy: ServerAddress, work: Pr
     isOpen = true;
   };
   asked.once('socket', (socket) => socket.once(usesTls(proxy) ? 'secureConnect' : 'connect', open));
-  return work.catch((error: Error) => {
-    throw isOpen ? error : new ProxyAway(error.message, { cause: error });
+  return work.catch((error: NodeJS.ErrnoException) => {
+    throw isOpen ? error : Object.assign(new ProxyAway(error.message, { cause: error }), { code: error.code });
   });
 }
 

@@ -57,7 +57,7 @@ const limits = {
 const intervalMs = 500;
 const graceSeconds = 5;
 /** No attempt begins for so long after one that did not reach egress. */
-const egressAwayMs = 1_000;
+const egressAwayMs = 2_000;
 const backoff = { firstMs: 200, maxMs: 2_000 };
 const outcomes = { delivered: 'delivered', again: 'retried', failed: 'failed' } as const;
 

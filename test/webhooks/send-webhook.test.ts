@@ -12,6 +12,7 @@ import { closedAddress, startEgress, startSource } from '../support/egress.ts';
 import { type ReceiverProxy, startReceiverProxy } from '../support/receiver-proxy.ts';
 import { aFolder } from '../support/redis.ts';
 import { startSilentPort } from '../support/silent-port.ts';
+import { makeTlsFiles, type TlsFiles } from '../support/tls-files.ts';
 import { until } from '../support/until.ts';
 
 const forever = new AbortController().signal;
@@ -75,6 +76,23 @@ describe('a post through the proxy', () => {
       expect(sent).to.include({ is: 'unsent' });
     });
   }
+
+  it('is unsent to an egress whose certificate is not trusted, and not to one that refuses or finds nobody', async () => {
+    const [trusted, strange] = [makeTlsFiles('first', ['127.0.0.1']), makeTlsFiles('stranger', ['127.0.0.1'])];
+    const egress = await startEgress({ certificate: trusted });
+    const { port } = egress.address as { port: number };
+    const through = ({ caFile }: TlsFiles) => ({ host: '127.0.0.1', port, tls: { caFile } });
+    for (const scheme of ['http', 'https']) {
+      const ends = await Promise.all([
+        post(`${scheme}://10.0.0.1/`, 60_000, forever, through(trusted)),
+        post(`${scheme}://127.0.0.2:9/`, 60_000, forever, through(trusted)),
+        post(`${scheme}://10.0.0.1/`, 60_000, forever, through(strange)),
+      ]);
+      expect(ends.map(({ is }) => is)).to.deep.equal(['refused', 'failed', 'unsent']);
+    }
+    await egress.close();
+    for (const files of [trusted, strange]) files.remove();
+  });
 
   it('a receiver that says 403 has answered', async () => {
     forwarder.answer('one.test', 403);
