@@ -53,6 +53,9 @@ export class ProxyRefusal extends Error {
   }
 }
 
+/** The proxy took no connection: nothing was sent, and nobody behind it has heard of the request. */
+export class ProxyAway extends Error {}
+
 /** Errors of a peer that is down, restarting or unreachable: another try may succeed. */
 const awayCodes = ['ENOENT', 'ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'];
 /** A server of ours whose certificate is not trusted, or not yet after a rotation, is as good as away. */
@@ -77,7 +80,10 @@ export async function sendRequest(sent: HttpRequest): Promise<HttpAnswer> {
   if (proxy === null)
     return exchange(isSecure ? https().request(to, { ...options, ...trust }) : http().request(to, options), sent);
   const named: RequestOptions = { ...options, headers: { ...headers, host: to.host } };
-  if (!isSecure) return exchange(ask(proxy, { ...named, path: to.href }), sent, true);
+  if (!isSecure) {
+    const asked = ask(proxy, { ...named, path: to.href });
+    return connected(asked, proxy, exchange(asked, sent, true));
+  }
   const tunnel = await openTunnel(proxy, to, trust, signal);
   try {
     // With an agent, even one of its own, the connection would not be this one.
@@ -142,7 +148,8 @@ async function openTunnel(proxy: ServerAddress, url: URL, trust: ConnectionOptio
   const headers = { host: authority };
   const asked = ask(proxy, { method: 'CONNECT', path: authority, headers, agent: false, signal });
   asked.end();
-  const [answer, socket, head] = (await once(asked, 'connect')) as [IncomingMessage, Socket, Buffer];
+  const opened = connected(asked, proxy, once(asked, 'connect'));
+  const [answer, socket, head] = (await opened) as [IncomingMessage, Socket, Buffer];
   // From here on errors show at the connection inside the tunnel.
   for (const part of [asked, socket]) part.on('error', () => {});
   try {
@@ -165,6 +172,18 @@ async function openTunnel(proxy: ServerAddress, url: URL, trust: ConnectionOptio
     socket.destroy();
     throw error;
   }
+}
+
+/** Has work with a request to a proxy fail with `ProxyAway` when its connection was never there. */
+async function connected<T>(asked: ClientRequest, proxy: ServerAddress, work: Promise<T>): Promise<T> {
+  let isOpen = false;
+  const open = () => {
+    isOpen = true;
+  };
+  asked.once('socket', (socket) => socket.once(usesTls(proxy) ? 'secureConnect' : 'connect', open));
+  return work.catch((error: NodeJS.ErrnoException) => {
+    throw isOpen ? error : Object.assign(new ProxyAway(error.message, { cause: error }), { code: error.code });
+  });
 }
 
 /** Begins a request to a server of ours. */

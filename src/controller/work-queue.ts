@@ -87,6 +87,9 @@ function countFailure(failures: Map<string, number>, id: string): number {
   return backoffMs(count, backoff);
 }
 
+/** A longer timer of Node fires at once: 24.8 days. */
+const longestTimerMs = 2 ** 31 - 1;
+
 /** One timer for each id; of several delays of an id the earliest counts. */
 function makeDelays(onTime: (id: string) => void) {
   const timers = new Map<string, { readonly timer: NodeJS.Timeout; readonly at: number }>();
@@ -101,7 +104,7 @@ function makeDelays(onTime: (id: string) => void) {
       const present = timers.get(id);
       if (present && present.at <= at) return;
       remove(id);
-      timers.set(id, { at, timer: setTimeout(onTime, delayMs, id) });
+      timers.set(id, { at, timer: setTimeout(onTime, Math.min(delayMs, longestTimerMs), id) });
     },
     clear() {
       for (const id of [...timers.keys()]) remove(id);

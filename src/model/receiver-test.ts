@@ -1,7 +1,7 @@
 /** End of the post of a test: an answer, or none. */
 export type TestEnd =
   | { readonly is: 'answered'; readonly status: number }
-  | { readonly is: 'refused' | 'failed' | 'hung'; readonly why: string };
+  | { readonly is: 'refused' | 'failed' | 'hung' | 'unsent'; readonly why: string };
 
 /** A test of a receiver as its page shows it: waiting for a controller, being sent, or ended. */
 export type ReceiverTest =
@@ -29,8 +29,6 @@ const sentences: Readonly<Record<string, string>> = {
   unsealed: 'A stored secret cannot be read any more: make a new signing secret, or start a new job with its webhook.',
 };
 const brokenOff = 'The connection broke off before an answer came.';
-/** Only the proxy is connected to from here: such an error tells nothing of the receiver. */
-const proxyError = /^(connect|getaddrinfo) /;
 const proxyAway = 'The proxy through which webhooks go is away at this moment, so nothing was sent: try again.';
 const untrusted = 'The host has no certificate that is trusted for its name.';
 
@@ -50,9 +48,9 @@ function judge(status: number): string {
   return 'It must answer 2xx: other answers count as not delivered.';
 }
 
-function explain(is: 'refused' | 'failed' | 'hung', why: string, tookMs: number): string {
-  if (is === 'hung') return `The receiver gave no answer within ${Math.max(1, Math.round(tookMs / 1000))} s.`;
+function explain(is: Exclude<TestEnd['is'], 'answered'>, why: string, tookMs: number): string {
+  if (is === 'unsent') return proxyAway;
   if (Object.hasOwn(sentences, why)) return sentences[why] ?? brokenOff;
-  if (proxyError.test(why)) return proxyAway;
+  if (is === 'hung') return `The receiver gave no answer within ${Math.max(1, Math.round(tookMs / 1000))} s.`;
   return /certificate|altnames/i.test(why) ? untrusted : brokenOff;
 }

@@ -52,8 +52,9 @@ export async function sweepRecord(
     calls: await attempt(() => sweepCalls(store, now, { report, goOn })),
     removals: await attempt(() => finishRemovals(store, report)),
     periods: await attempt(() => sweepPeriods(store, now, { report, goOn })),
-    jobs: await attempt(() => sweepJobs(store, lifetimes.job, { report, goOn })),
+    // Before the removals, which may be millions after a shorter lifetime was set: a webhook waits for this.
     endedBatches: await attempt(() => endBatches(store, now, { report, goOn })),
+    jobs: await attempt(() => sweepJobs(store, lifetimes.job, { report, goOn })),
     batches: await attempt(() => sweepBatches(store, lifetimes.job, { report, goOn })),
     lines: await attempt(() => sweepLines(store, lifetimes.line)),
     expiring: await attempt(() => sweepExpiring(store, now, { report, goOn })),

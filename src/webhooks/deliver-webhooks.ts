@@ -1,3 +1,4 @@
+import { retry } from '../base/backoff.ts';
 import { Refusal } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
@@ -9,6 +10,7 @@ import type { RecordStore } from '../store/script.ts';
 import type { DueWebhook } from '../store/webhooks/due-webhooks.ts';
 import { endWebhook } from '../store/webhooks/end-webhook.ts';
 import { type OutgoingWebhook, readOutgoingWebhook } from '../store/webhooks/read-deliveries.ts';
+import { returnWebhook } from '../store/webhooks/return-webhook.ts';
 import { takeWebhook } from '../store/webhooks/take-webhook.ts';
 import { makeFairQueue } from './fair-queue.ts';
 import { makeDueFinder } from './find-due.ts';
@@ -38,18 +40,25 @@ export interface WebhookDelivery {
   readonly close: () => Promise<void>;
 }
 
-/** An account has at most a quarter of all places, so that hanging receivers of one do not delay the webhooks of another. */
+/**
+ * An account has at most a quarter of all places, so that hanging receivers of one do not delay the webhooks of another; hosts that hang
+ * have at most half of them, however many accounts name them.
+ */
 const limits = {
   maxAttempts: 32,
   maxAttemptsOfAccount: 8,
   maxAttemptsOfHost: 4,
   maxAttemptsOfReceiver: 2,
+  maxAttemptsOfHung: 16,
   maxKnown: 20_000,
   maxQueuedOfAccount: 5_000,
   maxQueuedOfHost: 1_000,
 };
 const intervalMs = 500;
 const graceSeconds = 5;
+/** No attempt begins for so long after one that did not reach egress. */
+const egressAwayMs = 2_000;
+const backoff = { firstMs: 200, maxMs: 2_000 };
 const outcomes = { delivered: 'delivered', again: 'retried', failed: 'failed' } as const;
 
 /** Delivers webhooks when they are due. Hints make it fast; a search every 500 ms makes it certain. */
@@ -59,6 +68,8 @@ export function deliverWebhooks(options: DeliveryOptions): WebhookDelivery {
   const stop = new AbortController();
   const attempts = new Set<Promise<void>>();
   let isClosing = false;
+  /** Before this time, by `performance.now`, no attempt begins. */
+  let startsAt = Number.NEGATIVE_INFINITY;
 
   const start = (due: DueWebhook) => {
     const attempt = makeAttempt(options, due, stop.signal)
@@ -66,13 +77,21 @@ export function deliverWebhooks(options: DeliveryOptions): WebhookDelivery {
       .then((end) => {
         attempts.delete(attempt);
         queue.done(due, end);
+        if (end === 'unsent') waitForEgress();
         if (startAll() && queue.needsRefill()) wake();
       });
     attempts.add(attempt);
   };
+  const mayStart = () => !isClosing && performance.now() >= startsAt;
   const startAll = () => {
-    for (let due = isClosing ? null : queue.next(); due !== null; due = queue.next()) start(due);
+    for (let due = mayStart() ? queue.next() : null; due !== null; due = queue.next()) start(due);
     return !isClosing;
+  };
+  /** Webhooks that were given back are due as before, which the next search finds. */
+  const waitForEgress = () => {
+    if (performance.now() - startsAt > egressAwayMs) log.warn('egress cannot be reached: webhooks wait for it');
+    startsAt = performance.now() + egressAwayMs;
+    finder.forget();
   };
   // Another controller may have other settings.
   const finder = makeDueFinder(store, queue, 2 * leaseMsOf(options), startAll);
@@ -112,15 +131,25 @@ async function makeAttempt(
   stop: AbortSignal,
 ): Promise<WebhookResult['is'] | undefined> {
   const { store, gapSeconds, metrics, log } = options;
-  const attempt = await takeWebhook(store, due, leaseMsOf(options));
-  if (attempt === null) return undefined;
+  const leaseEndsAt = performance.now() + leaseMsOf(options);
+  const taken = await takeWebhook(store, due, leaseMsOf(options));
+  if (taken === null) return undefined;
+  const { attempt } = taken;
   const kept = await readOutgoingWebhook(store, due.jobId);
   const trace = options.traces && kept && beginWebhookTrace(kept);
   const beganAt = store.clock.now();
   const posted = await post(options, { kept, attempt, jobId: due.jobId, traceparent: trace?.traceparent }, stop);
+  if (posted.is === 'unsent') {
+    log.debug('egress is away: the webhook waits', { job: due.jobId, why: posted.why });
+    await returnWebhook(store, due, taken);
+    return posted.is;
+  }
   if (posted.is === 'failed' && stop.aborted) return undefined;
   const status = posted.is === 'answered' ? posted.status : null;
-  const word = await endWebhook(store, due, attempt, { verdict: verdictOf(posted), status }, gapSeconds * 1000);
+  const end = () => endWebhook(store, due, attempt, { verdict: verdictOf(posted), status }, gapSeconds * 1000);
+  // While Redis is away, until another attempt may begin: a webhook that was delivered is not to be sent again.
+  const delayOf = (_: unknown, delayMs: number) => (performance.now() + delayMs < leaseEndsAt ? delayMs : null);
+  const word = await retry(end, { ...backoff, signal: stop, delayOf });
   if (word !== 'stale') metrics.webhook_deliveries_total.inc({ outcome: outcomes[word] });
   const why = posted.is === 'answered' ? undefined : posted.why;
   const told = { job: due.jobId, attempt, outcome: word, status, why, ...traceField(trace ?? null) };
@@ -149,11 +178,16 @@ async function post(
   const now = store.clock.now();
   const endedAt = 'job' in kept.about ? kept.about.job.ended_at : null;
   const isFirst = attempt === 1 && !kept.wasTried;
-  if (isFirst && endedAt !== null) metrics.webhook_delay_seconds.observe(Math.max(0, now - endedAt) / 1000);
   const composed = makeRequest(kept, now, options, traceparent);
-  if (composed !== null) return sendWebhook(proxy, composed, limitSeconds * 1000, stop);
-  log.error('a webhook was sealed with a secret that is not known any more', { job: jobId });
-  return { is: 'failed', why: 'it cannot be unsealed' };
+  if (composed === null) log.error('a webhook was sealed with a secret that is not known any more', { job: jobId });
+  const posted: WebhookResult =
+    composed === null
+      ? { is: 'failed', why: 'it cannot be unsealed' }
+      : await sendWebhook(proxy, composed, limitSeconds * 1000, stop);
+  if (isFirst && endedAt !== null && posted.is !== 'unsent') {
+    metrics.webhook_delay_seconds.observe(Math.max(0, now - endedAt) / 1000);
+  }
+  return posted;
 }
 
 function verdictOf(posted: WebhookResult): 'delivered' | 'again' | 'refused' {

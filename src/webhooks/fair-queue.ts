@@ -22,6 +22,8 @@ interface QueueLimits {
   readonly maxAttemptsOfAccount: number;
   readonly maxAttemptsOfHost: number;
   readonly maxAttemptsOfReceiver: number;
+  /** To all hosts together whose last attempt hung, whichever account named them. */
+  readonly maxAttemptsOfHung: number;
   readonly maxQueuedOfAccount: number;
   readonly maxQueuedOfHost: number;
   readonly maxKnown: number;
@@ -45,13 +47,15 @@ export function makeFairQueue(limits: QueueLimits): FairQueue {
     [limits.maxAttemptsOfReceiver, limits.maxKnown],
   ] as const;
   const known = new Set<string>();
-  const hung = new Set<string>();
+  const hung = watchHung(limits);
   /** Accounts and hosts of which webhooks stayed in Redis, and the due time of the earliest. */
   const marked = new Map<string, { readonly group: Group; readonly from: number }>();
 
   const isFull = () => known.size >= limits.maxKnown;
+  // A group may have no more than what is still free, so that however many are long, another one finds a place.
+  const roomOf = (maxQueued: number) => Math.min(maxQueued, limits.maxKnown - known.size);
   const findRefill = () =>
-    isFull() ? undefined : [...marked].find(([, { group }]) => group.queued * 2 <= group.maxQueued);
+    isFull() ? undefined : [...marked].find(([, { group }]) => group.queued * 2 <= roomOf(group.maxQueued));
   return {
     add: (due, at) => {
       if (known.has(nameOf(due))) return;
@@ -60,7 +64,7 @@ export function makeFairQueue(limits: QueueLimits): FairQueue {
         const [maxAttempts = 0, maxQueued = 0] = maxima[level] ?? [];
         const group = path.at(-1)?.groups.get(name) ?? makeGroup(hung.has(name) ? 1 : maxAttempts, maxQueued);
         // While older ones are in Redis newer ones stay there too, so that they keep their order.
-        if (isFull() || group.queued >= maxQueued || marked.has(name)) {
+        if (group.queued >= roomOf(maxQueued) || marked.has(name)) {
           marked.set(name, { group, from: Math.min(marked.get(name)?.from ?? at, at) });
           return;
         }
@@ -71,11 +75,10 @@ export function makeFairQueue(limits: QueueLimits): FairQueue {
       path.at(-1)?.queue.push(due);
       known.add(nameOf(due));
     },
-    next: () => takeFrom(all),
+    next: () => hung.begin(takeFrom(all, hung.isHeld)),
     done: (due, end) => {
       if (!known.delete(nameOf(due))) return;
-      if (end === 'hung') remember(hung, due.receiver, limits.maxKnown);
-      if (end === 'answered') hung.delete(due.receiver);
+      hung.end(due, end);
       release(all, namesOf(due), hung.has(due.receiver) ? 1 : limits.maxAttemptsOfReceiver);
     },
     isFull,
@@ -95,16 +98,50 @@ export function makeFairQueue(limits: QueueLimits): FairQueue {
   };
 }
 
+/** Keeps receivers and hosts that hung and have not answered since; a host counts for all accounts together. */
+function watchHung({ maxAttemptsOfHung, maxKnown }: QueueLimits) {
+  const hung = new Set<string>();
+  /** Running attempts of each host. */
+  const busy = new Map<string, number>();
+  const count = (host: string, change: 1 | -1) => {
+    const running = (busy.get(host) ?? 0) + change;
+    if (running > 0) busy.set(host, running);
+    else busy.delete(host);
+  };
+  return {
+    has: (receiver: string) => hung.has(receiver),
+    /** True for a group of a host that hung while such hosts have all the attempts that they may have. */
+    isHeld(name: string): boolean {
+      if (!hung.has(hostOf(name))) return false;
+      const ofHung = [...busy].reduce((sum, [host, running]) => (hung.has(host) ? sum + running : sum), 0);
+      return ofHung >= maxAttemptsOfHung;
+    },
+    begin(due: DueWebhook | null): DueWebhook | null {
+      if (due !== null) count(hostOf(due.receiver), 1);
+      return due;
+    },
+    end({ receiver }: DueWebhook, end: WebhookResult['is'] | undefined): void {
+      const host = hostOf(receiver);
+      count(host, -1);
+      for (const name of [receiver, host]) {
+        if (end === 'hung') remember(hung, name, maxKnown);
+        if (end === 'answered') hung.delete(name);
+      }
+    },
+  };
+}
+
 function makeGroup(maxAttempts: number, maxQueued: number): Group {
   return { groups: new Map(), queue: [], maxAttempts, maxQueued, queued: 0, busy: 0 };
 }
 
-/** Returns the next one of a group; `null` when all that are queued are for busy groups. Every group that is skipped is busy. */
-function takeFrom(group: Group): DueWebhook | null {
+/** Returns the next one of a group; `null` when all that are queued are for groups that are busy or held. */
+function takeFrom(group: Group, isHeld: (name: string) => boolean): DueWebhook | null {
   if (group.queued === 0 || group.busy >= group.maxAttempts) return null;
   let due = group.queue.shift() ?? null;
   for (const [name, member] of due === null ? group.groups : []) {
-    due = takeFrom(member);
+    if (isHeld(name)) continue;
+    due = takeFrom(member, isHeld);
     if (due === null) continue;
     group.groups.delete(name);
     group.groups.set(name, member);
@@ -142,6 +179,12 @@ function remember(names: Set<string>, name: string, max: number): void {
 
 function nameOf(due: DueWebhook): string {
   return `${due.receiver}/${due.jobId}`;
+}
+
+/** Returns the host in the name of a host or a receiver of an account; '' in that of an account. */
+function hostOf(name: string): string {
+  const [host = ''] = name.slice(name.indexOf('@') + 1).split('/', 1);
+  return host;
 }
 
 /** Returns the names of account, host and receiver (`account@host/path`). */

@@ -1,4 +1,4 @@
-import { type HttpAnswer, ProxyRefusal, sendRequest } from '../base/http-client.ts';
+import { type HttpAnswer, ProxyAway, ProxyRefusal, sendRequest } from '../base/http-client.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 
 export interface WebhookRequest {
@@ -7,10 +7,10 @@ export interface WebhookRequest {
   readonly body: string;
 }
 
-/** `refused` is final; `failed` and `hung`, without an answer in time, may be repeated. */
+/** `refused` is final; `failed` and `hung`, without an answer in time, may be repeated. `unsent`: the proxy is away, so no receiver was asked. */
 export type WebhookResult =
   | { readonly is: 'answered'; readonly status: number }
-  | { readonly is: 'refused' | 'failed' | 'hung'; readonly why: string };
+  | { readonly is: 'refused' | 'failed' | 'hung' | 'unsent'; readonly why: string };
 
 const maxAnswerBytes = 64 * 1024;
 
@@ -28,14 +28,16 @@ export async function sendWebhook(
     ({ status }: HttpAnswer): WebhookResult => ({ is: 'answered', status }),
     (error: unknown): WebhookResult => {
       if (error instanceof ProxyRefusal) return readVerdict(error);
+      if (error instanceof ProxyAway) return { is: 'unsent', why: error.message };
       if (signal.aborted && !stop.aborted) return { is: 'hung', why: 'no answer in time' };
       return { is: 'failed', why: error instanceof Error ? error.message : String(error) };
     },
   );
 }
 
-/** Only a refusal of the address is final. */
+/** Only a refusal of the address is final; 504 says that the receiver, or DNS, has not answered in time. */
 function readVerdict({ status, verdict, message }: ProxyRefusal): WebhookResult {
   const isFinal = status === 403 && verdict?.startsWith('refused');
-  return { is: isFinal ? 'refused' : 'failed', why: verdict ?? message };
+  const is = isFinal ? 'refused' : status === 504 ? 'hung' : 'failed';
+  return { is, why: verdict ?? message };
 }

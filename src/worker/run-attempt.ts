@@ -4,7 +4,7 @@ import { copiesOfFile } from '../base/resource-limits.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import { Failed, type MediaOrder, type MediaTools, type Produced } from '../media/tools.ts';
 import type { AttemptProgress, AttemptSpec } from '../model/attempt-protocol.ts';
-import type { Metadata } from '../model/metadata.ts';
+import { type Metadata, shortenMetadata } from '../model/metadata.ts';
 import type { Delivered, Outcome } from '../model/outcome.ts';
 import { type Breach, breaches, type ChildLimits } from './child-limits.ts';
 import { type ProgramPaths, readableFolders } from './find-programs.ts';
@@ -74,7 +74,9 @@ export async function runAttempt(options: AttemptOptions): Promise<Outcome | nul
     const spec = await gateway.readSpec();
     stages.enter('inspect');
     timer = setTimeout(() => cutShort('time'), spec.limits.seconds * 1000);
-    return { is: 'done', ...(await work(spec, options, cutShort, reporter.note, cut.signal)) };
+    const done = await work(spec, options, cutShort, reporter.note, cut.signal);
+    // The gateway takes no longer ones.
+    return { is: 'done', ...done, metadata: shortenMetadata(done.metadata) };
   } catch (error) {
     return outcomeOf(cut.signal.aborted ? cut.signal.reason : error, log);
   } finally {

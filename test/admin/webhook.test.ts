@@ -31,8 +31,8 @@ describe('webhooks of an account', () => {
   };
   const attempt = async (job: string, verdict: 'delivered' | 'again' | 'refused', status: number | null) => {
     const due = { receiver: webhook.receiver, jobId: job };
-    const number = await takeWebhook(operator.store, due, 20_000);
-    return endWebhook(operator.store, due, number ?? 0, { verdict, status }, 5_000);
+    const taken = await takeWebhook(operator.store, due, 20_000);
+    return endWebhook(operator.store, due, taken?.attempt ?? 0, { verdict, status }, 5_000);
   };
   const list = (...options: string[]) => operator.json<Shape[]>('webhook', 'list', caller.slug, ...options);
 

@@ -228,7 +228,7 @@ describe('the dashboard by the keyboard alone', function () {
     await endJob(store, json.job_id);
     const due = async () => (await dueWebhooks(store, 10_000)).due.find(({ jobId }) => jobId === json.job_id);
     const first = (await due())!;
-    const attempt = (await takeWebhook(store, first, 15_000))!;
+    const { attempt } = (await takeWebhook(store, first, 15_000))!;
     await endWebhook(store, first, attempt, { verdict: 'delivered', status: 200 }, 5000);
     expect(await due()).to.equal(undefined);
     const page = await enter('Webhooks');

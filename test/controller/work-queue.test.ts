@@ -34,6 +34,17 @@ describe('the work queue', () => {
     expect(begun).to.deep.equal(['a', 'b', 'c', 'a']);
   });
 
+  it('does not run an id again at once whose next run is further away than any timer, as after the clock went back a month', async () => {
+    queue.add('a');
+    ends.get('a')?.(30 * 86_400_000);
+    await until(() => queue.hasRoom(), 1, 'the first run has ended');
+    queue.add('b', 50);
+    await until(() => begun.includes('b'), 1, 'a later timer has fired');
+    expect(begun).to.deep.equal(['a', 'b']);
+    ends.get('b')?.(null);
+    await queue.close();
+  });
+
   it('has room until it is full, and calls onRoom once when a slot frees up after a refusal', async () => {
     queue.add('a');
     expect(queue.hasRoom()).to.equal(true);

@@ -92,10 +92,22 @@ describe('jobs through trawl up', function () {
     expect(await get('/v1/usage')).to.include({ remaining: 94, held: 0 });
   });
 
+  it('a film whose page has very long texts is delivered, and its metadata has them shortened', async () => {
+    const long = '\u7535'.repeat(10_000);
+    const formats = [{ format_id: 'x', url: `${source.url}/films/clip.mp4` }];
+    const page = source.addPage('long', { info: { title: long, description: long, channel: long, formats } });
+    const job = await end(await begin(`/v1/video/download?query=${page}`));
+    expect([job.status, job.error]).to.deep.equal(['CompletedJob', null]);
+    const { title, description } = job.result.metadata;
+    expect(Buffer.byteLength(JSON.stringify(job.result.metadata))).to.be.at.most(16_000);
+    for (const text of [title, description]) expect(text).to.match(/^\u7535{1000,}$/);
+    expect(await get('/v1/usage')).to.include({ remaining: 93, held: 0 });
+  });
+
   it('D16: the job of a missing film ends as NotFound and costs nothing', async () => {
     const job = await end(await begin(`/v1/video/download?query=${source.url}/status/404`));
     expect([job.status, job.error_code]).to.deep.equal(['NotFound', 'deleted']);
-    expect(await get('/v1/usage')).to.include({ remaining: 94, held: 0 });
+    expect(await get('/v1/usage')).to.include({ remaining: 93, held: 0 });
   });
 
   it('D24 D72 D89: a day later its file is gone, and a job that is still queued ends with queue_timeout', async () => {

@@ -117,4 +117,16 @@ describe('batches of the record', () => {
     ];
     expect(await store.connection.send(['EXISTS', ...left])).to.equal(0);
   });
+
+  it('ends before the sweep removes old jobs, however many of them there are', async () => {
+    const caller = await anAccount(store, { credits: 10 });
+    await cancelJobs(store, (await anAdmittedBatch(store, caller, 3)).id);
+    await sweepRecord(store, lifetimes);
+    store.advance(lifetimes.job + 1_000);
+    const { id } = await anAdmittedBatch(store, caller, 1);
+    await cancelJobs(store, id);
+    let steps = 1;
+    const swept = await sweepRecord(store, lifetimes, { report: () => {}, goOn: () => steps-- > 0 });
+    expect(swept).to.include({ endedBatches: 1, jobs: 0 });
+  });
 });

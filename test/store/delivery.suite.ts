@@ -12,6 +12,7 @@ import { dueWebhooks } from '../../src/store/webhooks/due-webhooks.ts';
 import { endWebhook } from '../../src/store/webhooks/end-webhook.ts';
 import { readDelivery } from '../../src/store/webhooks/read-deliveries.ts';
 import { replayWebhook } from '../../src/store/webhooks/replay-webhook.ts';
+import { returnWebhook } from '../../src/store/webhooks/return-webhook.ts';
 import { maxWebhookAttempts, takeWebhook } from '../../src/store/webhooks/take-webhook.ts';
 import { aDownload, anAccount, aRunningJob, completed, holder, type TestStore } from '../support/record.ts';
 
@@ -36,13 +37,13 @@ export function deliverySuite(store: () => TestStore): void {
       const one = await due();
       expect(one.receiver).to.equal('example.com:443');
       const taken = await Promise.all([...Array(10)].map(() => takeWebhook(store(), one, 15_000)));
-      expect(taken.filter((attempt) => attempt !== null)).to.deep.equal([1]);
+      expect(taken.flatMap((one) => one?.attempt ?? [])).to.deep.equal([1]);
     });
 
     it('events-3 limit-webhook D55: has three attempts with the gap between them, and has failed then', async () => {
       const one = await due();
       for (const attempt of [1, 2, 3]) {
-        expect(await takeWebhook(store(), one, 15_000)).to.equal(attempt);
+        expect((await takeWebhook(store(), one, 15_000))?.attempt).to.equal(attempt);
         const verdict = await endWebhook(store(), one, attempt, { verdict: 'again', status: 500 }, 5000);
         expect(verdict).to.equal(attempt < 3 ? 'again' : 'failed');
         expect(await takeWebhook(store(), one, 15_000)).to.equal(null);
@@ -61,7 +62,7 @@ export function deliverySuite(store: () => TestStore): void {
       const begun: number[] = [];
       for (const [n, status] of statuses.entries()) {
         begun.push(store().clock.now());
-        expect(await takeWebhook(store(), one, 15_000)).to.equal(n + 1);
+        expect((await takeWebhook(store(), one, 15_000))?.attempt).to.equal(n + 1);
         store().advance(ms);
         await endWebhook(store(), one, n + 1, { verdict: 'again', status }, 5000);
         store().advance(5000);
@@ -122,19 +123,34 @@ export function deliverySuite(store: () => TestStore): void {
 
     it('counts an attempt whose sender died, and refuses its late end once the next one began', async () => {
       const one = await due();
-      expect(await takeWebhook(store(), one, 15_000)).to.equal(1);
+      expect((await takeWebhook(store(), one, 15_000))?.attempt).to.equal(1);
       store().advance(15_000);
-      expect(await takeWebhook(store(), one, 15_000)).to.equal(2);
+      expect((await takeWebhook(store(), one, 15_000))?.attempt).to.equal(2);
       expect(await endWebhook(store(), one, 1, { verdict: 'delivered', status: 200 }, 5000)).to.equal('stale');
       expect(await endWebhook(store(), one, 2, { verdict: 'delivered', status: 200 }, 5000)).to.equal('delivered');
       expect(await endWebhook(store(), one, 2, { verdict: 'delivered', status: 200 }, 5000)).to.equal('stale');
       expect(await readDelivery(store(), one.jobId)).to.deep.include({ state: 'delivered', attempts: 2 });
     });
 
+    it('is due as before once an attempt is given back, which counts no more, unless another one has begun', async () => {
+      const one = await due();
+      const before = await readDelivery(store(), one.jobId);
+      store().advance(1_000);
+      const first = (await takeWebhook(store(), one, 15_000))!;
+      await returnWebhook(store(), one, first);
+      expect(await readDelivery(store(), one.jobId)).to.deep.include({ attempts: 0, next_at: before?.next_at });
+      expect((await dueWebhooks(store(), 10_000)).due).to.deep.include(one);
+      expect((await takeWebhook(store(), one, 15_000))?.attempt).to.equal(1);
+      store().advance(15_000);
+      expect((await takeWebhook(store(), one, 15_000))?.attempt).to.equal(2);
+      await returnWebhook(store(), one, first);
+      expect(await readDelivery(store(), one.jobId)).to.deep.include({ attempts: 2 });
+    });
+
     it('has failed when the sender of its last attempt died', async () => {
       const one = await due();
       for (const attempt of [1, 2, 3]) {
-        expect(await takeWebhook(store(), one, 15_000)).to.equal(attempt);
+        expect((await takeWebhook(store(), one, 15_000))?.attempt).to.equal(attempt);
         store().advance(15_000);
       }
       expect(await takeWebhook(store(), one, 15_000)).to.equal(null);
@@ -143,13 +159,13 @@ export function deliverySuite(store: () => TestStore): void {
 
     it('is due when its next attempt is further ahead than any wait, because the clock went back', async () => {
       const one = await due();
-      const attempt = (await takeWebhook(store(), one, 15_000)) ?? 0;
+      const attempt = (await takeWebhook(store(), one, 15_000))?.attempt ?? 0;
       await endWebhook(store(), one, attempt, { verdict: 'again', status: 500 }, 5000);
       const dueNow = async () => (await dueWebhooks(store(), 10_000, 0, 30_000)).due.map(({ jobId }) => jobId);
       expect(await dueNow()).not.to.include(one.jobId);
       store().advance(-86_400_000);
       expect(await dueNow()).to.include(one.jobId);
-      expect(await takeWebhook(store(), one, 15_000)).to.equal(2);
+      expect((await takeWebhook(store(), one, 15_000))?.attempt).to.equal(2);
       expect(await dueNow()).not.to.include(one.jobId);
     });
 

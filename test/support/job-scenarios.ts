@@ -16,6 +16,7 @@ import { dueWebhooks } from '../../src/store/webhooks/due-webhooks.ts';
 import { endWebhook } from '../../src/store/webhooks/end-webhook.ts';
 import { askForTest } from '../../src/store/webhooks/receiver-tests.ts';
 import { replayWebhook } from '../../src/store/webhooks/replay-webhook.ts';
+import { returnWebhook } from '../../src/store/webhooks/return-webhook.ts';
 import { takeWebhook } from '../../src/store/webhooks/take-webhook.ts';
 import {
   type AccountOptions,
@@ -141,25 +142,30 @@ export const jobScenarios: Readonly<Record<string, Scenario>> = {
     const due = await dueOf(store, job);
     return (s) => takeWebhook(s, due, 1000);
   }),
+  'return-webhook': webhookStep(async (store, job) => {
+    const due = await dueOf(store, job);
+    const taken = (await takeWebhook(store, due, 1000))!;
+    return (s) => returnWebhook(s, due, taken);
+  }),
   'end-webhook that is tried again': webhookStep(async (store, job) => {
     const due = await dueOf(store, job);
-    const attempt = (await takeWebhook(store, due, 1000)) ?? 0;
+    const attempt = (await takeWebhook(store, due, 1000))?.attempt ?? 0;
     return (s) => endWebhook(s, due, attempt, { verdict: 'again', status: 500 }, 5000);
   }),
   'end-webhook that is delivered': webhookStep(async (store, job) => {
     const due = await dueOf(store, job);
-    const attempt = (await takeWebhook(store, due, 1000)) ?? 0;
+    const attempt = (await takeWebhook(store, due, 1000))?.attempt ?? 0;
     return (s) => endWebhook(s, due, attempt, { verdict: 'delivered', status: 200 }, 5000);
   }),
   'end-webhook that fails for the fifth time': webhookStep(async (store, job) => {
     const due = await dueOf(store, job);
-    const attempt = (await takeWebhook(store, due, 1000)) ?? 0;
+    const attempt = (await takeWebhook(store, due, 1000))?.attempt ?? 0;
     await store.connection.send(['HSET', keys.failingHooks(job.account), due.receiver, '4 0']);
     return (s) => endWebhook(s, due, attempt, { verdict: 'refused', status: 500 }, 5000);
   }),
   'end-webhook that is refused by one receiver more than are kept': webhookStep(async (store, job) => {
     const due = await dueOf(store, job);
-    const attempt = (await takeWebhook(store, due, 1000)) ?? 0;
+    const attempt = (await takeWebhook(store, due, 1000))?.attempt ?? 0;
     const others = Array.from({ length: 100 }, (_, n) => [`other${n}`, `1 0 ${n + 1}`]).flat();
     await store.connection.send(['HSET', keys.failingHooks(job.account), ...others]);
     return (s) => endWebhook(s, due, attempt, { verdict: 'refused', status: 500 }, 5000);
@@ -170,7 +176,7 @@ export const jobScenarios: Readonly<Record<string, Scenario>> = {
   },
   'replay-webhook': webhookStep(async (store, job) => {
     const due = await dueOf(store, job);
-    const attempt = (await takeWebhook(store, due, 1000)) ?? 0;
+    const attempt = (await takeWebhook(store, due, 1000))?.attempt ?? 0;
     await endWebhook(store, due, attempt, { verdict: 'delivered', status: 200 }, 5000);
     return (s) => replayWebhook(s, job.id);
   }),

@@ -8,6 +8,7 @@ const limits = {
   maxAttemptsOfAccount: 6,
   maxAttemptsOfHost: 4,
   maxAttemptsOfReceiver: 2,
+  maxAttemptsOfHung: 4,
   maxQueuedOfAccount: 20,
   maxQueuedOfHost: 10,
   maxKnown: 1000,
@@ -88,6 +89,18 @@ describe('the fair queue of webhooks', () => {
     expect(takeAll(queue)).to.have.length(2);
   });
 
+  it('gives hosts that hung half of all attempts at once, however many accounts name them, until they answer', () => {
+    const accounts = Array.from({ length: 12 }, (_, n) => `${n}@a/`);
+    const queue = fill([...accounts, ...accounts]);
+    for (const one of takeAll(queue)) queue.done(one, 'hung');
+    const taken = takeAll(queue);
+    expect(taken).to.have.length(4);
+    for (const n of [1, 2, 3, 4]) queue.add(due(`x@b/${n}`, `live ${n}`), 99);
+    expect(receivers(queue)).to.deep.equal(['x@b/1', 'x@b/2', 'x@b/3', 'x@b/4']);
+    queue.done(taken[0]!, 'answered');
+    expect(receivers(queue)).to.deep.equal(['0@a/']);
+  });
+
   it('ignores a webhook that is queued or being sent, and takes it again once its attempt has ended', () => {
     const queue = fill(['a']);
     queue.add(due('a', 0), 0);
@@ -101,9 +114,9 @@ describe('the fair queue of webhooks', () => {
 
   it('is full when queued webhooks and running attempts reach the limit together', () => {
     const queue = makeFairQueue({ ...limits, maxKnown: 2 });
-    queue.add(due('a', 1), 1);
+    queue.add(due('x@a', 1), 1);
     expect(queue.isFull()).to.equal(false);
-    queue.add(due('b', 2), 2);
+    queue.add(due('y@a', 2), 2);
     expect(queue.isFull()).to.equal(true);
   });
 
@@ -130,6 +143,19 @@ describe('the fair queue of webhooks', () => {
       for (let gap = queue.refill(); gap !== null; gap = queue.refill()) add(gap.from, gap.isEnough);
     }
     expect(waiting).to.deep.equal([]);
+  });
+
+  it('keeps a place in memory for another account, however many have more webhooks than there are places', () => {
+    const queue = makeFairQueue({ ...limits, maxKnown: 60 });
+    for (let n = 0; n < 400; n++) queue.add(due(`${n % 20}@${n}`, n), n);
+    expect(queue.isFull()).to.equal(false);
+    queue.add(due('y@a', 'other'), 400);
+    const served: string[] = [];
+    for (let busy = takeAll(queue); busy.length > 0; busy = takeAll(queue)) {
+      for (const one of busy) queue.done(one);
+      served.push(...busy.map(({ jobId }) => jobId));
+    }
+    expect(served.slice(0, 21)).to.include('other');
   });
 
   it('leaves webhooks of a full account in the record and still takes those of another', () => {

@@ -11,6 +11,9 @@ import { makeCertificate } from '../support/certificate.ts';
 import { closedAddress, startEgress, startSource } from '../support/egress.ts';
 import { type ReceiverProxy, startReceiverProxy } from '../support/receiver-proxy.ts';
 import { aFolder } from '../support/redis.ts';
+import { startSilentPort } from '../support/silent-port.ts';
+import { makeTlsFiles, type TlsFiles } from '../support/tls-files.ts';
+import { until } from '../support/until.ts';
 
 const forever = new AbortController().signal;
 
@@ -50,19 +53,46 @@ describe('a post through the proxy', () => {
       ['refused_port', 403, 'refused'],
       ['refused_request', 400, 'failed'],
       ['limited', 503, 'failed'],
+      ['failed_connect', 502, 'failed'],
+      ['failed_connect', 504, 'hung'],
     ] as const) {
-      it(`${is} when the proxy says ${verdict} about an ${scheme} URL`, async () => {
+      it(`${is} when the proxy says ${verdict} (${status}) about an ${scheme} URL`, async () => {
         forwarder.judge('judged.test', verdict, status);
         expect(await post(`${scheme}://judged.test/`)).to.deep.equal({ is, why: verdict });
       });
     }
 
-    it(`fails when nobody is behind an ${scheme} URL, and when the proxy is not there`, async () => {
+    it(`fails when nobody is behind an ${scheme} URL, and is unsent when the proxy is not there`, async () => {
       expect(await post(`${scheme}://nobody.test/`)).to.deep.equal({ is: 'failed', why: 'failed_connect' });
       const away = await post(`${scheme}://nobody.test/`, 60_000, forever, { path: '/nowhere' });
-      expect(away).to.deep.equal({ is: 'failed', why: 'connect ENOENT /nowhere' });
+      expect(away).to.deep.equal({ is: 'unsent', why: 'connect ENOENT /nowhere' });
+    });
+
+    it(`is unsent when the machine of the proxy answers nothing, to an ${scheme} URL`, async () => {
+      const silent = await startSilentPort();
+      const { hostname: host, port } = new URL(silent.url);
+      const sent = await post(`${scheme}://one.test/`, 200, forever, { host, port: Number(port) });
+      await silent.stop();
+      expect(sent).to.include({ is: 'unsent' });
     });
   }
+
+  it('is unsent to an egress whose certificate is not trusted, and not to one that refuses or finds nobody', async () => {
+    const [trusted, strange] = [makeTlsFiles('first', ['127.0.0.1']), makeTlsFiles('stranger', ['127.0.0.1'])];
+    const egress = await startEgress({ certificate: trusted });
+    const { port } = egress.address as { port: number };
+    const through = ({ caFile }: TlsFiles) => ({ host: '127.0.0.1', port, tls: { caFile } });
+    for (const scheme of ['http', 'https']) {
+      const ends = await Promise.all([
+        post(`${scheme}://10.0.0.1/`, 60_000, forever, through(trusted)),
+        post(`${scheme}://127.0.0.2:9/`, 60_000, forever, through(trusted)),
+        post(`${scheme}://10.0.0.1/`, 60_000, forever, through(strange)),
+      ]);
+      expect(ends.map(({ is }) => is)).to.deep.equal(['refused', 'failed', 'unsent']);
+    }
+    await egress.close();
+    for (const files of [trusted, strange]) files.remove();
+  });
 
   it('a receiver that says 403 has answered', async () => {
     forwarder.answer('one.test', 403);
@@ -81,6 +111,7 @@ describe('a post through the proxy', () => {
     expect(await post('http://slow.test/', 50)).to.deep.equal({ is: 'hung', why: 'no answer in time' });
     const stop = new AbortController();
     const under = post('http://slow.test/', 60_000, stop.signal);
+    await until(() => forwarder.of('slow.test').length === 2, 2, 'the second post');
     stop.abort();
     expect(await under).to.include({ is: 'failed' });
   });

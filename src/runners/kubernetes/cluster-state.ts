@@ -106,7 +106,8 @@ export class ClusterState {
 
   #noteChange(before: JobSnapshot | PodSnapshot | null, after: JobSnapshot | PodSnapshot | null): void {
     const object = after ?? before;
-    if (!object) return;
+    // A pod of no Job is none of ours: without a name a path would stand for all Jobs.
+    if (!object?.attemptName) return;
     const { attemptName } = object;
     if (after) this.#addToIndex(after);
     else this.#removeFromIndex(object);

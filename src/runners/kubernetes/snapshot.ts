@@ -71,7 +71,7 @@ export function readPodSnapshot(raw: KubeJson<V1Pod>): PodSnapshot {
   const state: KubeJson<V1ContainerState> = status?.containerStatuses?.[0]?.state ?? {};
   const { waiting, running, terminated } = state;
   return {
-    ...readMetadata(raw, raw.metadata?.labels?.[jobNameLabel] ?? ''),
+    ...readMetadata(raw, raw.metadata?.labels?.[jobNameLabel] ?? ownerOf(raw) ?? ''),
     phase: status?.phase ?? 'Pending',
     reason: status?.reason ?? '',
     disruption: findTrue(conditions, 'DisruptionTarget')?.reason ?? null,
@@ -83,6 +83,11 @@ export function readPodSnapshot(raw: KubeJson<V1Pod>): PodSnapshot {
       ? { code: terminated.exitCode, reason: terminated.reason ?? '', message: terminated.message ?? '' }
       : null,
   };
+}
+
+/** Returns the name of the Job that owns a pod: anybody who may change pods may take the label away. */
+function ownerOf({ metadata }: KubeJson<V1Pod>): string | undefined {
+  return metadata?.ownerReferences?.find(({ kind }) => kind === 'Job')?.name;
 }
 
 function readMetadata({ metadata }: KubeJson<V1Job> | KubeJson<V1Pod>, attemptName: string): ObjectSnapshot {

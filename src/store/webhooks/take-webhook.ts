@@ -3,7 +3,7 @@ import type { DueWebhook } from './due-webhooks.ts';
 
 /**
  * Claims the delivery of a due webhook: counts the attempt before it is sent, and leases it. When a sender died during
- * the last attempt, the delivery has failed. Answers {'taken', attempt}, {'failed'}, {'early'} or {'gone'}.
+ * the last attempt, the delivery has failed. Answers {'taken', attempt, when it was due}, {'failed'}, {'early'} or {'gone'}.
  */
 const takeWebhookScript = script(
   'take-webhook',
@@ -23,19 +23,27 @@ end
 undos[1] = function() redis.pcall('ZADD', webhooks, at, member) end
 redis.call('ZADD', webhooks, now + tonumber(lease), member)
 redis.call('HSET', webhook, 'attempts', seen + 1, 'next_at', now + tonumber(lease), 'last_at', now)
-return { 'taken', seen + 1 }
+return { 'taken', seen + 1, at }
 `,
 );
 
 export const maxWebhookAttempts = 3;
 
-/** Claims one attempt of a delivery and returns its number; `null` when none is due. */
-export async function takeWebhook(store: RecordStore, due: DueWebhook, leaseMs: number): Promise<number | null> {
+/** An attempt that was claimed. */
+export interface TakenAttempt {
+  /** Its number, 1 or more. */
+  readonly attempt: number;
+  /** When it was due, in milliseconds. */
+  readonly dueAt: number;
+}
+
+/** Claims one attempt of a delivery; `null` when none is due. */
+export async function takeWebhook(store: RecordStore, due: DueWebhook, leaseMs: number): Promise<TakenAttempt | null> {
   const reply = await run(store, takeWebhookScript, {
     jobId: due.jobId,
     member: `${due.receiver}/${due.jobId}`,
     lease: leaseMs,
     max: maxWebhookAttempts,
   });
-  return reply[0] === 'taken' ? Number(reply[1]) : null;
+  return reply[0] === 'taken' ? { attempt: Number(reply[1]), dueAt: Number(reply[2]) } : null;
 }

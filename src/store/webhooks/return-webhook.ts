@@ -1,0 +1,29 @@
+import { type RecordStore, run, script } from '../script.ts';
+import type { DueWebhook } from './due-webhooks.ts';
+import type { TakenAttempt } from './take-webhook.ts';
+
+/**
+ * Gives back an attempt of which no receiver has heard: it is due as it was before, and counts no more. An attempt whose lease another
+ * one has taken over changes nothing. Answers {'returned'} or {'stale'}.
+ */
+const returnWebhookScript = script(
+  'return-webhook',
+  'always',
+  ['webhooks', 'webhook'] as const,
+  ['member', 'attempt', 'dueAt'] as const,
+  /* lua */ `
+if redis.call('HGET', webhook, 'attempts') ~= attempt or not redis.call('ZSCORE', webhooks, member) then return { 'stale' } end
+redis.call('ZADD', webhooks, dueAt, member)
+redis.call('HSET', webhook, 'attempts', string.format('%d', attempt - 1), 'next_at', dueAt)
+return { 'returned' }
+`,
+);
+
+/** Gives an attempt back that was claimed and not sent. */
+export async function returnWebhook(
+  store: RecordStore,
+  { receiver, jobId }: DueWebhook,
+  { attempt, dueAt }: TakenAttempt,
+): Promise<void> {
+  await run(store, returnWebhookScript, { jobId, member: `${receiver}/${jobId}`, attempt, dueAt });
+}

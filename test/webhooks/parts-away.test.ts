@@ -1,0 +1,49 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { readDelivery } from '../../src/store/webhooks/read-deliveries.ts';
+import { startReceiverProxy } from '../support/receiver-proxy.ts';
+import { aFolder } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+import { webhookScene } from '../support/webhook-scene.ts';
+
+describe('a webhook while a part of the service is away', () => {
+  const { scene, start, aWebhook, ended } = webhookScene();
+
+  it('D55: reaches nobody, and has no attempt that counts, until egress takes connections again', async () => {
+    const { store, told, metrics } = scene();
+    const { folder, remove } = aFolder();
+    const path = join(folder, 'egress.sock');
+    const id = await aWebhook('http://good.test/');
+    const sender = start({ proxy: { path } });
+    const tries = () => told.lines.filter((line) => line.includes('egress is away')).length;
+    await until(() => tries() > 3, 5, 'more tries than a webhook has attempts');
+    const back = async () => {
+      const delivery = await readDelivery(store, id);
+      return delivery?.attempts === 0 ? delivery : null;
+    };
+    const waiting = await until(back, 4, 'the attempt is given back');
+    expect(waiting).to.deep.include({ state: 'due', next_at: waiting?.created_at, tried: [] });
+    expect(told.lines.filter((line) => line.includes('egress cannot be reached')).length).to.equal(1);
+    const egress = await startReceiverProxy(path);
+    egress.answer('good.test', 500, 200);
+    expect(await ended(id)).to.deep.include({ state: 'delivered', attempts: 2 });
+    expect(egress.received.length).to.equal(2);
+    const delays = await metrics.registry.getSingleMetricAsString('trawl_webhook_delay_seconds');
+    expect(delays).to.match(/_count 1$/);
+    await sender.close();
+    await egress.close();
+    remove();
+  });
+
+  it('is noted as delivered once Redis is back, and not sent again, when its receiver answers while Redis is away', async () => {
+    const { redis, receivers } = scene();
+    receivers.answer('good.test', (_, res) => {
+      process.kill(redis.pid(), 'SIGKILL');
+      void until(() => !redis.connection.ready(), 5, 'redis is away').then(() => res.end());
+    });
+    const id = await aWebhook('http://good.test/');
+    start({ limitSeconds: 10 });
+    expect(await ended(id)).to.deep.include({ state: 'delivered', attempts: 1, last_status: 200 });
+    expect(receivers.received.length).to.equal(1);
+  });
+});
