@@ -8,6 +8,12 @@ import { workers } from './workers.ts';
 import { queryWorst, worstWords } from './worst-color.ts';
 
 const failed = 'outcome="failed"';
+const inCluster = of('build_info', 'role!="up"');
+/** Roles of which no process is seen, in each namespace that has processes of other roles. */
+const partsAway = ['api', 'inspector', 'egress'].map(
+  (role) =>
+    `label_replace(max by (namespace) (${inCluster}) unless on (namespace) ${of('build_info', `role="${role}"`)}, "role", "${role}", "", "")`,
+);
 
 const rows = {
   'At a glance: what callers feel': [
@@ -61,7 +67,7 @@ const rows = {
       kind: 'number',
       title: 'Oldest job in the queue',
       empty: 'no leader',
-      good: 'Seconds. Minutes mean that all workers are busy; above 15 minutes TrawlQueueStuck fires.',
+      good: 'Seconds. Minutes mean that all workers are busy; above 15 minutes TrawlQueueStuck fires if none is done meanwhile.',
       unit: units.Seconds,
       queries: { [`max(${of('oldest_queued_seconds')})`]: '' },
       limits: [
@@ -112,6 +118,18 @@ const rows = {
         [null, 'green'],
         [0.05, 'yellow'],
         [0.5, 'red'],
+      ],
+    },
+    {
+      kind: 'number',
+      title: 'Parts that are gone',
+      empty: 'not seen',
+      good: '0. Above that there is no API, no inspector or no egress at all: see TrawlPartAway.',
+      unit: units.Short,
+      queries: { [`count(${partsAway.join(' or ')}) or 0 * count(${of('build_info')})`]: '' },
+      limits: [
+        [null, 'green'],
+        [1, 'red'],
       ],
     },
     {

@@ -7,7 +7,6 @@ export const instances = {
   egress: ['trawl-egress-1', 'trawl-egress-2'],
   inspector: ['trawl-inspector-1'],
 } as const;
-const all = Object.values(instances).flat();
 const [leader] = instances.controller;
 
 /** Labels that Prometheus adds to what it reads from a pod. */
@@ -190,7 +189,9 @@ function clusterSources(): Source[] {
     ['container', 0],
   ] as const;
   return [
-    ...all.map((instance) => gauge('trawl_build_info', from(instance, { version: '1.0.0' }), 1)),
+    ...Object.entries(instances).flatMap(([role, names]) =>
+      names.map((instance) => gauge('trawl_build_info', from(instance, { version: '1.0.0', role }), 1)),
+    ),
     ...instances.controller.flatMap((instance) => [
       gauge('trawl_leader', from(instance), instance === leader ? 1 : 0),
       gauge('trawl_watch_age_seconds', from(instance), ({ random }) => (instance === leader ? 4 : 20) * random()),

@@ -20,6 +20,17 @@ export const silentScenarios: readonly Omit<Scenario, 'fires'>[] = [
     change: { [errors]: '0x339 0+120x30 3600x30', trawl_drain_seconds: '0x339 0+60x30 0x30' },
   },
   {
+    title: 'while the 1,000 jobs of one account are worked off for hours, one after the other',
+    change: { trawl_oldest_queued_seconds: '0x99 0+60x300' },
+  },
+  {
+    title: 'while an account cancels its jobs, and others make room for it',
+    change: {
+      'trawl_attempts_total{class="cancelled"}': '0x340 0+30x60',
+      'trawl_attempts_total{class="preempted"}': '0x340 0+30x60',
+    },
+  },
+  {
     title: 'while the volume of a Redis of another program is full, in a namespace without trawl',
     change: {
       'kubelet_volume_stats_available_bytes{namespace="shop",persistentvolumeclaim="data-redis-0"}': '500000000x400',
@@ -95,11 +106,25 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
-    title: 'a job waits for ever',
-    change: { trawl_oldest_queued_seconds: '0x299 0+60x100' },
+    title: 'no job is done any more, and one waits for ever',
+    change: {
+      trawl_oldest_queued_seconds: '0x299 0+60x100',
+      'trawl_attempts_total{class="done"}': '0+60x299 17940x100',
+      'trawl_attempts_total{class="interrupted"}': '0x400',
+    },
     fires: {
       TrawlQueueStuck: {
-        summary: 'The oldest job has waited in the queue for 1h 30m 0s',
+        summary: 'The oldest job has waited for its first worker for 1h 30m 0s',
+        description: 'Queued now: 3; running: 40',
+      },
+    },
+  },
+  {
+    title: 'a job has waited for half a day while others are done',
+    change: { trawl_oldest_queued_seconds: '20500+60x400' },
+    fires: {
+      TrawlQueueStuck: {
+        summary: 'The oldest job has waited for its first worker for 12h 11m 40s',
         description: 'Queued now: 3; running: 40',
       },
     },
