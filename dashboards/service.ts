@@ -1,19 +1,13 @@
 import * as units from '@grafana/grafana-foundation-sdk/units';
 import { money } from './money.ts';
 import type { Board, Panel } from './panels.ts';
-import { amount, growth, of, quantile, rate, recently, share, upTo } from './queries.ts';
+import { amount, growth, of, quantile, rate, recently, rolesAway, share, upTo } from './queries.ts';
 import { record } from './record.ts';
 import { sources } from './sources.ts';
 import { workers } from './workers.ts';
 import { queryWorst, worstWords } from './worst-color.ts';
 
 const failed = 'outcome="failed"';
-const inCluster = of('build_info', 'role!="up"');
-/** Roles of which no process is seen, in each namespace that has processes of other roles. */
-const partsAway = ['api', 'inspector', 'egress'].map(
-  (role) =>
-    `label_replace(max by (namespace) (${inCluster}) unless on (namespace) ${of('build_info', `role="${role}"`)}, "role", "${role}", "", "")`,
-);
 
 const rows = {
   'At a glance: what callers feel': [
@@ -126,7 +120,7 @@ const rows = {
       empty: 'not seen',
       good: '0. Above that there is no API, no inspector or no egress at all: see TrawlPartAway.',
       unit: units.Short,
-      queries: { [`count(${partsAway.join(' or ')}) or 0 * count(${of('build_info')})`]: '' },
+      queries: { [`count(${rolesAway(['api', 'inspector', 'egress'])}) or 0 * count(${of('build_info')})`]: '' },
       limits: [
         [null, 'green'],
         [1, 'red'],

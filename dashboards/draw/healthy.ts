@@ -12,6 +12,10 @@ const [leader] = instances.controller;
 /** Labels that Prometheus adds to what it reads from a pod. */
 export const from = (instance: string, labels: Labels = {}): Labels => ({ namespace: 'films', instance, ...labels });
 
+const builds = Object.entries(instances).flatMap(([role, names]) =>
+  names.map((instance) => from(instance, { version: '1.0.0', role })),
+);
+
 /** Jobs that begin each second. */
 export const jobsPerSecond = ({ busy }: Moment) => 0.2 + 1.6 * busy;
 const share = (part: number) => (moment: Moment) => jobsPerSecond(moment) * part;
@@ -189,9 +193,7 @@ function clusterSources(): Source[] {
     ['container', 0],
   ] as const;
   return [
-    ...Object.entries(instances).flatMap(([role, names]) =>
-      names.map((instance) => gauge('trawl_build_info', from(instance, { version: '1.0.0', role }), 1)),
-    ),
+    ...builds.map((labels) => gauge('trawl_build_info', labels, 1)),
     ...instances.controller.flatMap((instance) => [
       gauge('trawl_leader', from(instance), instance === leader ? 1 : 0),
       gauge('trawl_watch_age_seconds', from(instance), ({ random }) => (instance === leader ? 4 : 20) * random()),
