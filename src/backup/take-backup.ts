@@ -13,7 +13,14 @@ import { readTopology } from '../store/redis/discovery.ts';
 import { explainFailure, sentenceForOperator } from '../store/redis/explain-failure.ts';
 import { askOnce, isReply } from '../store/redis/redis-client.ts';
 import type { RecordStore } from '../store/script.ts';
-import { type BackupManifest, isWanted, listBackups, manifestFile, snapshotFile } from './backup-manifest.ts';
+import {
+  type BackupManifest,
+  isWanted,
+  listBackups,
+  manifestFile,
+  nameBackup,
+  snapshotFile,
+} from './backup-manifest.ts';
 
 interface BackupOptions {
   readonly store: RecordStore;
@@ -47,7 +54,7 @@ async function writeBackup(options: BackupOptions): Promise<{ folder: string; ma
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await removeAbandoned(folder);
   await noteBackupBegun(store);
-  const name = writeTime(Math.floor(store.clock.now())).replaceAll(/[:.]/g, '-');
+  const name = nameBackup(store.clock.now(), await listBackups(folder));
   const partial = join(folder, `${partialName}${name}`);
   await mkdir(partial, { mode: 0o700 });
   try {
