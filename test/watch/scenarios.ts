@@ -20,6 +20,16 @@ export const silentScenarios: readonly Omit<Scenario, 'fires'>[] = [
     change: { [errors]: '0x339 0+120x30 3600x30', trawl_drain_seconds: '0x339 0+60x30 0x30' },
   },
   {
+    title: 'after one job of three in an hour has failed through our fault, and one call of 30',
+    change: {
+      'trawl_jobs_total{endpoint="video",outcome="completed",code="",blame=""}': '0+0.05x400',
+      'trawl_jobs_total{endpoint="video",outcome="failed",code="private",blame="caller"}': '0x400',
+      [faults]: '1x386 2x13',
+      'trawl_http_requests_total{route="/v1/usage",status="200"}': '0+0.5x400',
+      [errors]: '1x386 2x13',
+    },
+  },
+  {
     title: 'while the 1,000 jobs of one account are worked off for hours, one after the other',
     change: { trawl_oldest_queued_seconds: '0x99 0+60x300' },
   },
