@@ -7,6 +7,8 @@ const prefix = 'trawl_';
 const attemptClasses = ['done', 'failed', 'interrupted', 'preempted', 'cancelled'];
 const webhookOutcomes = ['delivered', 'retried', 'failed'];
 const spanOutcomes = ['exported', 'dropped'];
+const purchaseOutcomes = 'paid declined refunded disputed unbooked capped dropped unknown'.split(' ');
+const mailOutcomes = ['sent', 'refused', 'delayed', 'given_up'];
 const tasks = 'lead pass take requeue preempt sweep gauges verify days buy card mail'.split(' ');
 
 const apiRoutes =
@@ -18,7 +20,7 @@ const labels = {
   route: `name of a route: ${listed(routeLabels)} for every other path`,
   status: 'HTTP status of the answer, not masked by `soft_fail`',
   endpoint: '`video`, `audio` or `metadata`',
-  outcome: `\`completed\` or \`failed\` for jobs and sources, ${listed(webhookOutcomes)} for webhooks, ${listed(spanOutcomes)} for spans; of purchases and mails as said there`,
+  outcome: `\`completed\` or \`failed\` for jobs and sources, ${listed(webhookOutcomes)} for webhooks, ${listed(spanOutcomes)} for spans, ${listed(purchaseOutcomes)} for purchases, ${listed(mailOutcomes)} for mails`,
   code: 'error code of the failure (docs/errors.md), empty when completed',
   blame: '`caller`, `site` or `us`, empty when completed',
   stage:
@@ -48,6 +50,8 @@ const begun: Partial<Record<string, readonly string[]>> = {
   webhook_deliveries_total: webhookOutcomes,
   upkeep_errors_total: tasks,
   spans_total: spanOutcomes,
+  purchases_total: purchaseOutcomes,
+  mails_total: mailOutcomes,
 };
 
 function listed(words: readonly string[]): string {

@@ -47,6 +47,7 @@ describe('metrics', () => {
     const names = new Set(begun.map(([, name]) => name));
     expect([...names].map((name) => name?.slice('trawl_'.length))).to.have.members([
       ...['attempts_total', 'webhook_deliveries_total', 'upkeep_errors_total', 'spans_total'],
+      ...['purchases_total', 'mails_total'],
     ]);
     expect(text).to.include('\ntrawl_attempts_total{class="interrupted"} 0\n');
     const table = metricsTable();

@@ -160,6 +160,25 @@ export const scenarios: readonly Scenario[] = [
     fires: { TrawlOverdraft: { summary: 'Jobs charged in the last hour although every balance was empty: 1' } },
   },
   {
+    title: 'the payment provider gives no answer to one purchase',
+    change: { 'trawl_purchases_total{outcome="unknown"}': '0x364 0+0.6667x35' },
+    fires: {
+      TrawlPurchasesUnknown: {
+        summary: 'Tries of purchases in 15 minutes to which the payment provider gave no answer: 10',
+      },
+    },
+  },
+  {
+    title: 'one mail has been tried again and again for five hours, and no other is due',
+    change: {
+      'trawl_mails_total{outcome="sent"}': '9x400',
+      'trawl_mails_total{outcome="delayed"}': '0x89 1x1 2x1 3x3 4x7 5x15 6x31 7x250',
+    },
+    fires: {
+      TrawlMailsFail: { summary: 'Tries of mails in twelve hours that failed, with none sent in the last: 7' },
+    },
+  },
+  {
     title: 'a job is not settled',
     change: { trawl_oldest_unsettled_seconds: '0x369 0+60x30' },
     fires: {
