@@ -39,12 +39,16 @@ export const snapshotFile = 'record.rdb';
 const backupName = /^(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)-(\d{3})Z$/;
 
 /**
- * Returns the name of the folder of a backup that is taken now: its time, or a millisecond behind the last name where the clock was
- * ahead before. So the last name is always that of the newest backup.
+ * Returns the name of the folder of a backup that is taken now: its time, or a millisecond behind the last of some names where another one
+ * is taken at the same time, or the clock was ahead before. So the last name is always that of the newest backup.
  */
 export function nameBackup(now: number, names: readonly string[]): string {
-  const last = Date.parse((names.at(-1) ?? '').replace(backupName, '$1T$2:$3:$4.$5Z'));
-  return writeTime(Math.floor(Math.max(now, Number.isNaN(last) ? now : last + 1))).replaceAll(/[:.]/g, '-');
+  const last = names
+    .filter((name) => backupName.test(name))
+    .sort()
+    .at(-1);
+  const next = last === undefined ? now : Date.parse(last.replace(backupName, '$1T$2:$3:$4.$5Z')) + 1;
+  return writeTime(Math.floor(Math.max(now, next))).replaceAll(/[:.]/g, '-');
 }
 
 /** Returns the names of the complete backups in a folder, oldest first. */

@@ -77,6 +77,13 @@ describe('backup and restore', () => {
     expect([left[0], join(backups, left[2]!)]).to.deep.equal(['.partial-new', folder]);
   });
 
+  it('are complete although another one removes the same old backups at that moment', async () => {
+    for (let n = 0; n < 12; n++) await backUp();
+    const taken = await Promise.all(Array.from({ length: 4 }, () => backUp('--keep', '1')));
+    for (const { keys: count } of taken) expect(count).to.be.greaterThan(0);
+    expect(readdirSync(backups)).to.have.length(1);
+  });
+
   it('take and keep the backup that was made last, although the clock was ahead when an earlier one was named', async () => {
     const { folder: early } = await backUp();
     renameSync(early, join(backups, new Date(Date.now() + 86_400_000).toISOString().replaceAll(/[:.]/g, '-')));
