@@ -85,6 +85,12 @@ describe('metrics', () => {
     expect(others.filter((name) => !/^trawl_(process|nodejs)_/.test(name))).to.deep.equal([]);
   });
 
+  it('have buckets for the longest recording that a request may ask for, and for the longest wait in the queue', () => {
+    const all = makeMetrics().registry.getMetricsAsArray() as { name: string; buckets?: number[] }[];
+    const longest = all.find(({ name }) => name === 'trawl_job_seconds')?.buckets?.at(-1);
+    expect(longest).to.be.at.least(86_400);
+  });
+
   it('have a help text of one sentence', () => {
     for (const metric of makeMetrics().registry.getMetricsAsArray()) {
       if (names().includes(metric.name)) expect(metric.help).to.match(/^[A-Z0-9][^.]+\.$/);
