@@ -6,6 +6,14 @@ export function of(metric: string, matchers = ''): string {
   return `trawl_${metric}{${[chosen, matchers].filter(Boolean).join(', ')}}`;
 }
 
+/** Returns those of some roles of which no process is seen, in each namespace that has processes of other roles. */
+export function rolesAway(roles: readonly string[]): string {
+  const others = of('build_info', 'role!="up"');
+  const isAway = (role: string) =>
+    `label_replace(max by (namespace) (${others}) unless on (namespace) ${of('build_info', `role="${role}"`)}, "role", "${role}", "", "")`;
+  return roles.map(isAway).join(' or ');
+}
+
 /** Returns how fast a counter grows, per second; grouped by labels where some are named. */
 export function rate(metric: string, matchers = '', by = ''): string {
   return `sum ${by && `by (${by}) `}(rate(${of(metric, matchers)}[$__rate_interval]))`;

@@ -1,7 +1,7 @@
 import * as units from '@grafana/grafana-foundation-sdk/units';
 import { money } from './money.ts';
 import type { Board, Panel } from './panels.ts';
-import { amount, growth, of, quantile, rate, recently, share, upTo } from './queries.ts';
+import { amount, growth, of, quantile, rate, recently, rolesAway, share, upTo } from './queries.ts';
 import { record } from './record.ts';
 import { sources } from './sources.ts';
 import { workers } from './workers.ts';
@@ -61,7 +61,7 @@ const rows = {
       kind: 'number',
       title: 'Oldest job in the queue',
       empty: 'no leader',
-      good: 'Seconds. Minutes mean that all workers are busy; above 15 minutes TrawlQueueStuck fires.',
+      good: 'Seconds. Minutes mean that all workers are busy; above 15 minutes TrawlQueueStuck fires if none is done meanwhile.',
       unit: units.Seconds,
       queries: { [`max(${of('oldest_queued_seconds')})`]: '' },
       limits: [
@@ -112,6 +112,18 @@ const rows = {
         [null, 'green'],
         [0.05, 'yellow'],
         [0.5, 'red'],
+      ],
+    },
+    {
+      kind: 'number',
+      title: 'Parts that are gone',
+      empty: 'not seen',
+      good: '0. Above that there is no API, no inspector or no egress at all: see TrawlPartAway.',
+      unit: units.Short,
+      queries: { [`count(${rolesAway(['api', 'inspector', 'egress'])}) or 0 * count(${of('build_info')})`]: '' },
+      limits: [
+        [null, 'green'],
+        [1, 'red'],
       ],
     },
     {

@@ -151,7 +151,7 @@ export const workers: Board = {
           [900, 'red'],
         ],
         empty: 'no leader',
-        good: 'Seconds. The lines are the limits of TrawlUnsettled, ten minutes, and of TrawlQueueStuck, 15.',
+        good: 'Seconds. The lines are the limits of TrawlUnsettled, ten minutes, and of TrawlQueueStuck, 15 without a job that is done.',
         unit: units.Seconds,
         queries: {
           [`max(${of('oldest_queued_seconds')})`]: 'for a worker',

@@ -7,11 +7,14 @@ export const instances = {
   egress: ['trawl-egress-1', 'trawl-egress-2'],
   inspector: ['trawl-inspector-1'],
 } as const;
-const all = Object.values(instances).flat();
 const [leader] = instances.controller;
 
 /** Labels that Prometheus adds to what it reads from a pod. */
 export const from = (instance: string, labels: Labels = {}): Labels => ({ namespace: 'films', instance, ...labels });
+
+const builds = Object.entries(instances).flatMap(([role, names]) =>
+  names.map((instance) => from(instance, { version: '1.0.0', role })),
+);
 
 /** Jobs that begin each second. */
 export const jobsPerSecond = ({ busy }: Moment) => 0.2 + 1.6 * busy;
@@ -95,9 +98,9 @@ function jobSources(): Source[] {
     gauge('trawl_jobs_open', from(leader, { state: 'delayed' }), ({ random, busy }) => Math.round(busy * 2 * random())),
     gauge('trawl_oldest_queued_seconds', from(leader), ({ random }) => 6 * random()),
     gauge('trawl_oldest_unsettled_seconds', from(leader), ({ random }) => random()),
-    counter('trawl_attempts_total', from(leader, { class: 'done' }), share(0.95)),
-    counter('trawl_attempts_total', from(leader, { class: 'failed' }), share(0.06)),
-    counter('trawl_attempts_total', from(leader, { class: 'interrupted' }), share(0.01)),
+    ...Object.entries({ done: 0.95, failed: 0.06, interrupted: 0.01, preempted: 0, cancelled: 0.005 }).map(
+      ([name, part]) => counter('trawl_attempts_total', from(leader, { class: name }), share(part)),
+    ),
     counter('trawl_unclassified_failures_total', from(leader), share(0.002)),
     counter('trawl_webhook_deliveries_total', from(leader, { outcome: 'delivered' }), share(0.5)),
     counter('trawl_webhook_deliveries_total', from(leader, { outcome: 'retried' }), share(0.01)),
@@ -107,6 +110,10 @@ function jobSources(): Source[] {
     gauge('trawl_oldest_webhook_seconds', from(leader), ({ random }) => 2 * random()),
   ];
 }
+
+const never = { refunded: 0, disputed: 0, unbooked: 0, capped: 0, dropped: 0, unknown: 0 };
+const purchases = { paid: 0.002, declined: 0.0002, ...never };
+const mails = { sent: 0.003, delayed: 0.0001, refused: 0, given_up: 0 };
 
 function moneySources(): Source[] {
   return [
@@ -129,10 +136,12 @@ function moneySources(): Source[] {
     counter('trawl_lapses_total', from(leader, { balance: 'subscription' }), ({ random }) => 0.08 * random()),
     counter('trawl_lapses_total', from(leader, { balance: 'packs' }), 0),
     counter('trawl_overdrafts_total', from(leader), 0),
-    counter('trawl_purchases_total', from(leader, { outcome: 'paid' }), 0.002),
-    counter('trawl_purchases_total', from(leader, { outcome: 'declined' }), 0.0002),
-    counter('trawl_mails_total', from(leader, { outcome: 'sent' }), 0.003),
-    counter('trawl_mails_total', from(leader, { outcome: 'delayed' }), 0.0001),
+    ...Object.entries(purchases).map(([outcome, perSecond]) =>
+      counter('trawl_purchases_total', from(leader, { outcome }), perSecond),
+    ),
+    ...Object.entries(mails).map(([outcome, perSecond]) =>
+      counter('trawl_mails_total', from(leader, { outcome }), perSecond),
+    ),
   ];
 }
 
@@ -190,7 +199,7 @@ function clusterSources(): Source[] {
     ['container', 0],
   ] as const;
   return [
-    ...all.map((instance) => gauge('trawl_build_info', from(instance, { version: '1.0.0' }), 1)),
+    ...builds.map((labels) => gauge('trawl_build_info', labels, 1)),
     ...instances.controller.flatMap((instance) => [
       gauge('trawl_leader', from(instance), instance === leader ? 1 : 0),
       gauge('trawl_watch_age_seconds', from(instance), ({ random }) => (instance === leader ? 4 : 20) * random()),

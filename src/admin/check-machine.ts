@@ -22,12 +22,35 @@ const run = promisify(execFile);
 type MachineSettings = Pick<Config, 'redisUrl' | 'runner' | 'sandbox'>;
 
 export async function checkMachine(config: MachineSettings & Pick<Config, 'data'>): Promise<Finding[]> {
-  const [programs, { type, bavail, bsize }, folder] = await Promise.all([
+  const [programs, { type }, disks, folder] = await Promise.all([
     checkPrograms(config),
     nearestFolder(config.data).then((path) => statfs(path)),
+    checkDisks(config.data),
     checkFolder(config.data),
   ]);
-  return [...programs, checkClock(Date.now()), checkFreeSpace(bavail * bsize), checkFileSystem(type), folder];
+  return [...programs, checkClock(Date.now()), ...disks, checkFileSystem(type), folder];
+}
+
+/** Checks the file system of the data folder, and those of its parts that have one of their own. */
+async function checkDisks(data: string): Promise<Finding[]> {
+  const own = await nearestFolder(data);
+  const parts = ['redis', 'objects', 'work'].map((name) => join(resolve(data), name));
+  const { dev } = await stat(own);
+  const found = await Promise.all(
+    [own, ...parts].map(async (folder) => {
+      const device =
+        folder === own
+          ? dev
+          : await stat(folder).then(
+              (seen) => seen.dev,
+              () => dev,
+            );
+      if (folder !== own && device === dev) return [];
+      const { bavail, bsize } = await statfs(folder);
+      return [checkFreeSpace(bavail * bsize, folder === own ? undefined : folder)];
+    }),
+  );
+  return found.flat();
 }
 
 /** Checks the programs of this machine: a missing one is a problem only where these settings use it here. */

@@ -8,7 +8,7 @@ import { isLeaderOff } from '../store/jobs/leadership.ts';
 import { findRecord, noRecord } from '../store/open-store.ts';
 import type { Patience } from '../store/redis/call-sender.ts';
 import { type Connection, connect } from '../store/redis/connection.ts';
-import { checkDurability } from '../store/redis/durability.ts';
+import { checkDurability, findChangeBar } from '../store/redis/durability.ts';
 import { sentenceForOperator } from '../store/redis/explain-failure.ts';
 import { readMemory } from '../store/redis/redis-memory.ts';
 import { readRecordState } from '../store/schema.ts';
@@ -52,6 +52,7 @@ export async function checkRecord(
 export async function checkConnection(connection: Connection, config: Rules): Promise<Finding[]> {
   return [
     await checkRecordDurability(connection, config.durability),
+    await checkChanges(connection),
     checkClockDifference(connection.clock.machineAheadMs()),
     checkLeaderClock(await isLeaderOff(connection)),
     checkMemory(await readMemory(connection, config.redisMemory)),
@@ -60,6 +61,12 @@ export async function checkConnection(connection: Connection, config: Rules): Pr
     checkLayout(await readRecordState({ connection })),
     checkRestore(await readRestore({ connection })),
   ];
+}
+
+/** Checks that Redis takes changes, which it answers reads without. */
+async function checkChanges({ send }: Connection): Promise<Finding> {
+  const bar = await findChangeBar(send);
+  return findingOf(bar === null, 'changes', bar === null ? 'Redis takes changes.' : `Redis takes no changes: ${bar}.`);
 }
 
 async function checkRecordDurability(connection: Connection, mode: Config['durability']): Promise<Finding> {

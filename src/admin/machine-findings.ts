@@ -34,8 +34,8 @@ export function checkClock(now: number): Finding {
 }
 
 /** Returns `note` below 1 GiB of free space. */
-export function checkFreeSpace(freeBytes: number): Finding {
-  const free = `The file system of the data folder has ${(freeBytes / 1024 ** 3).toFixed(1)} GiB free`;
+export function checkFreeSpace(freeBytes: number, folder = 'the data folder'): Finding {
+  const free = `The file system of ${folder} has ${(freeBytes / 1024 ** 3).toFixed(1)} GiB free`;
   const well = freeBytes >= minFreeBytes;
   return findingOf(well, 'disk', well ? `${free}.` : `${free}: a full disk stops every new job.`, 'note');
 }

@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { refuse } from '../base/errors.ts';
+import { writeTime } from '../model/timestamp.ts';
 import { makeRdbReader, type SnapshotEntry } from '../store/backup/rdb-reader.ts';
 import { isOfRecord } from '../store/backup/restore-entries.ts';
 
@@ -35,8 +36,20 @@ export interface Backup {
 
 export const manifestFile = 'manifest.json';
 export const snapshotFile = 'record.rdb';
-/** Folders of complete backups are named for their time, so that the last one is the newest. */
-const backupName = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z$/;
+const backupName = /^(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)-(\d{3})Z$/;
+
+/**
+ * Returns the name of the folder of a backup that is taken now: its time, or a millisecond behind the last of some names where another one
+ * is taken at the same time, or the clock was ahead before. So the last name is always that of the newest backup.
+ */
+export function nameBackup(now: number, names: readonly string[]): string {
+  const last = names
+    .filter((name) => backupName.test(name))
+    .sort()
+    .at(-1);
+  const next = last === undefined ? now : Date.parse(last.replace(backupName, '$1T$2:$3:$4.$5Z')) + 1;
+  return writeTime(Math.floor(Math.max(now, next))).replaceAll(/[:.]/g, '-');
+}
 
 /** Returns the names of the complete backups in a folder, oldest first. */
 export async function listBackups(folder: string): Promise<string[]> {

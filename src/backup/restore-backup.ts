@@ -71,7 +71,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
     );
   }
   const begun = Date.parse(manifest.begun_at);
-  const revocations = objects && (await readRevocations(objects, begun - slackMs));
+  const revocations = objects && (await readRevocations(objects, sinceOf(store, begun) - slackMs));
   const lease = await holdRestoreLease(store);
   try {
     return await replaceRecord(options, lease, revocations);
@@ -107,8 +107,17 @@ async function replaceRecord(
   const revoked = await applyRevocations(store, revocations ?? []);
   const unknownJobs = objects ? await listUnknownJobs(store, objects.listNames()) : [];
   await lease.open(Date.parse(manifest.taken_at));
-  const revocationsSince = objects && Math.max(begun, Math.floor(store.clock.now()) - revocationLifeMs);
+  const revocationsSince = objects && sinceOf(store, begun);
   return { keys: restored, revoked, revocationsSince, unknownJobs, disabledTopups, nextInvoice };
+}
+
+/**
+ * Returns since when revocations are to be known. A backup of a later time was begun while the clock was ahead: everything that is known
+ * is taken away then, because nothing says what had happened by then.
+ */
+function sinceOf({ clock }: RecordStore, begun: number): number {
+  const now = Math.floor(clock.now());
+  return begun > now ? now - revocationLifeMs : Math.max(begun, now - revocationLifeMs);
 }
 
 async function copyEntries({ backup, progress }: RestoreOptions, lease: RestoreLease) {

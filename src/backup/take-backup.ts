@@ -13,7 +13,14 @@ import { readTopology } from '../store/redis/discovery.ts';
 import { explainFailure, sentenceForOperator } from '../store/redis/explain-failure.ts';
 import { askOnce, isReply } from '../store/redis/redis-client.ts';
 import type { RecordStore } from '../store/script.ts';
-import { type BackupManifest, isWanted, listBackups, manifestFile, snapshotFile } from './backup-manifest.ts';
+import {
+  type BackupManifest,
+  isWanted,
+  listBackups,
+  manifestFile,
+  nameBackup,
+  snapshotFile,
+} from './backup-manifest.ts';
 
 interface BackupOptions {
   readonly store: RecordStore;
@@ -47,9 +54,8 @@ async function writeBackup(options: BackupOptions): Promise<{ folder: string; ma
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await removeAbandoned(folder);
   await noteBackupBegun(store);
-  const name = writeTime(Math.floor(store.clock.now())).replaceAll(/[:.]/g, '-');
+  const name = await makePartial(store, folder);
   const partial = join(folder, `${partialName}${name}`);
-  await mkdir(partial, { mode: 0o700 });
   try {
     const manifest = await writeSnapshot(options, partial);
     await writeFile(join(partial, manifestFile), `${JSON.stringify(manifest, null, 2)}\n`, {
@@ -65,6 +71,26 @@ async function writeBackup(options: BackupOptions): Promise<{ folder: string; ma
   } catch (error) {
     await rm(partial, { recursive: true, force: true });
     throw error;
+  }
+}
+
+/** Makes the folder of a backup under its partial name, which no other one has, and returns the name that it will have. */
+async function makePartial({ clock }: RecordStore, folder: string): Promise<string> {
+  for (;;) {
+    const names = (await readdir(folder)).map((name) => name.replace(partialName, ''));
+    const name = nameBackup(clock.now(), names);
+    const partial = join(folder, `${partialName}${name}`);
+    const isTaken = await mkdir(partial, { mode: 0o700 }).then(
+      () => false,
+      (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EEXIST') throw error;
+        return true;
+      },
+    );
+    if (isTaken) continue;
+    // Completed by another process since the names were read.
+    if (!(await listBackups(folder)).includes(name)) return name;
+    await rm(partial, { recursive: true, force: true });
   }
 }
 
@@ -127,9 +153,14 @@ async function removeOld(folder: string, keep: number): Promise<void> {
   for (const name of old) {
     // Under another name first: one that is half gone must not look like a backup.
     const going = join(folder, `${partialName}${name}`);
-    await rename(join(folder, name), going);
+    await rename(join(folder, name), going).catch(unlessGone);
     await rm(going, { recursive: true, force: true });
   }
+}
+
+/** Another backup that ends at this moment removes the same ones. */
+function unlessGone(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error;
 }
 
 /** Returns the URL of the node that has the record now; the URL may name any one node of its Cluster. */

@@ -4,9 +4,11 @@ import { tableOf } from './markdown-table.ts';
 
 const prefix = 'trawl_';
 
-const attemptClasses = ['done', 'failed', 'interrupted'];
+const attemptClasses = ['done', 'failed', 'interrupted', 'preempted', 'cancelled'];
 const webhookOutcomes = ['delivered', 'retried', 'failed'];
 const spanOutcomes = ['exported', 'dropped'];
+const purchaseOutcomes = 'paid declined refunded disputed unbooked capped dropped unknown'.split(' ');
+const mailOutcomes = ['sent', 'refused', 'delayed', 'given_up'];
 const tasks = 'lead pass take requeue preempt sweep gauges verify days buy card mail'.split(' ');
 
 const apiRoutes =
@@ -18,7 +20,7 @@ const labels = {
   route: `name of a route: ${listed(routeLabels)} for every other path`,
   status: 'HTTP status of the answer, not masked by `soft_fail`',
   endpoint: '`video`, `audio` or `metadata`',
-  outcome: `\`completed\` or \`failed\` for jobs and sources, ${listed(webhookOutcomes)} for webhooks, ${listed(spanOutcomes)} for spans; of purchases and mails as said there`,
+  outcome: `\`completed\` or \`failed\` for jobs and sources, ${listed(webhookOutcomes)} for webhooks, ${listed(spanOutcomes)} for spans, ${listed(purchaseOutcomes)} for purchases, ${listed(mailOutcomes)} for mails`,
   code: 'error code of the failure (docs/errors.md), empty when completed',
   blame: '`caller`, `site` or `us`, empty when completed',
   stage:
@@ -28,10 +30,11 @@ const labels = {
   script: 'name of the atomic script: that of its file in `src/store`, or of its function there',
   verdict: listed(egressVerdicts),
   site: 'name of one of 20 well-known sites, else `other`',
-  class: listed(attemptClasses),
+  class: `${listed(attemptClasses)}: \`interrupted\` from outside, \`preempted\` for another account, \`cancelled\` by its caller`,
   wait: '`starting` without a reason, `room` on a node, `admission` by a queue, `image` of the worker, or `container` that cannot be made',
   task: '`lead`, `pass`, `take`, `requeue`, `preempt`, `sweep`, `days` (archive), `gauges`, `verify`, `buy` (top-ups), `card` (ends of stored cards) or `mail`',
   version: 'version of the program',
+  role: '`up`, `api`, `dashboard`, `controller`, `inspector` or `egress`',
   reason:
     '`memory` while Redis is nearly full; with `TRAWL_DURABILITY=strict` the setting of Redis that is wrong, or `hidden` when it does not tell',
 } as const;
@@ -47,6 +50,8 @@ const begun: Partial<Record<string, readonly string[]>> = {
   webhook_deliveries_total: webhookOutcomes,
   upkeep_errors_total: tasks,
   spans_total: spanOutcomes,
+  purchases_total: purchaseOutcomes,
+  mails_total: mailOutcomes,
 };
 
 function listed(words: readonly string[]): string {
@@ -56,7 +61,7 @@ function listed(words: readonly string[]): string {
 
 const fast = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 const answers = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-const works = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14_400];
+const works = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14_400, 43_200, 86_400];
 
 /** Every metric, by its name without the prefix. Gauges of the record come from the leading controller alone (`hideGauges`). */
 const declared = {
@@ -72,7 +77,9 @@ const declared = {
   jobs_total: counter("Jobs that have ended, except by an operator's command.", 'endpoint', 'outcome', 'code', 'blame'),
   job_seconds: histogram(works, 'Time that an ended job spent in one stage, in seconds.', 'endpoint', 'stage'),
   jobs_open: gauge('Jobs that have not ended yet.', 'state'),
-  oldest_queued_seconds: gauge('Age of the oldest job in the queue; 0 when the queue is empty.'),
+  oldest_queued_seconds: gauge(
+    'Age of the oldest job whose first worker does not run yet, in the queue or in the cluster; 0 for none.',
+  ),
   holds_open: gauge('Credits held for jobs and calls that have not ended yet.'),
   charges_total: counter('Credits that were charged.', 'endpoint', 'balance'),
   ledger_problems: gauge('Problems that the hourly check of all ledgers found last; above 0 needs a person.'),
@@ -151,7 +158,7 @@ const declared = {
   yt_dlp_info: gauge('Always 1; its label is the version of yt-dlp in use.', 'version'),
   yt_dlp_released_seconds: gauge('Unix time of the day on which the yt-dlp in use was released.'),
   spans_total: counter('Spans for the collector of TRAWL_TRACES_URL, sent or given up.', 'outcome'),
-  build_info: gauge('Always 1; its label is the version of trawl.', 'version'),
+  build_info: gauge('Always 1; its labels are the version of trawl and the role of the process.', 'version', 'role'),
   purchases_total: counter(
     'Purchases of packs: paid, declined, refunded or disputed; unbooked when the account that paid is removed or unknown; capped by the monthly cap; dropped when it is wanted no more after a try that was not paid; unknown when the provider gave no answer, which is asked for again.',
     'outcome',

@@ -184,7 +184,7 @@ export class JobAdvancer {
     this.#logOf(job).info('the attempt ended', { counts, code, reason: text, moved: moved.done === true });
     // Another controller leads: it still has to read from the worker how the attempt ended.
     if (!moved.done) return null;
-    countRetriedAttempt(metrics, counts);
+    countRetriedAttempt(metrics, job, counts);
     await this.#clear(runner, job, job);
     return null;
   }

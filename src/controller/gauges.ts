@@ -2,7 +2,7 @@ import type { Log } from '../base/log.ts';
 import { hideGauges, type Metrics } from '../base/metrics.ts';
 import { shareRun } from '../base/single-flight.ts';
 import { noteSchedule, readBackupNotes } from '../store/backup/backup-notes.ts';
-import { readOpenings } from '../store/jobs/open-work.ts';
+import { findOldestUnstarted, readOpenings } from '../store/jobs/open-work.ts';
 import type { RecordStore } from '../store/script.ts';
 
 interface GaugeOptions {
@@ -38,13 +38,17 @@ export function startGauges(options: GaugeOptions): { close(): Promise<void> } {
 
 async function setGauges({ store, metrics, oldestUnsettled, backupsScheduled }: GaugeOptions): Promise<void> {
   const now = store.clock.now();
-  const [seen, backup] = await Promise.all([readOpenings(store), readBackupNotes(store)]);
+  const [seen, unstarted, backup] = await Promise.all([
+    readOpenings(store),
+    findOldestUnstarted(store),
+    readBackupNotes(store),
+  ]);
   const age = (since: number | null) => (since === null ? 0 : Math.max(0, (now - since) / 1000));
   metrics.jobs_open.set({ state: 'queued' }, seen.queued);
   metrics.jobs_open.set({ state: 'running' }, seen.active);
   metrics.jobs_open.set({ state: 'delayed' }, seen.delayed);
   metrics.holds_open.set(seen.held);
-  metrics.oldest_queued_seconds.set(age(seen.oldestQueued));
+  metrics.oldest_queued_seconds.set(Math.max(age(seen.oldestQueued), age(unstarted)));
   metrics.webhooks_due.set(seen.webhooks);
   metrics.oldest_webhook_seconds.set(age(seen.oldestWebhook));
   metrics.blocked_ips.set(seen.blocked);

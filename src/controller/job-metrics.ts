@@ -5,13 +5,19 @@ import { siteOf } from '../model/source-site.ts';
 
 type Counts = Extract<Step, { readonly do: 'retry' }>['counts'];
 
-export function countRetriedAttempt({ attempts_total }: Pick<Metrics, 'attempts_total'>, counts: Counts): void {
-  attempts_total.inc({ class: counts === 'failure' ? 'failed' : 'interrupted' });
+/** An attempt that trawl itself ended for another account is no interruption, which operators look for in nodes and memory. */
+export function countRetriedAttempt(
+  { attempts_total }: Pick<Metrics, 'attempts_total'>,
+  { attempt, preempted }: Pick<Job, 'attempt' | 'preempted'>,
+  counts: Counts,
+): void {
+  const interruption = preempted === attempt ? 'preempted' : 'interrupted';
+  attempts_total.inc({ class: counts === 'failure' ? 'failed' : interruption });
 }
 
 /** Every other stopped attempt was counted when it ended. */
 export function countCancelledAttempt({ attempts_total }: Pick<Metrics, 'attempts_total'>, job: Job): void {
-  if (job.error_code === 'cancelled' && hasOpenAttempt(job)) attempts_total.inc({ class: 'interrupted' });
+  if (job.error_code === 'cancelled' && hasOpenAttempt(job)) attempts_total.inc({ class: 'cancelled' });
 }
 
 export function countSettledJob(

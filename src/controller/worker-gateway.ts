@@ -51,24 +51,43 @@ const beginning: AttemptProgress = {
 export function makeWorkerGateway(options: WorkerGatewayOptions): Server {
   const { attemptOf, log, certificate: files = null } = options;
   const routes = makeRoutes(options);
+  const complain = makeUploadComplaint(log);
   const serve = async (req: IncomingMessage, res: ServerResponse) => {
     const route = routes[`${req.method} ${req.url}`];
     const [, token] = /^Bearer (\S{1,4096})$/.exec(req.headers.authorization ?? '') ?? [];
     const caller = token === undefined ? null : await attemptOf(token);
     if (caller === null) return answer(res, 401, null);
     if (route === undefined) return answer(res, 404, null);
-    answer(res, 200, await route(caller, req));
+    const said = await route(caller, req).catch((error: unknown) => {
+      complain(req, caller, error);
+      throw error;
+    });
+    answer(res, 200, said);
   };
   return makeHttpServer(files && { files, log }, {}, (req, res) => {
     serve(req, res).catch((error: unknown) => {
       const status = statusOf(error);
       // A worker that has left in the middle of its request gets no answer, and needs none.
       if (status === 500 && req.errored === null) log.error('the gateway could not answer a worker', { error });
-      // The worker tries again; the Redis connection logs that Redis does not answer.
-      if (error instanceof Refusal && req.method === 'PUT') log.warn('an uploaded file could not be stored', { error });
       answer(res, status, null);
     });
   });
+}
+
+const quietMs = 60_000;
+
+/**
+ * Returns what logs an upload that the object store refuses, at most once a minute: the worker tries again, and its verdict does not
+ * name the cause.
+ */
+function makeUploadComplaint(log: Log): (req: IncomingMessage, caller: AttemptId, error: unknown) => void {
+  let quietUntil = 0;
+  return (req, { jobId, attempt }, error) => {
+    const isUpload = req.method === 'PUT' || req.url === '/v1/attempt/permit';
+    if (!isUpload || !(error instanceof Refusal) || performance.now() < quietUntil) return;
+    quietUntil = performance.now() + quietMs;
+    log.warn('a file could not be stored: its worker tries again', { job: jobId, attempt, error });
+  };
 }
 
 function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, GatewayRoute>> {

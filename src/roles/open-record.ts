@@ -23,6 +23,8 @@ export async function openRecord(
     const redis = await startRedis({ folder: recordFolder(config.data), maxMemoryBytes, log });
     stop.add('redis', redis.stop, 10);
   }
+  // Until it is reached: a role whose Redis is away from the start shows that, too.
+  metrics.redis_ready.set(0);
   const { store, close } = await openStore(config, log.with({ part: 'record' }), {
     openMs,
     durations: metrics.redis_seconds,
@@ -38,6 +40,7 @@ export async function openRecord(
   metrics.redis_memory_unlimited.set(isOwnLimit ? 0 : 1);
   metrics.refreshers.add(async () => {
     const { weaknesses, replicas } = store.connection.durability();
+    metrics.redis_ready.set(store.connection.ready() ? 1 : 0);
     metrics.durability_relaxed.set(weaknesses.length > 0 ? 1 : 0);
     metrics.redis_replicas.set(replicas);
   });

@@ -71,7 +71,7 @@ export async function runRole<const N extends SettingName = never>(
     const end = waitForEnd(options.lifeline === true);
     // Loaded here only: a worker has no metrics, and each would pay 60 ms of processor time for them.
     const metrics = (await import('../base/metrics.ts')).makeMetrics();
-    metrics.build_info.set({ version }, 1);
+    metrics.build_info.set({ version, role: role.name }, 1);
     await role.start({ ...tools, config, metrics });
     isOrphaned = (await end) === 'lifeline';
     log.info('the role stops');

@@ -1,12 +1,17 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { checkBilling } from '../../src/admin/check-billing.ts';
+import { checkMachine } from '../../src/admin/check-machine.ts';
 import { checkTls } from '../../src/admin/check-tls.ts';
 import type { Finding } from '../../src/admin/doctor-finding.ts';
 import { readConfig } from '../../src/base/config.ts';
 import { beginDrain, endDrain } from '../../src/store/access/drain.ts';
 import { noteStrayProxy } from '../../src/store/access/stray-proxy.ts';
 import { makeCertificate } from '../support/certificate.ts';
+import { mountSmall, unmount, whyNoMounts } from '../support/mount.ts';
 import { type Operator, runProgram, startOperator } from '../support/operator.ts';
+import { aFolder } from '../support/redis.ts';
 import { makeTlsFiles } from '../support/tls-files.ts';
 import { root } from '../support/tree.ts';
 
@@ -49,6 +54,28 @@ describe('the doctor', () => {
       files.remove();
     }
   });
+
+  const why = whyNoMounts();
+  if (why !== null) console.warn(`The test of a full disk of files is left out: ${why}`);
+  else
+    it('names a part of the data folder whose own disk is full, although that of the data folder is not', async () => {
+      const { folder: data, remove } = aFolder();
+      const objects = join(data, 'objects');
+      mkdirSync(objects);
+      mountSmall(objects, 2 ** 20);
+      try {
+        const findings = await checkMachine({ ...readConfig({}, () => ''), data });
+        const disks = findings.filter(({ about }) => about === 'disk').map(({ level, text }) => `${level} ${text}`);
+        expect(disks).to.have.length(2);
+        expect(disks[0]).to.match(/^ok The file system of the data folder has \d+\.\d GiB free\.$/);
+        expect(disks[1]).to.equal(
+          `note The file system of ${objects} has 0.0 GiB free: a full disk stops every new job.`,
+        );
+      } finally {
+        unmount(objects);
+        remove();
+      }
+    });
 
   it('judges invoices and mail only where something can be bought', () => {
     expect(checkBilling({ ...shop, stripeKey: null, stripeWebhookSecret: null })).to.deep.equal([]);

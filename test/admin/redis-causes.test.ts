@@ -116,6 +116,26 @@ describe('a command that Redis refuses', function () {
     expect(said).to.match(/^Redis at \S+ refuses: MISCONF .*: .*disk.*\n$/);
   });
 
+  it('is told by the doctor that Redis is a replica, or lacks its replicas, and what to do', async () => {
+    const changes = async () => {
+      const { said } = await saidBy((terminal) => runDoctor([], terminal), server.url);
+      return /^(\w+) +changes +(.*)$/m.exec(said)?.slice(1);
+    };
+    expect(await changes()).to.deep.equal(['ok', 'Redis takes changes.']);
+    await send('REPLICAOF', '127.0.0.1', '1');
+    const [readOnly, advice] = (await changes()) ?? [];
+    await send('REPLICAOF', 'NO', 'ONE');
+    expect(readOnly).to.equal('problem');
+    expect(advice).to.match(/^Redis takes no changes: it is a replica; name the primary, .* in TRAWL_REDIS_URL\.$/);
+    await send('CONFIG', 'SET', 'min-replicas-to-write', '1');
+    const alone = await changes();
+    await send('CONFIG', 'SET', 'min-replicas-to-write', '0');
+    expect(alone).to.deep.equal([
+      'problem',
+      'Redis takes no changes: it has 0 replicas that keep up, and min-replicas-to-write is 1; bring them back.',
+    ]);
+  });
+
   it('names a replica and a lost answer, after which the change may have been made', async () => {
     const at = await connect(server.url, { log: aLog().log });
     await send('REPLICAOF', '127.0.0.1', '1');

@@ -117,7 +117,7 @@ describe('secrets', function () {
   }
 
   it('are left out of metrics that show versions, durability and the time of jobs', () => {
-    expect(metrics).to.match(/^trawl_build_info\{version="\d+\.\d+\.\d+"\} 1$/m);
+    expect(metrics).to.match(/^trawl_build_info\{version="\d+\.\d+\.\d+",role="\w+"\} 1$/m);
     expect(metrics).to.match(/^trawl_yt_dlp_info\{version="20\d\d\.[\d.]+"\} 1$/m);
     expect(metrics).to.match(/^trawl_durability_relaxed 0$/m);
     expect(metrics).to.match(/^trawl_oldest_unsettled_seconds 0$/m);

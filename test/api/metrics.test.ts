@@ -24,7 +24,7 @@ describe('metrics of the API', () => {
       expect(metrics).to.match(/^trawl_auth_failures_total 3$/m);
       expect(metrics).to.match(/^trawl_http_requests_total\{route="usage",status="401"\} 2$/m);
       expect(metrics).to.match(/^trawl_http_request_seconds_count\{route="usage"\} 3$/m);
-      expect(metrics).to.match(/^trawl_build_info\{version="[^"]+"\} 1$/m);
+      expect(metrics).to.match(/^trawl_build_info\{version="[^"]+",role="up"\} 1$/m);
     } finally {
       up.process.kill('SIGTERM');
       await up.ended;

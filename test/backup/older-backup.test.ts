@@ -116,6 +116,26 @@ describe('restores of an older backup', () => {
     expect((await restore('--replace', '--without-files')).json.revocations_since).to.equal(null);
   });
 
+  it('take away everything that is known to be revoked when the clock was ahead at the backup, because its time says nothing', async () => {
+    const { accountId, slug, keyId, hash } = await anAccount(store);
+    const { folder } = await backUp();
+    const file = join(folder, 'manifest.json');
+    const facts = JSON.parse(readFileSync(file, 'utf8'));
+    const begun_at = new Date(Date.now() + 3_600_000).toISOString();
+    writeFileSync(file, JSON.stringify({ ...facts, begun_at, taken_at: begun_at }));
+    const revocation = { kind: 'key', account: accountId, key: keyId, ends: 1 } as const;
+    await revoke(
+      async () => objects,
+      Date.now(),
+      revocation,
+      async () => {},
+    );
+    const { json } = await restore();
+    expect(json.revoked.map(({ account }: Record<string, string>) => account)).to.deep.equal([slug]);
+    expect(Date.parse(json.revocations_since)).to.be.closeTo(Date.now() - 400 * 86_400_000, 60_000);
+    expect(await target.connection.send(['HGET', keys.key(hash), 'active'])).to.equal('0');
+  });
+
   it('list the jobs whose objects the record does not know, and keep these objects', async () => {
     const caller = await anAccount(store, { credits: 5 });
     const known = await aRunningJob(store, caller);

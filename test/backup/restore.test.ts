@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { appendFileSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { expect } from 'chai';
 import { keys } from '../../src/store/keys.ts';
 import { readAudit } from '../../src/store/log/read-audit.ts';
@@ -75,6 +75,25 @@ describe('backup and restore', () => {
     const left = readdirSync(backups).sort();
     expect(left).to.have.length(3);
     expect([left[0], join(backups, left[2]!)]).to.deep.equal(['.partial-new', folder]);
+  });
+
+  it('are complete although another one removes the same old backups at that moment', async () => {
+    for (let n = 0; n < 12; n++) await backUp();
+    const taken = await Promise.all(Array.from({ length: 4 }, () => backUp('--keep', '1')));
+    for (const { keys: count } of taken) expect(count).to.be.greaterThan(0);
+    expect(readdirSync(backups)).to.have.length(1);
+  });
+
+  it('take and keep the backup that was made last, although the clock was ahead when an earlier one was named', async () => {
+    const { folder: early } = await backUp();
+    renameSync(early, join(backups, new Date(Date.now() + 86_400_000).toISOString().replaceAll(/[:.]/g, '-')));
+    const { slug } = await anAccount(store, { credits: 5 });
+    const { folder } = await backUp('--keep', '1');
+    expect(readdirSync(backups)).to.deep.equal([basename(folder)]);
+    const { folder: last } = await backUp();
+    expect((await restore()).code).to.equal(0);
+    expect(readdirSync(backups).sort()).to.deep.equal([folder, last].map((path) => basename(path)));
+    expect(await target.connection.read(['HGET', keys.slugs, slug])).to.be.a('string');
   });
 
   it('refuse a backup that is not whole, and touch nothing', async () => {

@@ -59,7 +59,8 @@ describe('payments', () => {
     expect(await readPurchase(store, buyer.accountId, id)).to.include({ state: 'paid', invoice: 1, buyer: buyer.slug });
     expect(await packsOf(buyer.accountId)).to.equal(1);
     const { values } = await parts.metrics.purchases_total.get();
-    expect(values.map(({ labels, value }) => [labels.outcome, value])).to.deep.equal([['paid', 1]]);
+    const counted = values.filter(({ value }) => value > 0);
+    expect(counted.map(({ labels, value }) => [labels.outcome, value])).to.deep.equal([['paid', 1]]);
   });
 
   it('are made once although answers are lost, servers fail and the purchase is asked for again', async () => {

@@ -41,8 +41,10 @@ describe('payments for an account that is not there', () => {
     return sender.box.mails.splice(0);
   };
   const errors = () => said.filter((line) => /"error".*must be refunded by hand/.test(line));
-  const outcomes = async () =>
-    (await parts.metrics.purchases_total.get()).values.map(({ labels, value }) => [labels.outcome, value]);
+  const outcomes = async () => {
+    const counted = (await parts.metrics.purchases_total.get()).values.filter(({ value }) => value > 0);
+    return counted.map(({ labels, value }) => [labels.outcome, value]);
+  };
 
   it('payments for an account that was removed while its checkout was open add nothing, and one mail tells each operator to refund them', async () => {
     const { accountId, slug } = await anAccount(store);

@@ -3,6 +3,7 @@ import { makeLog } from '../../src/base/log.ts';
 import { type Metrics, makeMetrics, renderMetrics } from '../../src/base/metrics.ts';
 import { startGauges } from '../../src/controller/gauges.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
+import { noteProgress } from '../../src/store/jobs/note-progress.ts';
 import { retryJob } from '../../src/store/jobs/retry-job.ts';
 import { admitted, anAccount, aRunningJob, holder, storeOf, type TestStore, theJob } from '../support/record.ts';
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
@@ -54,6 +55,19 @@ describe('gauges of the record', () => {
       'trawl_jobs_open{state="queued"} 0',
       'trawl_jobs_open{state="running"} 0',
     ]);
+    await cancelJob(store, await theJob(store, job.id), 'Cancelled');
+    await gauges.close();
+  });
+
+  it('show a job whose worker was ordered and never ran as waiting, until it runs', async () => {
+    const { metrics, gauges } = begin(() => true);
+    const caller = await anAccount(store, { credits: 1 });
+    const job = await aRunningJob(store, caller);
+    store.advance(1_200_000);
+    expect(await renderMetrics(metrics)).to.match(/^trawl_oldest_queued_seconds 12\d\d(\.\d+)?$/m);
+    const begun = { progress: 0, stage: '', speed_bytes: null, eta_seconds: null, running: true };
+    await noteProgress(store, job, job.attempt, begun);
+    expect(await shown(metrics)).to.include('trawl_oldest_queued_seconds 0');
     await cancelJob(store, await theJob(store, job.id), 'Cancelled');
     await gauges.close();
   });

@@ -2,6 +2,8 @@ import { expect } from 'chai';
 import { makeMetrics, renderMetrics } from '../../src/base/metrics.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
+import { readActiveJobs } from '../../src/store/jobs/open-work.ts';
+import { preemptJob } from '../../src/store/jobs/preempt-job.ts';
 import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { advanceWith, aRunner } from '../support/advance.ts';
 import { jobLimits } from '../support/job-limits.ts';
@@ -12,6 +14,7 @@ import {
   aRunningJob,
   holder,
   lead,
+  startNext,
   storeOf,
   type TestStore,
   takeJob,
@@ -66,14 +69,29 @@ describe('metrics of jobs', () => {
     });
   }
 
-  it('trawl_attempts_total counts the attempt of a cancelled job as interrupted, once', async () => {
+  it('trawl_attempts_total counts the attempt of a cancelled job as cancelled, not as interrupted, once', async () => {
     const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
     const metrics = makeMetrics();
     const advance = advanceWith(store, aRunner({}, [`${job.id}-1`]), { metrics });
     await advance(job.id);
     await cancelJob(store, job, 'The job was cancelled');
     for (let n = 0; n < 2; n++) await advance(job.id);
-    expect(countsOf(await renderMetrics(metrics))).to.deep.equal(['trawl_attempts_total{class="interrupted"} 1']);
+    expect(countsOf(await renderMetrics(metrics))).to.deep.equal(['trawl_attempts_total{class="cancelled"} 1']);
+  });
+
+  it('trawl_attempts_total counts an attempt that makes room for another account as preempted, not as interrupted', async () => {
+    const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
+    while ((await startNext(store)) !== null);
+    const waiting = await anAccount(store, { credits: 1 });
+    await admitted(store, waiting);
+    store.advance(1_000);
+    const active = (await readActiveJobs(store)).find(({ id }) => id === job.id)!;
+    await lead(store, holder);
+    const shares = { slots: 1, kept: 0, maxWaitMs: 10 };
+    expect((await preemptJob(store, holder, active, shares, waiting.accountId)).done).to.equal(true);
+    const metrics = makeMetrics();
+    await advanceWith(store, aRunner({}, [`${job.id}-1`]), { metrics })(job.id);
+    expect(countsOf(await renderMetrics(metrics))).to.deep.equal(['trawl_attempts_total{class="preempted"} 1']);
   });
 
   it('trawl_attempts_total counts an attempt that is cancelled before its worker could be started, once', async () => {
@@ -87,7 +105,7 @@ describe('metrics of jobs', () => {
     await advance(job).catch(() => undefined);
     await cancelJob(store, await theJob(store, job), 'The job was cancelled');
     for (let n = 0; n < 2; n++) await advance(job);
-    expect(countsOf(await renderMetrics(metrics))).to.deep.equal(['trawl_attempts_total{class="interrupted"} 1']);
+    expect(countsOf(await renderMetrics(metrics))).to.deep.equal(['trawl_attempts_total{class="cancelled"} 1']);
   });
 
   it('trawl_attempts_total does not count an end that another controller has recorded', async () => {

@@ -79,7 +79,7 @@ describe('the role egress', () => {
     expect(await (await fetch(`${role.probe}/readyz`)).json()).to.deep.equal({ ready: true });
     const metrics = await (await fetch(`${role.probe}/metrics`)).text();
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-    expect(metrics).to.contain(`trawl_build_info{version="${version}"} 1\n`);
+    expect(metrics).to.contain(`trawl_build_info{version="${version}",role="egress"} 1\n`);
     expect(role.lines.every((line) => line.role === 'egress')).to.equal(true);
     expect(metrics).to.match(/^trawl_egress_connections_total\{verdict="open"\} 3$/m);
     expect(metrics).to.match(/^trawl_egress_connections_total\{verdict="refused_address"\} 1$/m);

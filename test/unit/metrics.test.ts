@@ -10,7 +10,7 @@ job_seconds{endpoint,stage} jobs_open{state} oldest_queued_seconds holds_open ch
 webhook_deliveries_total{outcome} webhooks_due oldest_webhook_seconds auth_failures_total blocked_ips redis_seconds{script}
 redis_ready durability_relaxed egress_connections_total{verdict} source_outcomes_total{site,outcome} leader reconcile_seconds
 reconcile_errors_total watch_age_seconds attempts_total{class} unclassified_failures_total yt_dlp_info{version} yt_dlp_released_seconds
-build_info{version} overdrafts_total purchases_total{outcome} mails_total{outcome} oldest_unsettled_seconds redis_memory_ratio
+build_info{version,role} overdrafts_total purchases_total{outcome} mails_total{outcome} oldest_unsettled_seconds redis_memory_ratio
 connections_dropped_total ledger_verify_age_seconds redis_memory_unlimited upkeep_errors_total{task}
 clock_steady clock_difference_seconds object_store_ready stray_objects removal_errors_total
 kube_refused_total kube_wait_seconds cleanups_postponed oldest_leaving_seconds attempts_waiting{wait} webhook_delay_seconds
@@ -47,6 +47,7 @@ describe('metrics', () => {
     const names = new Set(begun.map(([, name]) => name));
     expect([...names].map((name) => name?.slice('trawl_'.length))).to.have.members([
       ...['attempts_total', 'webhook_deliveries_total', 'upkeep_errors_total', 'spans_total'],
+      ...['purchases_total', 'mails_total'],
     ]);
     expect(text).to.include('\ntrawl_attempts_total{class="interrupted"} 0\n');
     const table = metricsTable();
@@ -82,6 +83,12 @@ describe('metrics', () => {
     expect(all).to.include.members(names());
     expect(others).to.include('trawl_process_resident_memory_bytes');
     expect(others.filter((name) => !/^trawl_(process|nodejs)_/.test(name))).to.deep.equal([]);
+  });
+
+  it('have buckets for the longest recording that a request may ask for, and for the longest wait in the queue', () => {
+    const all = makeMetrics().registry.getMetricsAsArray() as { name: string; buckets?: number[] }[];
+    const longest = all.find(({ name }) => name === 'trawl_job_seconds')?.buckets?.at(-1);
+    expect(longest).to.be.at.least(86_400);
   });
 
   it('have a help text of one sentence', () => {

@@ -27,6 +27,24 @@ export const clusterScenarios: readonly Scenario[] = [
       },
     },
   },
+  ...(['api', 'inspector', 'egress'] as const).map((role) => ({
+    title: `every pod of the ${role} is gone, and another namespace has them all in one process`,
+    change: {
+      [`trawl_build_info{instance="${role}",version="1.0.0",role="${role}"}`]: '1x374 _x25',
+      'trawl_build_info{namespace="music",instance="up",version="1.0.0",role="up"}': '1x400',
+      'trawl_leader{namespace="music",instance="up"}': '1x400',
+    },
+    fires: {
+      TrawlPartAway: {
+        summary: `Prometheus sees no ${role}, but other parts of trawl`,
+        description: `Parts that Prometheus sees: ${['api', 'controller', 'egress', 'inspector']
+          .filter((one) => one !== role)
+          .map((one) => `1 ${one}`)
+          .join(', ')}`,
+        labels: { role },
+      },
+    },
+  })),
   {
     title: 'the watch of the leader hears nothing',
     change: { 'trawl_watch_age_seconds{instance="controller"}': '0x379 0+60x20' },

@@ -18,7 +18,6 @@ import { beginDrain } from '../../src/store/access/drain.ts';
 import { noteBackupBegun } from '../../src/store/backup/backup-notes.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { rollPeriod } from '../../src/store/money/roll-period.ts';
-import { watchAdmissions } from '../../src/store/redis/admission-gate.ts';
 import { watchClock } from '../../src/store/redis/clock-watch.ts';
 import { freezeProcess } from '../support/freeze-process.ts';
 import { aDownload, admitted, anAccount, aRunningJob, completed, holder, storeOf } from '../support/record.ts';
@@ -38,7 +37,6 @@ describe('metrics of the record', () => {
     try {
       const config = readConfig({ TRAWL_DATA: folder, TRAWL_REDIS_URL: pair.url }, () => '');
       const store = await openRecord({ config, log: aLog().log, metrics, stop }, () => undefined);
-      const gate = await watchAdmissions(store.connection, config, metrics, aLog().log);
       await anAccount(store, { credits: 1 });
       expect(await readMetric(metrics, 'redis_replicas')).to.equal(1);
       expect(await readMetric(metrics, 'redis_seconds_count{script="create-account"}')).to.equal(1);
@@ -51,7 +49,6 @@ describe('metrics of the record', () => {
       expect(await readMetric(metrics, 'redis_unreplicated_total')).to.be.greaterThan(0);
       await pair.master.process.stop();
       await until(async () => (await readMetric(metrics, 'redis_ready')) === 0, 20, 'redis is away');
-      gate.close();
     } finally {
       await stop.run();
       await pair.stop();

@@ -20,6 +20,27 @@ export const silentScenarios: readonly Omit<Scenario, 'fires'>[] = [
     change: { [errors]: '0x339 0+120x30 3600x30', trawl_drain_seconds: '0x339 0+60x30 0x30' },
   },
   {
+    title: 'after one job of three in an hour has failed through our fault, and one call of 30',
+    change: {
+      'trawl_jobs_total{endpoint="video",outcome="completed",code="",blame=""}': '0+0.05x400',
+      'trawl_jobs_total{endpoint="video",outcome="failed",code="private",blame="caller"}': '0x400',
+      [faults]: '1x386 2x13',
+      'trawl_http_requests_total{route="/v1/usage",status="200"}': '0+0.5x400',
+      [errors]: '1x386 2x13',
+    },
+  },
+  {
+    title: 'while the 1,000 jobs of one account are worked off for hours, one after the other',
+    change: { trawl_oldest_queued_seconds: '0x99 0+60x300' },
+  },
+  {
+    title: 'while an account cancels its jobs, and others make room for it',
+    change: {
+      'trawl_attempts_total{class="cancelled"}': '0x340 0+30x60',
+      'trawl_attempts_total{class="preempted"}': '0x340 0+30x60',
+    },
+  },
+  {
     title: 'while the volume of a Redis of another program is full, in a namespace without trawl',
     change: {
       'kubelet_volume_stats_available_bytes{namespace="shop",persistentvolumeclaim="data-redis-0"}': '500000000x400',
@@ -95,11 +116,25 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
-    title: 'a job waits for ever',
-    change: { trawl_oldest_queued_seconds: '0x299 0+60x100' },
+    title: 'no job is done any more, and one waits for ever',
+    change: {
+      trawl_oldest_queued_seconds: '0x299 0+60x100',
+      'trawl_attempts_total{class="done"}': '0+60x299 17940x100',
+      'trawl_attempts_total{class="interrupted"}': '0x400',
+    },
     fires: {
       TrawlQueueStuck: {
-        summary: 'The oldest job has waited in the queue for 1h 30m 0s',
+        summary: 'The oldest job has waited for its first worker for 1h 30m 0s',
+        description: 'Queued now: 3; running: 40',
+      },
+    },
+  },
+  {
+    title: 'a job has waited for half a day while others are done',
+    change: { trawl_oldest_queued_seconds: '20500+60x400' },
+    fires: {
+      TrawlQueueStuck: {
+        summary: 'The oldest job has waited for its first worker for 12h 11m 40s',
         description: 'Queued now: 3; running: 40',
       },
     },
@@ -123,6 +158,25 @@ export const scenarios: readonly Scenario[] = [
     title: 'a job is charged without a balance',
     change: { trawl_overdrafts_total: '0x369 1x30' },
     fires: { TrawlOverdraft: { summary: 'Jobs charged in the last hour although every balance was empty: 1' } },
+  },
+  {
+    title: 'the payment provider gives no answer to one purchase',
+    change: { 'trawl_purchases_total{outcome="unknown"}': '0x364 0+0.6667x35' },
+    fires: {
+      TrawlPurchasesUnknown: {
+        summary: 'Tries of purchases in 15 minutes to which the payment provider gave no answer: 10',
+      },
+    },
+  },
+  {
+    title: 'one mail has been tried again and again for five hours, and no other is due',
+    change: {
+      'trawl_mails_total{outcome="sent"}': '9x400',
+      'trawl_mails_total{outcome="delayed"}': '0x89 1x1 2x1 3x3 4x7 5x15 6x31 7x250',
+    },
+    fires: {
+      TrawlMailsFail: { summary: 'Tries of mails in twelve hours that failed, with none sent in the last: 7' },
+    },
   },
   {
     title: 'a job is not settled',

@@ -126,7 +126,7 @@ describe('Cookies and plugins of the operator', function () {
       25,
       'its yt-dlp is shown',
     );
-    expect(await scrape()).to.match(/^trawl_build_info\{version="\d+\.\d+\.\d+"\} 1$/m);
+    expect(await scrape()).to.match(/^trawl_build_info\{version="\d+\.\d+\.\d+",role="inspector"\} 1$/m);
     const gone = once(child, 'exit');
     child.stdin.end();
     await gone;

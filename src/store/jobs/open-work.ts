@@ -1,3 +1,4 @@
+import type { JobStatus } from '../../model/job.ts';
 import type { ActiveJob } from '../../model/preemption.ts';
 import { keys, longId } from '../keys.ts';
 import { unservedFrom } from '../lua/fair-share.ts';
@@ -6,6 +7,7 @@ import { number, pairs, type RecordStore, run, script, text } from '../script.ts
 import { countActive, workRanges, workShift } from './work-ranges.ts';
 
 const maxOverdue = 10_000;
+const waitsForWorker: JobStatus = 'QueuedJob';
 
 /** Ids of the jobs of an account that have not ended, oldest first. */
 export async function listOpen(store: RecordStore, account: string): Promise<string[]> {
@@ -39,6 +41,18 @@ export async function readActiveJobs({ connection }: RecordStore): Promise<Activ
       return { id, account: text(account), attempt: number(attempt) ?? 0, hold, ...since };
     }),
   );
+}
+
+/**
+ * Returns when the oldest job was made that has a slot and whose worker has never run, `null` for none: its pod may wait for a node, a
+ * quota or an image for hours, and its caller sees it in the queue.
+ */
+export async function findOldestUnstarted({ connection }: Pick<RecordStore, 'connection'>): Promise<number | null> {
+  const ids = await connection.read(['ZRANGEBYSCORE', keys.openWork, ...workRanges.active]);
+  const fields = ids.map((id) => ['HMGET', keys.job(id), 'status', 'created_at'] as const);
+  const jobs = (await connection.readAll(fields)) as [status: string | null, createdAt: string | null][];
+  const times = jobs.filter(([status]) => status === waitsForWorker).map(([, createdAt]) => Number(createdAt));
+  return times.length === 0 ? null : Math.min(...times);
 }
 
 /** Returns the jobs that wait longest since before a moment, at most 10,000: those that end make room for the others. */

@@ -40,7 +40,6 @@ export async function watchAdmissions(
     else log.error('redis may lose charges: nothing more is admitted', { findings: texts });
   };
   const look = async () => {
-    metrics.redis_ready.set(connection.ready() ? 1 : 0);
     try {
       const memory = await readMemory(connection, redisMemory);
       const ratio = memoryRatio(memory);
