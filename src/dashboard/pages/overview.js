@@ -1,6 +1,7 @@
 import { useAnswer } from '/answers.js';
+import { Stops } from '/billing.js';
 import { ShownCharts } from '/charts.js';
-import { count, html, Moment, Notice, Waiting } from '/elements.js';
+import { count, html, Moment, Waiting } from '/elements.js';
 import { isOpen, Status } from '/jobs.js';
 
 const hourMs = 3_600_000;
@@ -24,8 +25,7 @@ export function Overview({ session }) {
   const failed = ended.filter(({ success }) => success === false).slice(0, 5);
   return html`${title}
     <p class="lead">${plan ? `Plan ${plan.name}` : 'No plan'}${usage.renewal_date && html`, renewed <${Moment} at=${usage.renewal_date} />`}</p>
-    ${suspended && html`<${Notice}>The account is suspended: every call answers 403. Ask the operator.<//>`}
-    ${invoice === 'unpaid' && html`<${Notice} kind="warn">An invoice is unpaid: calls that cost a credit answer 402.<//>`}
+    <${Stops} ...${{ invoice, suspended }} />
     <div class="tiles">
       <div class="card">Credits left <b>${count(usage.remaining)}</b><span class="quiet">${history.json && runsOut(usage, history.json.hours)}</span></div>
       <div class="card">Credits used in all <b>${count(usage.total_used)}</b><span class="quiet">${count(usage.held)} more held for jobs in hand</span></div>

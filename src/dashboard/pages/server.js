@@ -14,6 +14,8 @@ const sentences = {
   inactive_api_key: `${byHand} is inactive: reactivate it under Keys.`,
   expired_api_key: `${byHand} has expired: change its last day under Keys.`,
   payment_required: 'No credit is left, or an invoice is unpaid: see Billing.',
+  // By its text: refusals of the dashboard's own have the same code.
+  Forbidden: 'The account is suspended, so nothing can be started: ask the operator.',
 };
 
 /** Limit of a reading, so that a connection that hangs does not stop what moves. A change is never cut off: it may have been made. */
@@ -106,7 +108,7 @@ async function send(request) {
   if (code === 'sign_in_required' && path !== '/api/session') signedOut();
   if (code === 'other_account') accountChanged();
   const wait = answer.headers.get('retry-after');
-  const known = code === 'unavailable' ? sentenceOf(request, true) : sentences[code];
+  const known = code === 'unavailable' ? sentenceOf(request, true) : (sentences[code] ?? sentences[json.error]);
   throw new ServerError(
     answer.status,
     known ?? json.error ?? `The server answered ${answer.status}`,
