@@ -201,4 +201,57 @@ describe('what the pages of the dashboard tell', function () {
     await until(async () => /rate|used up/.test((await tile.textContent()) ?? ''), 20, 'a rate');
     expect(await tile.textContent()).not.to.include('until');
   });
+
+  it('a time is told in whole days, not as yesterday or tomorrow, which 35 hours are not', async () => {
+    on.api.store.advanceToNoon();
+    const id = await start(film);
+    const { page } = await on.signIn();
+    const noon = on.api.store.clock.now();
+    // In Berlin this is the night after the next day.
+    for (const [hours, words] of [
+      [35, '1 day ago'],
+      [-35, 'in 1 day'],
+      [23.8, '24 hours ago'],
+    ] as const) {
+      await page.clock.setFixedTime(noon + hours * 3_600_000);
+      await on.show(page, '/jobs');
+      await page.getByRole('row').filter({ hasText: film }).getByText(words).waitFor();
+    }
+    await endJob(on.api.store, id, completed);
+  });
+
+  it('the fields of the search show the search that the address names, also one that their lists do not have', async () => {
+    const { page } = await on.signIn();
+    await on.show(page, '/requests?status=404&key=gone');
+    await page.getByText('No request fits').waitFor();
+    expect(await page.getByLabel('Status').inputValue()).to.equal('404');
+    expect(await page.getByLabel('Key').inputValue()).to.equal('gone');
+    await page.getByLabel('Status').selectOption('5xx');
+    await page.getByRole('link', { name: 'Requests' }).click();
+    await until(async () => (await page.getByLabel('Status').inputValue()) === '', 5, 'no status');
+    expect(await page.getByLabel('Key').inputValue()).to.equal('');
+  });
+
+  it('a page of which a part was lost on the way says so in place of nothing', async () => {
+    const { page, faults } = await on.open();
+    await page.route('**/jobs.js', (route) => route.abort());
+    await page.goto(`${on.api.dashboardUrl}/`);
+    await page.getByText('If this stays, load the page again').waitFor();
+    await page.unroute('**/jobs.js');
+    await page.reload();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    expect(await page.getByText('If this stays').count()).to.equal(0);
+    faults.splice(0);
+  });
+
+  it('a job whose film has a title that nobody can see has a link with its address', async () => {
+    for (const title of ['\u200b\u2060', '\u3164', '\u202e']) {
+      const query = `${film}?${encodeURIComponent(title)}`;
+      await endJob(on.api.store, await start(query), { ...completed, metadata: { title } });
+      const { page } = await on.signIn();
+      await on.show(page, '/jobs');
+      await page.getByRole('link', { name: query }).click();
+      await page.getByRole('heading', { level: 1, name: query }).waitFor();
+    }
+  });
 });

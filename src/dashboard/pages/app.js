@@ -122,7 +122,7 @@ function App() {
   useTick();
   if (error && !session)
     return html`<main class="alone"><${Notice}>${error.message}<//><button onClick=${load}>Try again</button></main>`;
-  if (session === undefined) return null;
+  if (session === undefined) return html`<p class="alone late">Loading …</p>`;
   const path = address.split('?')[0];
   if (session === null || path === '/sign-in') {
     return html`<${SignIn} onDone=${async () => {
