@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { Route } from 'playwright-core';
+import { createKey } from '../../src/store/accounts/create-key.ts';
 import { noteProgress } from '../../src/store/jobs/note-progress.ts';
 import { setOffer } from '../../src/store/money/offers.ts';
 import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
@@ -204,20 +205,31 @@ describe('what the pages of the dashboard tell', function () {
 
   it('a time is told in whole days, not as yesterday or tomorrow, which 35 hours are not', async () => {
     on.api.store.advanceToNoon();
-    const id = await start(film);
+    const hours = 35 * 3_600_000;
+    const ends = { alias: 'ends', hash: 'a'.repeat(64), id: 'a'.repeat(8), expires: on.api.store.clock.now() + hours };
+    await createKey(on.api.store, on.caller.account, ends);
+    await start(film);
     const { page } = await on.signIn();
-    const noon = on.api.store.clock.now();
+    await on.show(page, '/keys');
+    await page.getByText('ends in 1 day').waitFor();
     // In Berlin this is the night after the next day.
-    for (const [hours, words] of [
-      [35, '1 day ago'],
-      [-35, 'in 1 day'],
-      [23.8, '24 hours ago'],
-    ] as const) {
-      await page.clock.setFixedTime(noon + hours * 3_600_000);
-      await on.show(page, '/jobs');
-      await page.getByRole('row').filter({ hasText: film }).getByText(words).waitFor();
+    on.api.store.advance(hours);
+    await on.show(page, '/jobs');
+    await page.getByRole('row').filter({ hasText: film }).getByText('1 day ago').waitFor();
+  });
+
+  it('ages and ends are those of the service where the clock of the browser is hours ahead or behind', async () => {
+    const soon = on.api.store.clock.now() + 1_800_000;
+    const key = { alias: 'soon', hash: 'b'.repeat(64), id: 'b'.repeat(8), expires: soon };
+    await createKey(on.api.store, on.caller.account, key);
+    for (const hours of [5, -5]) {
+      const { page } = await on.signIn();
+      await page.clock.setSystemTime(on.api.store.clock.now() + hours * 3_600_000);
+      await on.show(page, '/keys');
+      const row = page.getByRole('row').filter({ hasText: 'soon' });
+      await row.getByText(/ends in (30|29) minutes/).waitFor();
+      await row.getByText(/now|seconds? ago/).waitFor();
     }
-    await endJob(on.api.store, id, completed);
   });
 
   it('the fields of the search show the search that the address names, also one that their lists do not have', async () => {

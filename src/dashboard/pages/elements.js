@@ -1,4 +1,4 @@
-import { ask, askFile, ofAccount } from '/server.js';
+import { ask, askFile, now, ofAccount } from '/server.js';
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '/vendor/preact.js';
 
 export { html, useEffect, useMemo, useRef, useState };
@@ -23,7 +23,7 @@ export function count(value) {
 export function Moment({ at, none = '–' }) {
   if (!at) return none;
   const time = new Date(at);
-  const left = time.getTime() - Date.now();
+  const left = time.getTime() - now();
   const [unit, ms] = steps.find(([, size]) => Math.abs(left) >= size) ?? steps.at(-1);
   const words = unit === 'day' ? relativeDays : relative;
   const near = Math.abs(left) < 7 * 86_400_000 ? words.format(Math.round(left / ms), unit) : zone.format(time);

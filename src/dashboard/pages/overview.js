@@ -3,6 +3,7 @@ import { Stops } from '/billing.js';
 import { ShownCharts } from '/charts.js';
 import { count, html, Moment, Waiting } from '/elements.js';
 import { isOpen, Status } from '/jobs.js';
+import { now } from '/server.js';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -50,11 +51,11 @@ function runsOut({ remaining, renewal_date }, hours) {
   if (remaining === 0) return 'used up';
   const used = hours.reduce((sum, { credits }) => sum + credits, 0);
   if (used === 0) return 'none used in the last 24 hours';
-  const now = Date.now();
+  const at = now();
   // The last hour is not over.
-  const left = (remaining / used) * ((hours.length - 1) * hourMs + (now % hourMs));
-  if (renewal_date && now + left > Date.parse(renewal_date)) return "at today's rate enough until the plan is renewed";
+  const left = (remaining / used) * ((hours.length - 1) * hourMs + (at % hourMs));
+  if (renewal_date && at + left > Date.parse(renewal_date)) return "at today's rate enough until the plan is renewed";
   if (left > 730 * dayMs) return "at today's rate enough for more than two years";
   const style = left > 2 * dayMs ? { dateStyle: 'medium' } : { dateStyle: 'medium', timeStyle: 'short' };
-  return `at today's rate until ${new Intl.DateTimeFormat(undefined, style).format(now + left)}`;
+  return `at today's rate until ${new Intl.DateTimeFormat(undefined, style).format(at + left)}`;
 }

@@ -35,6 +35,8 @@ function sentenceOf({ method, path, repeatKey }, isReached) {
 }
 
 let csrf = '';
+/** Milliseconds by which the clock of the service is ahead of the browser's. */
+let aheadMs = 0;
 /** Id of the account that the page shows, which each request names; `null` before the session is known. */
 let account = null;
 /** E-mail address of the person who is signed in. */
@@ -56,6 +58,11 @@ export function onAccountChanged(listener) {
 /** Called after each request with whether the server was reached. */
 export function onReached(listener) {
   reached = listener;
+}
+
+/** Time of the service: the clock of a browser may be hours away. */
+export function now() {
+  return Date.now() + aheadMs;
 }
 
 /** Adds the account that the page shows to the address of a request that the browser sends by itself. */
@@ -132,6 +139,7 @@ export async function readSession() {
     csrf = session.csrf;
     account = session.account_id;
     person = session.user.email;
+    aheadMs = Date.parse(session.now) - Date.now();
     return session;
   } catch (error) {
     if (error.status === 401) return null;

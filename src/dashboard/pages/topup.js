@@ -1,7 +1,7 @@
 import { useAnswer } from '/answers.js';
 import { decimalsOf } from '/currency.js';
 import { Action, Badge, count, Form, html, Moment, Notice, useState, Waiting } from '/elements.js';
-import { ask } from '/server.js';
+import { ask, now } from '/server.js';
 
 function price(cents, currency) {
   const decimals = decimalsOf(currency);
@@ -120,7 +120,7 @@ function sentenceOf(topup, { plan, invoice, suspended }, spent) {
   if (invoice === 'unpaid') return 'It buys nothing while an invoice is unpaid.';
   const cap = monthly_cap_cents === null ? '' : `, at most ${price(monthly_cap_cents, pack.currency)} a month`;
   return html`Below ${threshold_percent} % of the quota and one pack it buys ${count(pack.total)} credits for ${price(pack.price_cents, pack.currency)}${cap}${
-    Date.parse(next_possible_at) > Date.now() && html`; next possible <${Moment} at=${next_possible_at} />`
+    Date.parse(next_possible_at) > now() && html`; next possible <${Moment} at=${next_possible_at} />`
   }.${cap && spentBy(topup, spent) + pack.price_cents > monthly_cap_cents && ' It buys nothing now, because another pack would pass this cap.'}`;
 }
 
