@@ -38,7 +38,7 @@ describe('links by mail', () => {
     expect((await waiting()).sort()).to.deep.equal(['invitation new@example.com', 'link ada@example.com']);
   });
 
-  it('that somebody asked for work for an hour, and are not said to be older than 72 hours then', async () => {
+  it('for one who asked work for an hour, and are not said to be older than 72 hours then', async () => {
     const { account } = await api.addCaller();
     const secret = makePersonSecret(personIdOf('late@example.com'), randomBytes(32));
     await invited(api.store, account, 'owner', 'late@example.com');
