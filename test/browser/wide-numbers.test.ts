@@ -74,4 +74,21 @@ describe('wide numbers and cells on the pages', function () {
       expect(below, view).to.deep.equal([]);
     }
   });
+
+  it('no column of a table is out of sight in the window of a tablet, upright or not', async () => {
+    const query = 'https://example.com/film.mp4';
+    const webhook_url = `https://hooks.example.com/${'x'.repeat(200)}`;
+    const { json } = await on.api.get('/v1/video/download', on.caller.key, { query, webhook_url });
+    await endJob(on.api.store, json.job_id);
+    const { page } = await on.signIn();
+    for (const width of [768, 834, 1009, 1024]) {
+      await page.setViewportSize({ width, height: 1024 });
+      for (const view of ['/keys', '/requests', '/webhooks', '/jobs', '/billing', '/account']) {
+        await on.show(page, view);
+        const hidden = await page.evaluate<number[]>(`[...document.querySelectorAll('.scroll')]
+          .map((table) => table.scrollWidth - table.clientWidth).filter((pixels) => pixels > 0)`);
+        expect(hidden, `${view} in ${width} px`).to.deep.equal([]);
+      }
+    }
+  });
 });
