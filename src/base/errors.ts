@@ -11,7 +11,7 @@ export const refusals = {
   sign_in_required: { status: 401, sentence: 'Sign in first' },
   sign_in_failed: {
     status: 401,
-    sentence: 'The sign-in failed: e-mail address or password is wrong, or the link was used or is older than 72 hours',
+    sentence: 'The sign-in failed: e-mail address or password is wrong, or the link was used or is too old',
   },
   payment_required: { status: 402, sentence: 'Payment required' },
   ip_blocked: { status: 403, sentence: 'IP temporarily blocked' },

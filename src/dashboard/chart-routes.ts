@@ -61,11 +61,14 @@ export function chartRoutes(store: RecordStore, open: ReadArchivedPart): Dashboa
 async function readChart(store: RecordStore, open: ReadArchivedPart, accountId: string): Promise<Charted> {
   const now = store.clock.now();
   const range = historyRange(undefined, undefined, now)!;
-  const [{ days, hours }, booked, { balances, unbooked }] = await Promise.all([
+  const readBooked = () => readLedger(store, accountId, maxEntries, open);
+  const [{ days, hours }, before, { balances, unbooked, hasEnded }] = await Promise.all([
     readHistoryAndHours(store, accountId, range, firstHour(now, shownHours)),
-    readLedger(store, accountId, maxEntries, open),
+    readBooked(),
     readSnapshot(store, accountId),
   ]);
+  // The end of a billing period is in the ledger since the balances were read.
+  const booked = hasEnded ? await readBooked() : before;
   const counts = sumDays(
     days.map(({ day, calls, credits, completed, failed }) => ({ [day]: { calls, credits, completed, failed } })),
   );

@@ -13,7 +13,7 @@ interface AccountStream {
 
 const everyMs = 2_000;
 const limit = 20;
-/** The browser then asks again, and its session is judged again. */
+/** The browser then asks again. */
 const maxStreamMs = 60_000;
 const maxStreams = 2_000;
 const maxStreamsOfAccount = 50;
@@ -23,10 +23,10 @@ const maxUnread = 1024 * 1024;
 const streams = new Map<string, AccountStream>();
 let open = 0;
 
-/** Sends the newest jobs of the account as server-sent events, at each change, for a minute or until the page goes. */
+/** Sends the newest jobs of the account as server-sent events, at each change, for a minute or until the page goes or its session ends. */
 export async function streamJobs(
   { draining }: { readonly draining: AbortSignal },
-  { res, accountId }: DashboardCall,
+  { res, accountId, lasts }: DashboardCall,
   readJobs: ReadJobs,
 ): Promise<ApiReply | null> {
   if (accountId === '') throw refuse('not_found', 'Choose an account first');
@@ -38,11 +38,17 @@ export async function streamJobs(
   const closed = new Promise<void>((resolve) => res.once('close', resolve));
   res.writeHead(200, { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' });
   res.write('retry: 1000\n\n');
+  const end = () => void res.end();
+  const send = async (json: string) => {
+    // Judged for each message: who was removed meanwhile reads no more of the account.
+    if (!(await lasts())) end();
+    else if (res.writableLength > maxUnread) res.destroy();
+    else if (!res.writableEnded) res.write(`event: jobs\ndata: ${json}\n\n`);
+  };
+  let sent = Promise.resolve();
   const leave = listen(accountId, readJobs, (json) => {
-    if (res.writableLength > maxUnread) res.destroy();
-    else res.write(`event: jobs\ndata: ${json}\n\n`);
+    sent = sent.then(() => send(json)).catch(end);
   });
-  const end = () => res.end();
   const timer = setTimeout(end, maxStreamMs);
   draining.addEventListener('abort', end);
   if (draining.aborted) end();

@@ -23,11 +23,14 @@ export function moneyRoutes(store: RecordStore, open: ReadArchivedPart): Dashboa
       path: '/api/billing',
       handle: async ({ accountId }) => {
         if (accountId === '') return { status: 200, body: { usage: null, plan: null, ledger: [], purchases: [] } };
-        const [{ balances, account, plan }, entries, bought] = await Promise.all([
+        const readLast = () => readLedger(store, accountId, ledgerEntries, open);
+        const [{ balances, account, plan, hasEnded }, before, bought] = await Promise.all([
           readSnapshot(store, accountId),
-          readLedger(store, accountId, ledgerEntries, open),
+          readLast(),
           listPurchases(store, accountId),
         ]);
+        // The end of a billing period is in the ledger since the balances were read.
+        const entries = hasEnded ? await readLast() : before;
         const purchases = bought.map(purchaseJson);
         const { api_key: _, ...shown } = usage(balances, account, plan, null, store.clock.now());
         const ledger = entries.map((entry) => ({ ...entry, at: writeTime(entry.at) }));

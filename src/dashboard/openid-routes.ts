@@ -43,7 +43,6 @@ interface BegunSignIn {
 }
 
 const purpose = 'openid';
-const cookieName = 'trawl-openid';
 const pathOfBack = '/api/sign-in/openid/back';
 const lifeMs = 10 * 60_000;
 const maxAccountLength = 64;
@@ -161,14 +160,20 @@ function readBegun(parts: OpenidParts, req: Request): BegunSignIn | null {
 }
 
 /** Returns the sign-in that a browser has begun here, however long ago; `null` for none. */
-function openBegun({ seal }: OpenidParts, req: Request): string | null {
-  return seal.open(purpose, readCookie(req.get('cookie'), cookieName) ?? '');
+function openBegun(parts: OpenidParts, req: Request): string | null {
+  return parts.seal.open(purpose, readCookie(req.get('cookie'), cookieNameOf(parts)) ?? '');
+}
+
+/** Behind https a name that browsers take from this host alone: another host of the domain could plant a sign-in that it has begun. */
+function cookieNameOf({ dashboardUrl }: OpenidParts): string {
+  return dashboardUrl().startsWith('https:') ? '__Host-trawl-openid' : 'trawl-openid';
 }
 
 /** Lax, because the provider sends the browser back with a request of its own. */
-function cookieOf({ dashboardUrl }: OpenidParts, value: string, seconds: number): string {
-  const secure = dashboardUrl().startsWith('https:') ? '; Secure' : '';
-  return `${cookieName}=${value}; Path=/api/sign-in/openid; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`;
+function cookieOf(parts: OpenidParts, value: string, seconds: number): string {
+  const name = cookieNameOf(parts);
+  const secure = name.startsWith('__Host-') ? '; Secure' : '';
+  return `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`;
 }
 
 /** Leads a person whose sign-in failed back to the page, which says so; the log knows why. */

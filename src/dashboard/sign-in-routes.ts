@@ -217,6 +217,7 @@ async function showSession(
       account_id: signedIn.session.account,
       role,
       csrf,
+      now: writeTime(store.clock.now()),
       accounts: own.map(({ id, slug, name }) => ({ slug, name, role: roleIn(person, id) })),
     },
   };

@@ -109,4 +109,27 @@ describe('surprises of the pages', function () {
     await live.getByText('waiting').waitFor();
     expect(await live.getByText('It waits for a free worker').count()).to.equal(0);
   });
+
+  it('going back leads to the place of a long list at which it was left, and a link to the top of its view', async () => {
+    const ask = (n: number) =>
+      on.api.get('/v1/video/download', on.caller.key, { query: `https://example.com/${n}.mp4` });
+    for (let n = 0; n < 20; n++) await ask(n);
+    const phone = { viewport: { width: 360, height: 780 }, hasTouch: true, isMobile: true };
+    const { page } = await on.signIn('owner', phone);
+    await on.show(page, '/jobs');
+    const link = page.getByRole('link', { name: 'https://example.com/3.mp4' });
+    await link.scrollIntoViewIfNeeded();
+    const scrolled = () => page.evaluate<number>('scrollY');
+    const left = await scrolled();
+    expect(left).to.be.above(1000);
+    await link.click();
+    await page.getByText('What happened').waitFor();
+    expect(await scrolled()).to.be.below(300);
+    await page.goBack();
+    await until(async () => Math.abs((await scrolled()) - left) < 20, 10, `the place ${left}`);
+    await page.getByRole('link', { name: 'Jobs', exact: true }).click();
+    await page.getByRole('link', { name: 'Billing' }).click();
+    await page.getByText('Packs on offer').waitFor();
+    expect(await scrolled()).to.be.below(300);
+  });
 });

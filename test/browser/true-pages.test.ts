@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { Route } from 'playwright-core';
+import { createKey } from '../../src/store/accounts/create-key.ts';
 import { noteProgress } from '../../src/store/jobs/note-progress.ts';
 import { setOffer } from '../../src/store/money/offers.ts';
 import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
@@ -200,5 +201,69 @@ describe('what the pages of the dashboard tell', function () {
     const tile = page.locator('.tiles .card').filter({ hasText: 'Credits left' });
     await until(async () => /rate|used up/.test((await tile.textContent()) ?? ''), 20, 'a rate');
     expect(await tile.textContent()).not.to.include('until');
+  });
+
+  it('a time is told in whole days, not as yesterday or tomorrow, which 35 hours are not', async () => {
+    on.api.store.advanceToNoon();
+    const hours = 35 * 3_600_000;
+    const ends = { alias: 'ends', hash: 'a'.repeat(64), id: 'a'.repeat(8), expires: on.api.store.clock.now() + hours };
+    await createKey(on.api.store, on.caller.account, ends);
+    await start(film);
+    const { page } = await on.signIn();
+    await on.show(page, '/keys');
+    await page.getByText('ends in 1 day').waitFor();
+    // In Berlin this is the night after the next day.
+    on.api.store.advance(hours);
+    await on.show(page, '/jobs');
+    await page.getByRole('row').filter({ hasText: film }).getByText('1 day ago').waitFor();
+  });
+
+  it('ages and ends are those of the service where the clock of the browser is hours ahead or behind', async () => {
+    const soon = on.api.store.clock.now() + 1_800_000;
+    const key = { alias: 'soon', hash: 'b'.repeat(64), id: 'b'.repeat(8), expires: soon };
+    await createKey(on.api.store, on.caller.account, key);
+    for (const hours of [5, -5]) {
+      const { page } = await on.signIn();
+      await page.clock.setSystemTime(on.api.store.clock.now() + hours * 3_600_000);
+      await on.show(page, '/keys');
+      const row = page.getByRole('row').filter({ hasText: 'soon' });
+      await row.getByText(/ends in (30|29) minutes/).waitFor();
+      await row.getByText(/now|seconds? ago/).waitFor();
+    }
+  });
+
+  it('the fields of the search show the search that the address names, also one that their lists do not have', async () => {
+    const { page } = await on.signIn();
+    await on.show(page, '/requests?status=404&key=gone');
+    await page.getByText('No request fits').waitFor();
+    expect(await page.getByLabel('Status').inputValue()).to.equal('404');
+    expect(await page.getByLabel('Key').inputValue()).to.equal('gone');
+    await page.getByLabel('Status').selectOption('5xx');
+    await page.getByRole('link', { name: 'Requests' }).click();
+    await until(async () => (await page.getByLabel('Status').inputValue()) === '', 5, 'no status');
+    expect(await page.getByLabel('Key').inputValue()).to.equal('');
+  });
+
+  it('a page of which a part was lost on the way says so in place of nothing', async () => {
+    const { page, faults } = await on.open();
+    await page.route('**/jobs.js', (route) => route.abort());
+    await page.goto(`${on.api.dashboardUrl}/`);
+    await page.getByText('If this stays, load the page again').waitFor();
+    await page.unroute('**/jobs.js');
+    await page.reload();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    expect(await page.getByText('If this stays').count()).to.equal(0);
+    faults.splice(0);
+  });
+
+  it('a job whose film has a title that nobody can see has a link with its address', async () => {
+    for (const title of ['\u200b\u2060', '\u3164', '\u202e']) {
+      const query = `${film}?${encodeURIComponent(title)}`;
+      await endJob(on.api.store, await start(query), { ...completed, metadata: { title } });
+      const { page } = await on.signIn();
+      await on.show(page, '/jobs');
+      await page.getByRole('link', { name: query }).click();
+      await page.getByRole('heading', { level: 1, name: query }).waitFor();
+    }
   });
 });

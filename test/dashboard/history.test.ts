@@ -219,6 +219,32 @@ describe('the history on the dashboard', () => {
     expect(shown).to.deep.equal([0, before + 10, before + 10, before + 50]);
   });
 
+  it('has the lapse and the grant of a billing period that ends at the moment of reading, in the ledger and in the chart', async () => {
+    const readAfterPeriod = async (path: string) => {
+      const { account, plan } = await api.addCaller({ quota: 20, credits: 0 });
+      await aPlan(api.store, plan, { quota: 1 });
+      api.store.advance(40 * day);
+      return (await (await signedIn(account, 'viewer')).ask('GET', path)).json;
+    };
+    const { usage, ledger } = await readAfterPeriod('/api/billing');
+    expect(usage.remaining).to.equal(1);
+    const moved = ledger.map(({ kind, amount }: Json) => `${kind} ${amount}`);
+    expect(moved).to.deep.equal(['grant 1', 'lapse 20', 'grant 20']);
+    const { days } = await readAfterPeriod('/api/history');
+    expect(days.slice(-2).map(({ remaining }: Json) => remaining)).to.deep.equal([20, 1]);
+  });
+
+  it('tells the same to all who read at the moment at which a billing period ends', async () => {
+    const { account, plan } = await api.addCaller({ quota: 20, credits: 0 });
+    await aPlan(api.store, plan, { quota: 1 });
+    api.store.advance(40 * day);
+    const browser = await signedIn(account, 'viewer');
+    const read = async () => (await browser.ask('GET', '/api/billing')).json;
+    const answers = await Promise.all(Array.from({ length: 8 }, read));
+    for (const answer of answers) expect(answer).to.deep.equal(answers[0]);
+    expect(answers[0].usage.period).to.deep.equal((await read()).usage.period);
+  });
+
   it('counts the calls of each of the last 24 hours, of every key, and no older ones', async () => {
     const hour = 3_600_000;
     // Not at the edge of an hour.

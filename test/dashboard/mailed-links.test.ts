@@ -1,6 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
+import { makePersonSecret, personIdOf } from '../../src/model/person.ts';
 import { recordLimits } from '../../src/model/record-limits.ts';
 import { keys } from '../../src/store/keys.ts';
+import { mailSignInLink } from '../../src/store/people/mail-sign-in-link.ts';
 import { startApi, type TestApi } from '../support/api.ts';
 import { invited, openBrowser, signedInAt } from '../support/browser-session.ts';
 import { freezeProcess } from '../support/freeze-process.ts';
@@ -33,6 +36,19 @@ describe('links by mail', () => {
     expect((await ask('no address')).status).to.equal(400);
     await until(async () => (await waiting()).length === 2, 5, 'the mail with the link');
     expect((await waiting()).sort()).to.deep.equal(['invitation new@example.com', 'link ada@example.com']);
+  });
+
+  it('for one who asked work for an hour, and are not said to be older than 72 hours then', async () => {
+    const { account } = await api.addCaller();
+    const secret = makePersonSecret(personIdOf('late@example.com'), randomBytes(32));
+    await invited(api.store, account, 'owner', 'late@example.com');
+    await mailSignInLink(api.store, { email: 'late@example.com', accountId: account, secret, sealed: '' });
+    api.store.advance(61 * 60_000);
+    const { status, json } = await openBrowser(api.dashboardUrl).signIn(secret);
+    expect([status, json.error]).to.deep.equal([
+      401,
+      'The sign-in failed: e-mail address or password is wrong, or the link was used or is too old',
+    ]);
   });
 
   it('are answered for before the record is asked, so that the time tells nothing of an address', async () => {

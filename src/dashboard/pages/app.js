@@ -29,13 +29,35 @@ const views = [
   ['/account', 'Your sign-in', AccountPage],
 ];
 
+const maxDrawMs = 3_000;
+let turn = 0;
+
+/** Scrolls to where a view was left, as soon as it is drawn that far; nowhere once another view was asked for. */
+function comeBackTo(place) {
+  const own = ++turn;
+  const end = performance.now() + maxDrawMs;
+  const look = () => {
+    if (own !== turn || performance.now() > end) return;
+    if (document.documentElement.scrollHeight - innerHeight >= place) scrollTo(0, place);
+    else requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+}
+
 /** Follows links of this page without loading it again; the back button works. */
 function useAddress() {
   const [address, setAddress] = useState(location.pathname + location.search);
   const show = () => setAddress(location.pathname + location.search);
+  const goBack = ({ state }) => {
+    show();
+    // A link within the page has none.
+    if (state) comeBackTo(state.place);
+  };
   const go = (to) => {
     // The link of the view that is shown asks for it as it is now.
     if (to === location.pathname + location.search) return readAgain();
+    turn++;
+    history.replaceState({ place: scrollY }, '');
     history.pushState(null, '', to);
     return show();
   };
@@ -56,10 +78,10 @@ function useAddress() {
       go(link.getAttribute('href'));
       document.getElementById('main')?.focus();
     };
-    window.addEventListener('popstate', show);
+    window.addEventListener('popstate', goBack);
     document.addEventListener('click', follow);
     return () => {
-      window.removeEventListener('popstate', show);
+      window.removeEventListener('popstate', goBack);
       document.removeEventListener('click', follow);
     };
   }, []);
@@ -122,7 +144,7 @@ function App() {
   useTick();
   if (error && !session)
     return html`<main class="alone"><${Notice}>${error.message}<//><button onClick=${load}>Try again</button></main>`;
-  if (session === undefined) return null;
+  if (session === undefined) return html`<p class="alone late">Loading …</p>`;
   const path = address.split('?')[0];
   if (session === null || path === '/sign-in') {
     return html`<${SignIn} onDone=${async () => {

@@ -18,11 +18,17 @@ import { Shop } from '/topup.js';
 
 const balances = { subscription: 'plan', packs: 'packs', credits: 'single credits' };
 
+/** Says why calls of the account are refused whatever credits it has; nothing where they are not. */
+export function Stops({ invoice, suspended }) {
+  return html`${suspended && html`<${Notice}>The account is suspended: every call answers 403. Ask the operator.<//>`}
+    ${invoice === 'unpaid' && html`<${Notice} kind="warn">An invoice is unpaid: calls that cost a credit answer 402. Ask the operator.<//>`}`;
+}
+
 /** Balances in the order in which they are drawn, packs, and the ledger. */
 export function Billing({ address, may }) {
   const { json, error, reload } = useAnswer('/api/billing');
   if (!json) return html`<h1>Billing</h1><${Waiting} error=${error} reload=${reload} />`;
-  const { usage, plan, ledger, purchases, spent, alerts } = json;
+  const { usage, plan, ledger, purchases, spent, alerts, invoice, suspended } = json;
   if (!usage) return html`<h1>Billing</h1><p class="lead">Choose an account to look at.</p>`;
   const { packs, credits, period, subscription } = usage;
   // The contract counts packs with the plan.
@@ -65,6 +71,7 @@ export function Billing({ address, may }) {
   return html`<h1>Billing</h1>
     <${Bought} ...${{ address, purchases, reload }} />
     <p class="lead">A credit is taken when a file is there, first from the plan, then from packs, then from single credits, which the operator gave without either.</p>
+    <${Stops} ...${{ invoice, suspended }} />
     <div class="tiles">
       <div class="card">Credits left <b>${count(usage.remaining)}</b><span class="quiet">in all${usage.held > 0 && `, ${count(usage.held)} of them held for jobs in hand`}</span></div>
       <div class="card">Left of the plan <b>${plan ? count(ofPlan.remaining) : '–'}</b><span class="quiet">${plan ? html`of ${count(ofPlan.total)}, ${plan.name}, until <${Moment} at=${period.end} />` : 'no plan'}</span></div>
@@ -73,7 +80,7 @@ export function Billing({ address, may }) {
     </div>
     ${packs && html`<section class="card"><${Table} caption="Packs, in the order in which they are used" columns=${packColumns} rows=${packs.items} none="" /></section>`}
     <${Charts} subjects=${['credits']} left=${usage.remaining} />
-    <${Shop} ...${{ may, plan, spent, last: purchases.find(({ kind }) => kind === 'topup') }} />
+    <${Shop} ...${{ may, account: { plan, invoice, suspended }, spent, last: purchases.find(({ kind }) => kind === 'topup') }} />
     <${Alerts} ...${{ may, alerts, reload }} />
     <section class="card"><h2>Purchases</h2><${Table} caption="Packs that were bought, newest first" columns=${purchaseColumns} rows=${purchases} none="Nothing was bought yet." /></section>
     <section class="card"><${Table} caption="Ledger: the last 100 entries" columns=${ledgerColumns} rows=${ledger} none="Nothing has moved yet." /></section>`;

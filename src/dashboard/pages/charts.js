@@ -39,6 +39,14 @@ const charts = {
   hours: { title: 'Calls', unit: 'hours', bars: callBars, line: callLine },
 };
 
+const short = new Intl.NumberFormat(undefined, { notation: 'compact', maximumSignificantDigits: 4 });
+
+/** Returns a number of an axis, which has room for seven characters; '' for one that nothing is counted in. */
+function axisNumber(value) {
+  if (!Number.isInteger(value)) return '';
+  return value < 100_000 ? count(value) : short.format(value);
+}
+
 let library;
 
 /** Loads the library of the charts, when the first one is shown. */
@@ -135,7 +143,7 @@ function optionsOf(uPlot, element, { bars, line, setShown, label }) {
     const grid = { stroke: colour('line'), width: 1, show: scale !== 'line' };
     return { scale, stroke: colour('quiet'), grid, ticks: { show: false }, font: '12px system-ui', ...more };
   };
-  const whole = (_, values) => values.map((value) => (Number.isInteger(value) ? count(value) : ''));
+  const whole = (_, values) => values.map(axisNumber);
   return {
     width: element.clientWidth,
     height,

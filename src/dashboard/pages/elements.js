@@ -1,10 +1,12 @@
-import { ask, askFile, ofAccount } from '/server.js';
+import { ask, askFile, now, ofAccount } from '/server.js';
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '/vendor/preact.js';
 
 export { html, useEffect, useMemo, useRef, useState };
 
 const zone = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
+/** 30 hours are a day, but not always yesterday. */
+const relativeDays = new Intl.RelativeTimeFormat(undefined, { numeric: 'always' });
 const steps = [
   ['day', 86_400_000],
   ['hour', 3_600_000],
@@ -21,9 +23,10 @@ export function count(value) {
 export function Moment({ at, none = '–' }) {
   if (!at) return none;
   const time = new Date(at);
-  const left = time.getTime() - Date.now();
+  const left = time.getTime() - now();
   const [unit, ms] = steps.find(([, size]) => Math.abs(left) >= size) ?? steps.at(-1);
-  const near = Math.abs(left) < 7 * 86_400_000 ? relative.format(Math.round(left / ms), unit) : zone.format(time);
+  const words = unit === 'day' ? relativeDays : relative;
+  const near = Math.abs(left) < 7 * 86_400_000 ? words.format(Math.round(left / ms), unit) : zone.format(time);
   return html`<time datetime=${at} title=${`${zone.format(time)} · ${at}`}>${near}</time>`;
 }
 

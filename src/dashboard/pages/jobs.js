@@ -52,9 +52,10 @@ export function Progress({ job, kind = '' }) {
   return html`<span class="bad">${job.error}</span>`;
 }
 
-/** Returns the title of a job's film, which sources may leave empty. */
+/** Returns the title of a job's film, which sources may leave empty, or without anything that can be seen. */
 export function titleOf(job, none = job.args.query) {
-  return job.result?.metadata?.title?.trim() || none;
+  const title = job.result?.metadata?.title ?? '';
+  return /[^\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/u.test(title) ? title.trim() : none;
 }
 
 export function isOpen({ status }) {

@@ -1,6 +1,6 @@
 import { useAnswer } from '/answers.js';
 import { Action, Badge, Copy, count, Dialog, Form, html, Moment, Table, useState, Waiting } from '/elements.js';
-import { ask } from '/server.js';
+import { ask, now } from '/server.js';
 
 /** The key that the server makes for downloads on the page Download. */
 const isOwn = ({ alias, category }) => alias === 'dashboard' && category === 'by hand';
@@ -57,10 +57,10 @@ export function Keys({ may }) {
 
 function State({ active, expires, last_used_at }) {
   if (!active) return html`<${Badge}>inactive<//>`;
-  const left = expires ? new Date(expires) - Date.now() : Number.POSITIVE_INFINITY;
+  const left = expires ? new Date(expires) - now() : Number.POSITIVE_INFINITY;
   if (left <= 0) return html`<${Badge} kind="bad">expired<//>`;
   if (left < 14 * 86_400_000) return html`<${Badge} kind="warn">ends <${Moment} at=${expires} /><//>`;
-  const isIdle = last_used_at && Date.now() - new Date(last_used_at) > 30 * 86_400_000;
+  const isIdle = last_used_at && now() - new Date(last_used_at) > 30 * 86_400_000;
   return html`<${Badge} kind="good">active<//>${isIdle && html`<br /><span class="quiet">unused for 30 days</span>`}`;
 }
 

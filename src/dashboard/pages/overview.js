@@ -1,7 +1,9 @@
 import { useAnswer } from '/answers.js';
+import { Stops } from '/billing.js';
 import { ShownCharts } from '/charts.js';
-import { count, html, Moment, Notice, Waiting } from '/elements.js';
+import { count, html, Moment, Waiting } from '/elements.js';
 import { isOpen, Status } from '/jobs.js';
+import { now } from '/server.js';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -24,8 +26,7 @@ export function Overview({ session }) {
   const failed = ended.filter(({ success }) => success === false).slice(0, 5);
   return html`${title}
     <p class="lead">${plan ? `Plan ${plan.name}` : 'No plan'}${usage.renewal_date && html`, renewed <${Moment} at=${usage.renewal_date} />`}</p>
-    ${suspended && html`<${Notice}>The account is suspended: every call answers 403. Ask the operator.<//>`}
-    ${invoice === 'unpaid' && html`<${Notice} kind="warn">An invoice is unpaid: calls that cost a credit answer 402.<//>`}
+    <${Stops} ...${{ invoice, suspended }} />
     <div class="tiles">
       <div class="card">Credits left <b>${count(usage.remaining)}</b><span class="quiet">${history.json && runsOut(usage, history.json.hours)}</span></div>
       <div class="card">Credits used in all <b>${count(usage.total_used)}</b><span class="quiet">${count(usage.held)} more held for jobs in hand</span></div>
@@ -50,11 +51,11 @@ function runsOut({ remaining, renewal_date }, hours) {
   if (remaining === 0) return 'used up';
   const used = hours.reduce((sum, { credits }) => sum + credits, 0);
   if (used === 0) return 'none used in the last 24 hours';
-  const now = Date.now();
+  const at = now();
   // The last hour is not over.
-  const left = (remaining / used) * ((hours.length - 1) * hourMs + (now % hourMs));
-  if (renewal_date && now + left > Date.parse(renewal_date)) return "at today's rate enough until the plan is renewed";
+  const left = (remaining / used) * ((hours.length - 1) * hourMs + (at % hourMs));
+  if (renewal_date && at + left > Date.parse(renewal_date)) return "at today's rate enough until the plan is renewed";
   if (left > 730 * dayMs) return "at today's rate enough for more than two years";
   const style = left > 2 * dayMs ? { dateStyle: 'medium' } : { dateStyle: 'medium', timeStyle: 'short' };
-  return `at today's rate until ${new Intl.DateTimeFormat(undefined, style).format(now + left)}`;
+  return `at today's rate until ${new Intl.DateTimeFormat(undefined, style).format(at + left)}`;
 }

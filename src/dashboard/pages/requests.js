@@ -3,6 +3,7 @@ import { Charts } from '/charts.js';
 import { Badge, FileLink, html, Moment, Table, useEffect, useState, Waiting } from '/elements.js';
 
 const filters = ['key', 'status', 'day', 'text'];
+const statuses = ['2xx', '4xx', '5xx', '402', '429'];
 
 /** The request log with filters; the address holds them, so a view can be shared. */
 export function Requests({ address, go }) {
@@ -38,8 +39,8 @@ export function Requests({ address, go }) {
     <p class="lead">What programs asked with your keys, newest first. A job has two lines, one when it was asked for and one when it ended, and counts as one call. Times are yours; hold the pointer over one for UTC.</p>
     <${Charts} subjects=${['calls']} />
     <form class="row card" onSubmit=${search}>
-      <label>Key<select name="key"><option value="">All</option>${keys?.keys.map(({ alias }) => html`<option value=${alias} selected=${alias === chosen.key}>${alias}</option>`)}</select></label>
-      <label>Status<select name="status"><option value="">All</option>${['2xx', '4xx', '5xx', '402', '429'].map((one) => html`<option value=${one} selected=${one === chosen.status}>${one}</option>`)}</select></label>
+      <${Choice} ...${{ title: 'Key', name: 'key', values: keys?.keys.map(({ alias }) => alias) ?? [], value: typed.key, type }} />
+      <${Choice} ...${{ title: 'Status', name: 'status', values: statuses, value: typed.status, type }} />
       <label>Day (UTC)<input name="day" type="date" value=${typed.day ?? ''} onInput=${type} /></label>
       <label>Text<input name="text" value=${typed.text ?? ''} onInput=${type} placeholder="endpoint, address" /></label>
       <button class="main">Search</button>
@@ -53,4 +54,10 @@ export function Requests({ address, go }) {
           : html`<${Waiting} error=${error} reload=${reload} />`
       }
     </section>`;
+}
+
+/** A list to choose from, with what is chosen, be it in the list or not. */
+function Choice({ title, name, values, value = '', type }) {
+  const all = new Set(['', ...values, value]);
+  return html`<label>${title}<select name=${name} value=${value} onChange=${type}>${[...all].map((one) => html`<option value=${one}>${one || 'All'}</option>`)}</select></label>`;
 }

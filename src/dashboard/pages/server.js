@@ -14,6 +14,8 @@ const sentences = {
   inactive_api_key: `${byHand} is inactive: reactivate it under Keys.`,
   expired_api_key: `${byHand} has expired: change its last day under Keys.`,
   payment_required: 'No credit is left, or an invoice is unpaid: see Billing.',
+  // By its text: refusals of the dashboard's own have the same code.
+  Forbidden: 'The account is suspended, so nothing can be started: ask the operator.',
 };
 
 /** Limit of a reading, so that a connection that hangs does not stop what moves. A change is never cut off: it may have been made. */
@@ -33,6 +35,8 @@ function sentenceOf({ method, path, repeatKey }, isReached) {
 }
 
 let csrf = '';
+/** Milliseconds by which the clock of the service is ahead of the browser's. */
+let aheadMs = 0;
 /** Id of the account that the page shows, which each request names; `null` before the session is known. */
 let account = null;
 /** E-mail address of the person who is signed in. */
@@ -54,6 +58,11 @@ export function onAccountChanged(listener) {
 /** Called after each request with whether the server was reached. */
 export function onReached(listener) {
   reached = listener;
+}
+
+/** Time of the service: the clock of a browser may be hours away. */
+export function now() {
+  return Date.now() + aheadMs;
 }
 
 /** Adds the account that the page shows to the address of a request that the browser sends by itself. */
@@ -106,7 +115,7 @@ async function send(request) {
   if (code === 'sign_in_required' && path !== '/api/session') signedOut();
   if (code === 'other_account') accountChanged();
   const wait = answer.headers.get('retry-after');
-  const known = code === 'unavailable' ? sentenceOf(request, true) : sentences[code];
+  const known = code === 'unavailable' ? sentenceOf(request, true) : (sentences[code] ?? sentences[json.error]);
   throw new ServerError(
     answer.status,
     known ?? json.error ?? `The server answered ${answer.status}`,
@@ -130,6 +139,7 @@ export async function readSession() {
     csrf = session.csrf;
     account = session.account_id;
     person = session.user.email;
+    aheadMs = Date.parse(session.now) - Date.now();
     return session;
   } catch (error) {
     if (error.status === 401) return null;

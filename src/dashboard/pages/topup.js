@@ -1,7 +1,7 @@
 import { useAnswer } from '/answers.js';
 import { decimalsOf } from '/currency.js';
 import { Action, Badge, count, Form, html, Moment, Notice, useState, Waiting } from '/elements.js';
-import { ask } from '/server.js';
+import { ask, now } from '/server.js';
 
 function price(cents, currency) {
   const decimals = decimalsOf(currency);
@@ -10,7 +10,7 @@ function price(cents, currency) {
 }
 
 /** Packs that owners may buy at the page of the payment provider, and the automatic top-up, which buys one of them; `last`: what it bought last. */
-export function Shop({ may, plan, spent, last }) {
+export function Shop({ may, account, spent, last }) {
   const { json, error, reload } = useAnswer('/api/offers');
   const topup = useAnswer('/api/topup');
   if (!json) return html`<section class="card"><h2>Packs</h2><${Waiting} error=${error} reload=${reload} /></section>`;
@@ -28,11 +28,12 @@ export function Shop({ may, plan, spent, last }) {
       ${hasCard && html`<p>A card is stored.</p>`}
       ${may.own && json.offers.length > 0 && html`<p><${Action} run=${() => leave({})}>${hasCard ? 'Store another card' : 'Store a card'}<//></p>`}
     </section>
-    <${Topup} ...${{ may, plan, spent, last, offers: json.offers, topup }} />`;
+    <${Topup} ...${{ may, account, spent, last, offers: json.offers, topup }} />`;
 }
 
 /** The rule of the automatic top-up as one sentence, and the form that changes it. */
-function Topup({ may, plan, spent, last, offers, topup: { json, error, reload } }) {
+function Topup({ may, account, spent, last, offers, topup: { json, error, reload } }) {
+  const { plan } = account;
   const [saved, setSaved] = useState({ count: 0, isNow: false });
   if (!json)
     return html`<section class="card"><h2>Automatic top-up</h2><${Waiting} error=${error} reload=${reload} /></section>`;
@@ -60,7 +61,7 @@ function Topup({ may, plan, spent, last, offers, topup: { json, error, reload } 
   };
   return html`<section class="card">
     <h2>Automatic top-up <${Badge} kind=${json.enabled ? 'good' : ''}>${json.enabled ? 'on' : 'off'}<//></h2>
-    <p>${sentenceOf(json)}</p>
+    <p>${sentenceOf(json, account, spent)}</p>
     ${
       !json.enabled &&
       last?.state === 'declined' &&
@@ -111,17 +112,27 @@ function isSame({ title, credits, price_cents, currency }, pack) {
   );
 }
 
-function sentenceOf({ enabled, threshold_percent, pack, monthly_cap_cents, next_possible_at }) {
+function sentenceOf(topup, { plan, invoice, suspended }, spent) {
+  const { enabled, threshold_percent, pack, monthly_cap_cents, next_possible_at } = topup;
   if (!enabled) return 'Nothing is bought by itself.';
+  if (!plan?.paid) return 'It buys nothing: the account has no paid plan.';
+  if (suspended) return 'It buys nothing while the account is suspended.';
+  if (invoice === 'unpaid') return 'It buys nothing while an invoice is unpaid.';
   const cap = monthly_cap_cents === null ? '' : `, at most ${price(monthly_cap_cents, pack.currency)} a month`;
   return html`Below ${threshold_percent} % of the quota and one pack it buys ${count(pack.total)} credits for ${price(pack.price_cents, pack.currency)}${cap}${
-    Date.parse(next_possible_at) > Date.now() && html`; next possible <${Moment} at=${next_possible_at} />`
-  }.`;
+    Date.parse(next_possible_at) > now() && html`; next possible <${Moment} at=${next_possible_at} />`
+  }.${cap && spentBy(topup, spent) + pack.price_cents > monthly_cap_cents && ' It buys nothing now, because another pack would pass this cap.'}`;
+}
+
+/** Returns what the automatic top-up has paid this month in the currency of its pack. */
+function spentBy({ pack }, spent) {
+  return spent.find(({ currency }) => currency === pack.currency)?.topup_cents ?? 0;
 }
 
 /** Money paid since the beginning of the month, beside the cap of the automatic top-up. */
-function Spent({ spent, topup: { monthly_cap_cents: cap, pack } }) {
-  const own = spent.find(({ currency }) => currency === pack.currency)?.topup_cents ?? 0;
+function Spent({ spent, topup }) {
+  const { monthly_cap_cents: cap, pack } = topup;
+  const own = spentBy(topup, spent);
   const all = spent.map(({ cents, currency }) => price(cents, currency)).join(' and ');
   const words =
     cap === null || pack.currency === null

@@ -1,0 +1,46 @@
+import { expect } from 'chai';
+import { removePerson } from '../../src/store/people/remove-person.ts';
+import { type BrowserSession, type Dashboard, eachWithDashboard } from '../support/browser-session.ts';
+
+const email = 'guest@example.com';
+
+describe('a stream of jobs that a page of the dashboard has opened', () => {
+  let api: Dashboard['api'];
+  let caller: Dashboard['caller'];
+  let signedIn: Dashboard['signedIn'];
+  eachWithDashboard((dashboard) => {
+    ({ api, caller, signedIn } = dashboard);
+  });
+
+  const losses: Record<string, (browser: BrowserSession) => Promise<unknown>> = {
+    'was removed from the account': () => removePerson(api.store, caller.account, email),
+    'has signed out': (browser) => browser.ask('POST', '/api/sign-out', {}),
+    'has chosen another account': async (browser) => {
+      const other = await api.addCaller();
+      await signedIn(other.account, 'viewer', email);
+      const { status } = await browser.ask('POST', '/api/session/account', { account: other.slug });
+      expect(status).to.equal(200);
+    },
+  };
+  for (const [word, lose] of Object.entries(losses)) {
+    it(`ends at the next change, and tells nothing of it, once its person ${word}`, async () => {
+      const browser = await signedIn(caller.account, 'member', email);
+      const stream = await fetch(`${api.dashboardUrl}/api/jobs/events`, { headers: { cookie: browser.cookie } });
+      const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
+      let said = '';
+      const hear = async (words: string) => {
+        for (;;) {
+          const { done, value } = await reader.read();
+          if (done) return false;
+          said += value;
+          if (said.includes(words)) return true;
+        }
+      };
+      expect(await hear('"jobs":[]')).to.equal(true);
+      await lose(browser);
+      const { json } = await api.get('/v1/video/download', caller.key, { query: 'https://example.com/film.mp4' });
+      expect(await hear(json.job_id)).to.equal(false);
+      await removePerson(api.store, caller.account, email).catch(() => null);
+    });
+  }
+});
