@@ -201,19 +201,24 @@ class AsyncTrawl:
         if isinstance(step, Sleep):
             return await anyio.sleep(step.seconds)
         if isinstance(step, Send):
-            limits = httpx.Timeout(step.timeout)
-            return await self._http.request(
-                step.method,
-                step.url,
-                headers=step.headers,
-                content=step.content,
-                timeout=limits,
-                follow_redirects=False,
-            )
+            # The timeouts of httpx limit the silence alone, and some answers drip.
+            with anyio.move_on_after(step.timeout):
+                return await self._http.request(
+                    step.method,
+                    step.url,
+                    headers=step.headers,
+                    content=step.content,
+                    timeout=step.timeout,
+                    follow_redirects=False,
+                )
+            raise httpx.ReadTimeout("the answer does not end")
         request = self._http.build_request("GET", step.url, headers=step.headers, timeout=QUIET_SECONDS)
         answer = await self._http.send(request, stream=True, follow_redirects=step.follow)
         opened.update(answer=answer, chunks=answer.aiter_raw())
-        if not answer.is_success:
+        if answer.is_success:
+            return answer
+        with anyio.move_on_after(QUIET_SECONDS):
             await answer.aread()
-        return answer
+            return answer
+        raise httpx.ReadTimeout("the answer does not end")
 

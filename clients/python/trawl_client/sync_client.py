@@ -19,7 +19,7 @@ from .api_types import Batch, BatchRequest, Day, Job, Metadata, Usage
 from .batch_steps import cancel_batch, read_batch, read_history, start_batch, wait_batch
 from .errors import TrawlError
 from .job_steps import fetch, follow, give_up, job_path, require_file, start
-from .steps import LIMITS, QUIET_SECONDS, Open, Read, Send, Service, Sleep, Steps, unreachable
+from .steps import LIMITS, QUIET_SECONDS, Open, Read, Send, Service, Sleep, Steps, WholeAnswer, unreachable
 
 T = TypeVar("T")
 Kind = Literal["video", "audio"]
@@ -198,19 +198,25 @@ class Trawl:
         if isinstance(step, Sleep):
             return time.sleep(step.seconds)
         if isinstance(step, Send):
-            limits = httpx.Timeout(step.timeout)
-            return self._http.request(
-                step.method,
-                step.url,
-                headers=step.headers,
-                content=step.content,
-                timeout=limits,
-                follow_redirects=False,
+            end = time.monotonic() + step.timeout
+            request = self._http.build_request(
+                step.method, step.url, headers=step.headers, content=step.content, timeout=step.timeout
             )
+            with contextlib.closing(self._http.send(request, stream=True, follow_redirects=False)) as sent:
+                return read_until(end, sent)
+        end = time.monotonic() + QUIET_SECONDS
         request = self._http.build_request("GET", step.url, headers=step.headers, timeout=QUIET_SECONDS)
         answer = self._http.send(request, stream=True, follow_redirects=step.follow)
         opened.update(answer=answer, chunks=answer.iter_raw())
-        if not answer.is_success:
-            answer.read()
-        return answer
+        return answer if answer.is_success else read_until(end, answer)
+
+
+def read_until(end: float, answer: httpx.Response) -> WholeAnswer:
+    """Reads an answer, also one that drips: the timeouts of httpx limit the silence alone."""
+    chunks: list[bytes] = []
+    for chunk in answer.iter_bytes():
+        chunks.append(chunk)
+        if time.monotonic() > end:
+            raise httpx.ReadTimeout("the answer does not end")
+    return WholeAnswer(answer.status_code, answer.headers, b"".join(chunks).decode(errors="replace"))
 
