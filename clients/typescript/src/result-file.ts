@@ -7,7 +7,7 @@ import type { Transport } from './transport.ts';
 export interface ResultFile {
   readonly jobId: string;
   readonly job: Job;
-  /** Signed link, which works without a key until it expires; `refresh` of the job signs a new one. */
+  /** Signed link, which works without a key until it expires; `job(jobId)` signs a new one. */
   readonly url: string;
   readonly size: number;
   /** SHA-256 in hexadecimal digits. */
