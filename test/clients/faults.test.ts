@@ -92,8 +92,10 @@ describe('the clients of callers, at the edges', function () {
     const { error } = await run({ verb: 'start', idempotencyKey: 'order 17', url: `${film}?b` });
     expect(error).to.deep.include({ code: 'idempotency_conflict', retryable: false, status: 409 });
     expect(link.calls.filter(({ path }) => submits.test(path))).to.have.length(2);
-    const odd = await run({ verb: 'start', idempotencyKey: 'ключ' });
-    expect(odd.error).to.deep.include({ code: 'bad_request', retryable: false, status: null });
+    for (const idempotencyKey of ['ключ', '']) {
+      const odd = await run({ verb: 'start', idempotencyKey });
+      expect(odd.error, idempotencyKey).to.deep.include({ code: 'bad_request', retryable: false, status: null });
+    }
   });
 
   inEach('names no signed link in the error of a file that does not come', async ({ link, run }) => {

@@ -7,6 +7,7 @@ import math
 import random
 import re
 import time
+import uuid
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
@@ -179,6 +180,11 @@ class Service:
             sentence = f"{self.url} does not answer as trawl does"
             raise TrawlError("not_trawl", sentence, status=answer.status_code)
         return value
+
+
+def key_of_call(given: str | None) -> str:
+    """Returns the Idempotency-Key of a call, a random one unless given; an empty one is refused when it is sent."""
+    return str(uuid.uuid4()) if given is None else given
 
 
 def may_repeat(error: TrawlError) -> bool:

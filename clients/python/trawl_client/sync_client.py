@@ -19,7 +19,7 @@ from .api_types import Batch, BatchRequest, Day, Job, Metadata, Usage
 from .batch_steps import cancel_batch, read_batch, read_history, start_batch, wait_batch
 from .errors import TrawlError
 from .job_steps import fetch, follow, give_up, job_path, require_file, start
-from .steps import LIMITS, QUIET_SECONDS, Open, Read, Send, Service, Sleep, Steps, WholeAnswer, unreachable
+from .steps import LIMITS, QUIET_SECONDS, Open, Read, Send, Service, Sleep, Steps, WholeAnswer, key_of_call, unreachable
 
 T = TypeVar("T")
 Kind = Literal["video", "audio"]
@@ -50,9 +50,9 @@ class ResultFile:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Fetches the file to a path, which has it only when its SHA-256 is right."""
         target = Path(path)
-        part = target.with_name(f"{target.name}.part")
+        part = target.with_name(f"{uuid.uuid4()}.part")
         try:
-            with part.open("wb") as file:
+            with part.open("xb") as file:
                 self._client._fetch(self.job, file)
             return part.replace(target)
         finally:
@@ -93,7 +93,7 @@ class Trawl:
 
         `parameters` are those of the API, such as `video_quality="720p"`. An interrupt cancels an open job, if the service answers within seconds.
         """
-        once = idempotency_key or str(uuid.uuid4())
+        once = key_of_call(idempotency_key)
         job_id: str | None = None
         try:
             job_id = self.start(url, kind=kind, idempotency_key=once, **parameters)
@@ -105,7 +105,7 @@ class Trawl:
 
     def start(self, url: str, *, kind: Kind = "video", idempotency_key: str | None = None, **parameters: Any) -> str:
         """Asks for a file and returns the id of its job at once."""
-        once = idempotency_key or str(uuid.uuid4())
+        once = key_of_call(idempotency_key)
         return self._run(start(self._service, kind, {"query": url, **parameters}, once))
 
     def wait(self, job_id: str, *, wait: Wait = "stream", on_progress: Progress | None = None) -> ResultFile:
@@ -115,7 +115,7 @@ class Trawl:
 
     def metadata(self, url: str, *, idempotency_key: str | None = None) -> Metadata:
         """Tells what is known of a URL, without a file. It costs one credit."""
-        once = idempotency_key or str(uuid.uuid4())
+        once = key_of_call(idempotency_key)
         answer = self._run(self._service.ask("/v1/media/metadata", "metadata", "POST", {"query": url}, once, timeout=70))
         metadata: Metadata = answer["metadata"]
         return metadata
