@@ -143,7 +143,7 @@ export function readRetryAfter({ headers }: Response): number | null {
   const text = headers.get('retry-after') ?? '';
   if (/^\d{1,6}$/.test(text)) return Number(text) * 1000;
   const [end, sent] = [readDate(text), readDate(headers.get('date') ?? '')];
-  return end === null ? null : Math.max(0, end - (sent ?? Date.now()));
+  return end === null || sent === null ? null : Math.max(0, end - sent);
 }
 
 function readDate(text: string): number | null {

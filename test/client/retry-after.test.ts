@@ -15,7 +15,8 @@ describe('Retry-After, as trawl get reads it', () => {
     const sent = 'Wed, 04 Mar 2026 10:00:00 GMT';
     expect(read('Wed, 04 Mar 2026 10:00:09 GMT', sent)).to.equal(9_000);
     expect(read('Wed, 04 Mar 2026 09:59:00 GMT', sent)).to.equal(0);
-    expect(read(new Date(Date.now() + 60_000).toUTCString())).to.be.within(1, 60_000);
+    // Without it nothing is known: the clock of this machine may be another one.
+    expect(read('Wed, 04 Mar 2026 10:00:09 GMT')).to.equal(null);
   });
 
   it('says nothing when it is neither', () => {

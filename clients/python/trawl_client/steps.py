@@ -231,7 +231,7 @@ def read_retry_after(headers: Any) -> int | None:
     if wait.isdecimal() and len(wait) <= 6:
         return int(wait)
     end, sent = (read_date(headers.get(name, "")) for name in ("retry-after", "date"))
-    return None if end is None else max(0, math.ceil(end - (time.time() if sent is None else sent)))
+    return None if end is None or sent is None else max(0, math.ceil(end - sent))
 
 
 def read_date(text: str) -> float | None:

@@ -129,7 +129,7 @@ function readRetryAfter(headers: Headers): number | null {
   const wait = headers.get('retry-after') ?? '';
   if (/^\d{1,6}$/.test(wait)) return Number(wait);
   const [end, sent] = [readDate(wait), readDate(headers.get('date') ?? '')];
-  return end === null ? null : Math.max(0, Math.ceil((end - (sent ?? Date.now())) / 1000));
+  return end === null || sent === null ? null : Math.max(0, Math.ceil((end - sent) / 1000));
 }
 
 function readDate(text: string): number | null {
