@@ -152,7 +152,9 @@ function describeCancel({ job_id: jobId, status, path }: FileRow): string | null
   if (jobId === null || path !== null) return null;
   if (status === 'CompletedJob') return 'completed and charged before it could be cancelled';
   const isOver = status !== null && hasEnded({ status });
-  return isOver ? 'cancelled, nothing is charged' : `the service has not confirmed that job ${jobId} is cancelled`;
+  return isOver
+    ? 'cancelled, nothing is charged'
+    : `the service has not confirmed that job ${printable(jobId)} is cancelled`;
 }
 
 function exitCodeOf({ path }: FileRow, cause: unknown): number {
