@@ -117,8 +117,10 @@ async function run(role: Command, args: readonly string[], terminal: Terminal): 
 
 if (import.meta.main) {
   for (const stream of [process.stdout, process.stderr]) {
-    // EPIPE is no failure: the reader may stop early, as `head` does.
-    stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? undefined : 1));
+    // EPIPE is no failure: the reader may stop early, as `head` does. A command that has to end its work first listens itself.
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (stream.listenerCount('error') === 1) process.exit(error.code === 'EPIPE' ? undefined : 1);
+    });
   }
   process.exitCode = await main(process.argv.slice(2), {
     out: (text) => process.stdout.write(text),

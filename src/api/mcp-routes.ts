@@ -101,7 +101,8 @@ function ownService(
     }
   };
   return {
-    call: ({ operation, jobId, parameters, ...repeat }) =>
+    // The handlers see by themselves when the connection is closed.
+    call: ({ operation, jobId, parameters, signal: _signal, ...repeat }) =>
       answer(async () => {
         call.req.params = jobId === undefined ? {} : { id: jobId };
         const reply = await routes.handlers[operation]({ ...call, ...repeat, given: parameters });

@@ -152,7 +152,9 @@ function describeCancel({ job_id: jobId, status, path }: FileRow): string | null
   if (jobId === null || path !== null) return null;
   if (status === 'CompletedJob') return 'completed and charged before it could be cancelled';
   const isOver = status !== null && hasEnded({ status });
-  return isOver ? 'cancelled, nothing is charged' : `the service has not confirmed that job ${jobId} is cancelled`;
+  return isOver
+    ? 'cancelled, nothing is charged'
+    : `the service has not confirmed that job ${printable(jobId)} is cancelled`;
 }
 
 function exitCodeOf({ path }: FileRow, cause: unknown): number {
@@ -170,19 +172,26 @@ async function inParallel<T>(most: number, values: readonly T[], work: (value: T
   await Promise.all(Array.from({ length: Math.min(most, values.length) }, lane));
 }
 
-/** Turns the first Ctrl-C into a signal, and ends the program at the second one. */
+/** Turns the first Ctrl-C, or the loss of standard output, into a signal, and ends the program at the second Ctrl-C. */
 function catchInterrupt(): { readonly signal: AbortSignal; readonly release: () => void } {
   const interrupted = new AbortController();
   const interrupt = () => {
     if (interrupted.signal.aborted) process.exit(exitCodes.interrupted);
     interrupted.abort(new Error('interrupted'));
   };
+  // Each write that follows fails as well.
+  const loseOutput = () => interrupted.abort(new Error('interrupted'));
+  const loseProgress = () => {};
   const signals = ['SIGINT', 'SIGTERM'] as const;
   for (const signal of signals) process.on(signal, interrupt);
+  process.stdout.on('error', loseOutput);
+  process.stderr.on('error', loseProgress);
   return {
     signal: interrupted.signal,
     release: () => {
       for (const signal of signals) process.off(signal, interrupt);
+      process.stdout.off('error', loseOutput);
+      process.stderr.off('error', loseProgress);
     },
   };
 }

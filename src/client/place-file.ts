@@ -1,5 +1,6 @@
 import { link, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, parse } from 'node:path';
+import { cutBytes } from '../model/file-link.ts';
 
 /** Partial file of a download, and the way to its final name. */
 interface PlacedFile {
@@ -10,6 +11,8 @@ interface PlacedFile {
 }
 
 const maxNames = 10_000;
+/** The usual limit of 255 bytes without that of `.part`. */
+const maxNameBytes = 250;
 
 /** Returns the folder and the name for a file: `output` may name a folder, which exists or ends in a slash, or a file. */
 export async function choosePath(output: string | null, name: string): Promise<string> {
@@ -22,7 +25,7 @@ export async function choosePath(output: string | null, name: string): Promise<s
 export async function placeFile(wanted: string): Promise<PlacedFile> {
   await mkdir(dirname(wanted), { recursive: true });
   let [path, n] = await claim(wanted, 0);
-  const partPath = `${path}.part`;
+  const partPath = partOf(path);
   return {
     partPath,
     finish: async () => {
@@ -41,7 +44,7 @@ async function claim(wanted: string, first: number): Promise<[path: string, n: n
     if (await isThere(path)) continue;
     try {
       // Exclusive: a download that runs beside this one keeps its own partial file.
-      await (await open(`${path}.part`, 'wx')).close();
+      await (await open(partOf(path), 'wx')).close();
       return [path, n];
     } catch (error) {
       if (!isTaken(error)) throw error;
@@ -69,6 +72,12 @@ async function takeName(from: string, to: string): Promise<boolean> {
   }
   await rename(from, to);
   return true;
+}
+
+/** Returns the partial file of a path; it is shorter than the longest name that a file system takes. */
+function partOf(path: string): string {
+  const { dir, base } = parse(path);
+  return join(dir, `${cutBytes(base, maxNameBytes)}.part`);
 }
 
 function numbered(path: string, n: number): string {

@@ -15,19 +15,19 @@ const paths = { video: '/v1/video/download', audio: '/v1/audio/download', metada
 export function remoteService(credentials: ReturnType<typeof findCredentials>, limits = usualLimits): McpService {
   const patience = makePatience(credentials.url, limits);
   const client = makeServiceClient(credentials, patience);
-  const readJob = (jobId: string) => ask(client, `/v1/jobs/${encodeURIComponent(jobId)}`);
+  const readJob = (jobId: string, call: ServiceCall) => ask(client, `/v1/jobs/${encodeURIComponent(jobId)}`, call);
   let hasAnswered = false;
   return {
-    call: async (call) => {
-      if (call.operation === 'usage') return ask(client, '/v1/usage');
-      if (call.operation === 'job') return readJob(call.jobId ?? '');
-      if (call.operation !== 'metadata') return askOnce(client, call);
+    call: async ({ signal = new AbortController().signal, ...call }) => {
+      if (call.operation === 'usage') return ask(client, '/v1/usage', { signal });
+      if (call.operation === 'job') return readJob(call.jobId ?? '', { signal });
+      if (call.operation !== 'metadata') return askOnce(client, call, { signal });
       // The first contact: reading metadata takes longer than the service may be silent before.
-      const heard = hasAnswered || (await ask(client, '/v1/usage?view=reduced'));
+      const heard = hasAnswered || (await ask(client, '/v1/usage?view=reduced', { signal }));
       if (heard !== true && 'error' in heard) return heard;
       hasAnswered = true;
       const { start } = makePatience(credentials.url, { ...limits, firstMs: Math.max(limits.firstMs, metadataMs) });
-      return askOnce(client, call, { answerMs: metadataMs, silence: start() });
+      return askOnce(client, call, { signal, answerMs: metadataMs, silence: start() });
     },
     follow: async (jobId, seconds, seen, signal) => {
       const limit = AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(seconds * 1000))]);
@@ -35,7 +35,7 @@ export function remoteService(credentials: ReturnType<typeof findCredentials>, l
         await followJob(client, patience, jobId, (job) => seen({ ...job }), limit);
         return {};
       }, limit);
-      return 'error' in followed ? followed : readJob(jobId);
+      return 'error' in followed || signal.aborted ? followed : readJob(jobId, { signal });
     },
   };
 }
@@ -44,7 +44,7 @@ export function remoteService(credentials: ReturnType<typeof findCredentials>, l
 async function askOnce(
   client: ServiceClient,
   { operation, parameters, idempotencyKey = randomUUID() }: McpCall,
-  call: Partial<ServiceCall> = {},
+  call: ServiceCall,
 ): Promise<McpAnswer> {
   let mayBeDone = false;
   const noteMayBeDone = () => {
@@ -58,11 +58,8 @@ async function askOnce(
   return { ...answered, error: `${answered.error}. ${repeat}` };
 }
 
-function ask(client: ServiceClient, path: string, call: Partial<ServiceCall> = {}): Promise<McpAnswer> {
-  return answer(async () => {
-    const body = await client.call(path, { signal: new AbortController().signal, ...call });
-    return body as Record<string, unknown>;
-  });
+function ask(client: ServiceClient, path: string, call: ServiceCall): Promise<McpAnswer> {
+  return answer(async () => (await client.call(path, call)) as Record<string, unknown>, call.signal);
 }
 
 /** Returns the answer or the refusal of a call; a wait that is over is no failure. */

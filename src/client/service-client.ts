@@ -138,9 +138,17 @@ export function refusalOf(response: Response, json: unknown): CallRefused {
   return new CallRefused(status, headers.get('x-error-code') ?? `http_${status}`, printable(said));
 }
 
+/** Returns the milliseconds to wait; those until a date are counted by the clock of its sender. */
 export function readRetryAfter({ headers }: Response): number | null {
   const text = headers.get('retry-after') ?? '';
-  return /^\d{1,6}$/.test(text) ? Number(text) * 1000 : null;
+  if (/^\d{1,6}$/.test(text)) return Number(text) * 1000;
+  const [end, sent] = [readDate(text), readDate(headers.get('date') ?? '')];
+  return end === null || sent === null ? null : Math.max(0, end - sent);
+}
+
+function readDate(text: string): number | null {
+  const ms = text.endsWith(' GMT') ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(ms) ? null : ms;
 }
 
 /** Reads an answer of the API, of at most 4 MiB. */

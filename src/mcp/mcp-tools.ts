@@ -8,6 +8,8 @@ export interface McpCall {
   readonly jobId?: string;
   /** Key under which a repeat of the call costs nothing more. */
   readonly idempotencyKey?: string;
+  /** Aborted when the caller is gone: nobody hears of the answer. */
+  readonly signal?: AbortSignal;
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 
@@ -34,7 +36,12 @@ interface McpTool {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: Schema & { readonly type: 'object' };
-  readonly annotations: { readonly readOnlyHint: boolean; readonly openWorldHint: boolean };
+  readonly annotations: {
+    /** False for a tool that costs a credit: programs use the others without asking a person. */
+    readonly readOnlyHint: boolean;
+    readonly destructiveHint?: boolean;
+    readonly openWorldHint: boolean;
+  };
   readonly run: (
     service: McpService,
     given: Readonly<Record<string, unknown>>,
@@ -69,14 +76,16 @@ const downloadParameters: ParameterTable = {
   ...idempotencyParameters,
 };
 
+const costly = { readOnlyHint: false, destructiveHint: false, openWorldHint: true };
+
 export const mcpTools: readonly McpTool[] = [
   {
     name: 'metadata',
     description:
       'Tells title, duration, size of the picture and more of a media URL, without the file. Costs one credit.',
     inputSchema: inputOf({ ...creditParameters.metadata, ...idempotencyParameters }),
-    annotations: { readOnlyHint: true, openWorldHint: true },
-    run: (service, given) => callOnce(service, 'metadata', given),
+    annotations: costly,
+    run: (service, given, { signal }) => callOnce(service, 'metadata', given, signal),
   },
   {
     name: 'download',
@@ -84,11 +93,14 @@ export const mcpTools: readonly McpTool[] = [
       'Downloads the media of a URL and answers with a signed link to the file, its size and SHA-256. Costs one credit when it ' +
       'succeeds. Give an idempotency_key, and give it again to repeat a call whose answer was lost: the repeat starts no second job.',
     inputSchema: inputOf({ ...downloadParameters, ...ownParameters }),
-    annotations: { readOnlyHint: false, openWorldHint: true },
+    annotations: costly,
     run: async (service, { kind, wait_seconds, ...parameters }, context) => {
       const own = readParameters(ownParameters, { kind, wait_seconds });
       if (!own.ok) return { error: own.sentence, error_code: 'bad_request' };
-      const answer = await callOnce(service, own.value.kind, parameters);
+      const sound = kind === undefined ? soundAlone(parameters) : undefined;
+      if (sound !== undefined)
+        return { error: `Bad Request: kind must be audio for ${sound}`, error_code: 'bad_request' };
+      const answer = await callOnce(service, own.value.kind, parameters, context.signal);
       return 'error' in answer ? answer : waitFor(service, String(answer.body.job_id), own.value.wait_seconds, context);
     },
   },
@@ -104,7 +116,8 @@ export const mcpTools: readonly McpTool[] = [
     run: async (service, { job_id, wait_seconds }, context) => {
       const own = readParameters(waitParameters, { wait_seconds });
       if (!own.ok) return { error: own.sentence, error_code: 'bad_request' };
-      const answer = await service.call({ operation: 'job', jobId: String(job_id), parameters: {} });
+      const { signal } = context;
+      const answer = await service.call({ operation: 'job', jobId: String(job_id), signal, parameters: {} });
       if ('error' in answer) return answer;
       return isOpen(answer.body) ? waitFor(service, String(job_id), own.value.wait_seconds, context) : describe(answer);
     },
@@ -114,7 +127,7 @@ export const mcpTools: readonly McpTool[] = [
     description: 'Tells the credits that are left and what the account may do. Free.',
     inputSchema: { type: 'object', properties: {} },
     annotations: { readOnlyHint: true, openWorldHint: false },
-    run: (service) => service.call({ operation: 'usage', parameters: {} }),
+    run: (service, _given, { signal }) => service.call({ operation: 'usage', signal, parameters: {} }),
   },
 ];
 
@@ -124,11 +137,18 @@ function inputOf(table: ParameterTable): McpTool['inputSchema'] {
   return { type: 'object', properties, required: entries.filter(([, one]) => one.required).map(([name]) => name) };
 }
 
+/** Returns the first parameter of sound among those that have none of a picture: the API ignores it for a video, which would be charged. */
+function soundAlone(parameters: Readonly<Record<string, unknown>>): string | undefined {
+  const names = Object.keys(parameters);
+  return names.some((name) => name.startsWith('video_')) ? undefined : names.find((name) => name.startsWith('audio_'));
+}
+
 /** Makes a call that costs a credit, under the key in the arguments of its tool. */
 async function callOnce(
   service: McpService,
   operation: McpCall['operation'],
   { idempotency_key, ...parameters }: Readonly<Record<string, unknown>>,
+  signal: AbortSignal,
 ): Promise<McpAnswer> {
   const read = readParameters(idempotencyParameters, { idempotency_key });
   if (!read.ok) return { error: read.sentence, error_code: 'bad_request' };
@@ -136,6 +156,7 @@ async function callOnce(
   const fitting = Object.entries(parameters).filter(([name]) => !unfit.includes(name));
   return service.call({
     operation,
+    signal,
     parameters: Object.fromEntries(fitting),
     ...(key !== undefined && { idempotencyKey: key }),
   });

@@ -86,7 +86,7 @@ function encodeStrictly(text: string): string {
 }
 
 /** Keeps the beginning of a text that fits into some bytes of UTF-8, never half a character. */
-function cutBytes(text: string, bytes: number): string {
+export function cutBytes(text: string, bytes: number): string {
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(bytes));
   return text.slice(0, read);
 }

@@ -151,6 +151,40 @@ describe('POST /mcp', () => {
     expect(await openJobs()).to.deep.equal([]);
   });
 
+  it('starts no video for a parameter of sound, unless a video is what was asked for', async () => {
+    const client = await connect();
+    const sound = { audio_format: 'm4a', audio_quality: '128kbps' };
+    for (const given of [sound, { audio_format: 'mp3' }]) {
+      const { isError, told } = await use(client, 'download', { query: film, ...given });
+      expect([isError, told]).to.deep.equal([
+        true,
+        { error: 'Bad Request: kind must be audio for audio_format', error_code: 'bad_request' },
+      ]);
+    }
+    expect(await openJobs()).to.deep.equal([]);
+    const picture = { video_quality: 'best', video_format: 'mp4' };
+    for (const given of [
+      { ...sound, kind: 'audio' },
+      { ...sound, kind: 'video' },
+      { ...sound, ...picture },
+    ])
+      expect((await use(client, 'download', { query: film, wait_seconds: 0, ...given })).isError).to.equal(false);
+    const made = (await openJobs()).map(({ endpoint, args }) => `${endpoint} ${args.audio_format}`);
+    expect(made.sort()).to.deep.equal(['audio m4a', 'video undefined', 'video undefined']);
+  });
+
+  it('tells which tools cost a credit: programs run the others without asking a person', async () => {
+    const { tools } = await (await connect()).listTools();
+    expect(tools.map(({ name, annotations }) => [name, annotations])).to.deep.equal([
+      ['metadata', { readOnlyHint: false, destructiveHint: false, openWorldHint: true }],
+      ['download', { readOnlyHint: false, destructiveHint: false, openWorldHint: true }],
+      ['job', { readOnlyHint: true, openWorldHint: false }],
+      ['usage', { readOnlyHint: true, openWorldHint: false }],
+    ]);
+    const costs = tools.map(({ description }) => /Costs one credit|Free\.$/.exec(description ?? '')?.[0]);
+    expect(costs).to.deep.equal(['Costs one credit', 'Costs one credit', 'Free.', 'Free.']);
+  });
+
   it('starts no second job and charges nothing more for a tool that is repeated with its key', async () => {
     const client = await connect();
     const download = (given: object) =>

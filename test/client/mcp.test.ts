@@ -14,8 +14,10 @@ import type { Json } from '../support/json.ts';
 import { completed } from '../support/record.ts';
 import { aFolder } from '../support/redis.ts';
 import { root } from '../support/tree.ts';
+import { until } from '../support/until.ts';
 
-describe('trawl mcp', () => {
+describe('trawl mcp', function () {
+  this.timeout(40_000);
   let api: TestApi;
   let folder: string;
   let remove: () => void;
@@ -135,6 +137,35 @@ describe('trawl mcp', () => {
         error_code: 'bad_request',
       });
     }
+  });
+
+  it('ends a call that its program cancels, which is charged nothing, and all of them with its input', async () => {
+    const { key } = await api.addCaller();
+    let asked = 0;
+    api.inspect(() => {
+      asked += 1;
+      return new Promise(() => {});
+    });
+    const client = await connect(api.url, key);
+    const cancel = new AbortController();
+    try {
+      const params = { name: 'metadata', arguments: { query: film } };
+      const call = client.callTool(params, undefined, { signal: cancel.signal }).catch(() => 'cancelled');
+      await until(() => asked === 1, 20, 'metadata is read');
+      cancel.abort();
+      expect(await call).to.equal('cancelled');
+      const isFree = async () => (await api.get('/v1/usage', key)).json.held === 0;
+      await until(isFree, 20, 'the credit is free again');
+      expect((await api.get('/v1/usage', key)).json.total_used).to.equal(0);
+    } finally {
+      await client.close();
+    }
+    const told = [
+      { id: 1, method: 'tools/call', params: { name: 'metadata', arguments: { query: film } } },
+      { id: 2, method: 'tools/call', params: { name: 'download', arguments: { query: film } } },
+    ].map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+    const env = { TRAWL_API_URL: api.url, TRAWL_API_KEY: key };
+    expect(await startCommand(['mcp'], folder, env, told.join('')).ended).to.equal(0);
   });
 
   it('ends with its input, and tells of a service that is not known', async () => {

@@ -134,6 +134,11 @@ describe('the clients of callers', function () {
       { headers: {} },
       { headers: { ...post.headers, 'webhook-id': 'another' } },
       { headers: { ...post.headers, 'webhook-timestamp': 'now' } },
+      { headers: { ...post.headers, 'webhook-timestamp': '1'.repeat(5_000) } },
+      // Some servers give bytes that are no UTF-8 as lone surrogates.
+      { headers: { ...post.headers, 'webhook-id': '\udcff' } },
+      { headers: { ...post.headers, 'webhook-signature': 'v1,\udcff' } },
+      { body: '\udcff' },
       { headers: { ...post.headers, 'webhook-signature': 'v1,' } },
     ]) {
       const { error } = await run({ verb: 'verify', post: { ...post, ...change } });

@@ -68,6 +68,20 @@ describe('the stream of a file, in typescript', function () {
     expect(await read(reader)).to.deep.equal(whole);
   });
 
+  it('takes neither the page of a proxy nor another part of a file for the part that was asked for', async () => {
+    const page = '<html>Please sign in</html>';
+    const answers: ((response: ServerResponse) => void)[] = [
+      (response) => response.setHeader('content-length', page.length).end(page),
+      (response) => response.setHeader('content-type', 'text/html').end(page),
+      (response) => response.writeHead(200, { 'content-length': whole.length }).write(half, () => response.destroy()),
+      (response) => response.writeHead(206, { 'content-range': `bytes 0-4095/${whole.length}` }).end('b'.repeat(4096)),
+      (response) => response.writeHead(206, { 'content-range': `bytes 4096-8191/${whole.length}` }).end(half),
+    ];
+    answerFile = (response) => answers.shift()?.(response);
+    const bytes = await read((await fileOf(20)).stream().getReader());
+    expect([bytes.equals(whole), answers.length]).to.deep.equal([true, 0]);
+  });
+
   it('keeps its connection while its reader pauses for minutes', async () => {
     let pulls = 0;
     const ownFetch: typeof fetch = async (input, init) => {

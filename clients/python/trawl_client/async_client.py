@@ -19,7 +19,7 @@ from .api_types import Batch, BatchRequest, Day, Job, Metadata, Usage
 from .batch_steps import cancel_batch, read_batch, read_history, start_batch, wait_batch
 from .errors import TrawlError
 from .job_steps import fetch, follow, give_up, job_path, require_file, start
-from .steps import LIMITS, QUIET_SECONDS, Open, Read, Send, Service, Sleep, Steps, unreachable
+from .steps import LIMITS, QUIET_SECONDS, Open, Read, Send, Service, Sleep, Steps, key_of_call, unreachable
 
 T = TypeVar("T")
 Kind = Literal["video", "audio"]
@@ -50,9 +50,9 @@ class AsyncResultFile:
     async def save(self, path: str | os.PathLike[str]) -> Path:
         """Fetches the file to a path, which has it only when its SHA-256 is right."""
         target = Path(path)
-        part = target.with_name(f"{target.name}.part")
+        part = target.with_name(f"{uuid.uuid4()}.part")
         try:
-            with part.open("wb") as file:
+            with part.open("xb") as file:
                 await self._client._fetch(self.job, file)
             return part.replace(target)
         finally:
@@ -93,7 +93,7 @@ class AsyncTrawl:
 
         `parameters` are those of the API, such as `video_quality="720p"`. A cancelled task cancels an open job, if the service answers within seconds.
         """
-        once = idempotency_key or str(uuid.uuid4())
+        once = key_of_call(idempotency_key)
         job_id: str | None = None
         try:
             job_id = await self.start(url, kind=kind, idempotency_key=once, **parameters)
@@ -107,7 +107,7 @@ class AsyncTrawl:
         self, url: str, *, kind: Kind = "video", idempotency_key: str | None = None, **parameters: Any
     ) -> str:
         """Asks for a file and returns the id of its job at once."""
-        once = idempotency_key or str(uuid.uuid4())
+        once = key_of_call(idempotency_key)
         return await self._run(start(self._service, kind, {"query": url, **parameters}, once))
 
     async def wait(self, job_id: str, *, wait: Wait = "stream", on_progress: Progress | None = None) -> AsyncResultFile:
@@ -117,7 +117,7 @@ class AsyncTrawl:
 
     async def metadata(self, url: str, *, idempotency_key: str | None = None) -> Metadata:
         """Tells what is known of a URL, without a file. It costs one credit."""
-        once = idempotency_key or str(uuid.uuid4())
+        once = key_of_call(idempotency_key)
         answer = await self._run(self._service.ask("/v1/media/metadata", "metadata", "POST", {"query": url}, once, timeout=70))
         metadata: Metadata = answer["metadata"]
         return metadata
@@ -201,19 +201,24 @@ class AsyncTrawl:
         if isinstance(step, Sleep):
             return await anyio.sleep(step.seconds)
         if isinstance(step, Send):
-            limits = httpx.Timeout(step.timeout)
-            return await self._http.request(
-                step.method,
-                step.url,
-                headers=step.headers,
-                content=step.content,
-                timeout=limits,
-                follow_redirects=False,
-            )
+            # The timeouts of httpx limit the silence alone, and some answers drip.
+            with anyio.move_on_after(step.timeout):
+                return await self._http.request(
+                    step.method,
+                    step.url,
+                    headers=step.headers,
+                    content=step.content,
+                    timeout=step.timeout,
+                    follow_redirects=False,
+                )
+            raise httpx.ReadTimeout("the answer does not end")
         request = self._http.build_request("GET", step.url, headers=step.headers, timeout=QUIET_SECONDS)
         answer = await self._http.send(request, stream=True, follow_redirects=step.follow)
         opened.update(answer=answer, chunks=answer.aiter_raw())
-        if not answer.is_success:
+        if answer.is_success:
+            return answer
+        with anyio.move_on_after(QUIET_SECONDS):
             await answer.aread()
-        return answer
+            return answer
+        raise httpx.ReadTimeout("the answer does not end")
 

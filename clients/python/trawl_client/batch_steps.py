@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any, cast
 from urllib.parse import quote, urlencode
 
 from .api_types import Batch, BatchRequest, Day
-from .steps import Service, Sleep, Steps
+from .steps import Service, Sleep, Steps, key_of_call
 
 # The service lists a playlist for up to 50 s, and may have the call wait before.
 START_SECONDS = 75.0
@@ -20,7 +19,7 @@ def batch_path(batch_id: str) -> str:
 
 
 def start_batch(service: Service, batch: BatchRequest, idempotency_key: str | None) -> Steps[str]:
-    once = idempotency_key or str(uuid.uuid4())
+    once = key_of_call(idempotency_key)
     body = cast("dict[str, Any]", batch)
     answer = yield from service.ask("/v1/batches", "batch_id", "POST", body, once, timeout=START_SECONDS)
     return str(answer["batch_id"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .error_codes import ERROR_CODES
 
 _CLIENT_CODES = {
@@ -41,3 +43,7 @@ class TrawlError(Exception):
         self.job_id = job_id
         self.request_id = request_id
         self.retry_after_seconds = retry_after_seconds
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Makes the error again after pickling: a pool of processes would wait for ever for one that cannot be read."""
+        return (TrawlError.__new__, (type(self), str(self)), {**self.__dict__})

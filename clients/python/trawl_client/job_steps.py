@@ -120,18 +120,24 @@ def read_stream(
     headers = service.headers({"accept": "text/event-stream", "accept-encoding": "identity"})
     if stream["last_id"]:
         headers["last-event-id"] = stream["last_id"]
-    require_ok((yield Open(f"{service.url}{job_path(job_id)}/events", headers)))
+    answer = yield Open(f"{service.url}{job_path(job_id)}/events", headers)
+    require_ok(answer)
+    if not answer.headers.get("content-type", "").startswith("text/event-stream"):
+        raise unreachable(service.url, "something else came in place of events")
     text = b""
     while (chunk := (yield Read())) is not None:
         *blocks, text = (text + chunk).split(b"\n\n")
         for block in blocks:
+            fields = dict(line.split(b": ", 1) for line in block.split(b"\n") if b": " in line)
+            try:
+                job: Job | None = json.loads(fields[b"data"]) if b"data" in fields else None
+            except ValueError as error:
+                raise unreachable(service.url, error) from error
             patience.heard()
             stream["empty"] = -1
-            fields = dict(line.split(b": ", 1) for line in block.split(b"\n") if b": " in line)
-            if b"data" not in fields:
+            if job is None:
                 continue
-            job: Job = json.loads(fields[b"data"])
-            stream["last_id"] = fields[b"id"].decode()
+            stream["last_id"] = fields.get(b"id", b"").decode()
             seen(job)
             if has_ended(job):
                 return job

@@ -7,8 +7,10 @@ import math
 import random
 import re
 import time
+import uuid
 from collections.abc import Generator
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from typing import Any, Protocol, TypeVar
 
 import httpx
@@ -43,8 +45,17 @@ class Answer(Protocol):
 
 
 @dataclass(frozen=True)
+class WholeAnswer:
+    """An answer that was read to its end."""
+
+    status_code: int
+    headers: httpx.Headers
+    text: str
+
+
+@dataclass(frozen=True)
 class Send:
-    """Sends a request and reads its whole answer."""
+    """Sends a request and reads its whole answer; `timeout` limits both together."""
 
     method: str
     url: str
@@ -171,6 +182,11 @@ class Service:
         return value
 
 
+def key_of_call(given: str | None) -> str:
+    """Returns the Idempotency-Key of a call, a random one unless given; an empty one is refused when it is sent."""
+    return str(uuid.uuid4()) if given is None else given
+
+
 def may_repeat(error: TrawlError) -> bool:
     """Returns true for an error that passes by itself."""
     # A repeat may meet the first call, which still runs; a conflict with another call names no time to wait.
@@ -193,14 +209,36 @@ def require_ok(answer: Answer) -> None:
         return
     said = parse(answer.text)
     sentence = said.get("error") if isinstance(said, dict) else None
-    wait = answer.headers.get("retry-after", "")
     raise TrawlError(
-        answer.headers.get("x-error-code") or ("unavailable" if status >= 500 else "not_trawl"),
+        answer.headers.get("x-error-code") or code_of(status),
         str(sentence or f"The service answered with status {status}"),
         status=status,
         request_id=answer.headers.get("x-request-id"),
-        retry_after_seconds=int(wait) if wait.isdecimal() and len(wait) <= 6 else None,
+        retry_after_seconds=read_retry_after(answer.headers),
     )
+
+
+def code_of(status: int) -> str:
+    """Returns the code of an answer that has none: a proxy in between has its own limits and failures."""
+    if status == 429:
+        return "rate_limited"
+    return "unavailable" if status >= 500 else "not_trawl"
+
+
+def read_retry_after(headers: Any) -> int | None:
+    """Returns the seconds to wait; those until a date are counted by the clock of its sender."""
+    wait = headers.get("retry-after", "")
+    if wait.isdecimal() and len(wait) <= 6:
+        return int(wait)
+    end, sent = (read_date(headers.get(name, "")) for name in ("retry-after", "date"))
+    return None if end is None or sent is None else max(0, math.ceil(end - sent))
+
+
+def read_date(text: str) -> float | None:
+    try:
+        return parsedate_to_datetime(text).timestamp() if text.endswith(" GMT") else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def parse(text: str) -> Any:

@@ -19,7 +19,7 @@ from .api_types import Batch, BatchRequest, Day, Job, Metadata, Usage
 from .batch_steps import cancel_batch, read_batch, read_history, start_batch, wait_batch
 from .errors import TrawlError
 from .job_steps import fetch, follow, give_up, job_path, require_file, start
-from .steps import LIMITS, QUIET_SECONDS, Open, Read, Send, Service, Sleep, Steps, unreachable
+from .steps import LIMITS, QUIET_SECONDS, Open, Read, Send, Service, Sleep, Steps, WholeAnswer, key_of_call, unreachable
 
 T = TypeVar("T")
 Kind = Literal["video", "audio"]
@@ -50,9 +50,9 @@ class ResultFile:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Fetches the file to a path, which has it only when its SHA-256 is right."""
         target = Path(path)
-        part = target.with_name(f"{target.name}.part")
+        part = target.with_name(f"{uuid.uuid4()}.part")
         try:
-            with part.open("wb") as file:
+            with part.open("xb") as file:
                 self._client._fetch(self.job, file)
             return part.replace(target)
         finally:
@@ -93,7 +93,7 @@ class Trawl:
 
         `parameters` are those of the API, such as `video_quality="720p"`. An interrupt cancels an open job, if the service answers within seconds.
         """
-        once = idempotency_key or str(uuid.uuid4())
+        once = key_of_call(idempotency_key)
         job_id: str | None = None
         try:
             job_id = self.start(url, kind=kind, idempotency_key=once, **parameters)
@@ -105,7 +105,7 @@ class Trawl:
 
     def start(self, url: str, *, kind: Kind = "video", idempotency_key: str | None = None, **parameters: Any) -> str:
         """Asks for a file and returns the id of its job at once."""
-        once = idempotency_key or str(uuid.uuid4())
+        once = key_of_call(idempotency_key)
         return self._run(start(self._service, kind, {"query": url, **parameters}, once))
 
     def wait(self, job_id: str, *, wait: Wait = "stream", on_progress: Progress | None = None) -> ResultFile:
@@ -115,7 +115,7 @@ class Trawl:
 
     def metadata(self, url: str, *, idempotency_key: str | None = None) -> Metadata:
         """Tells what is known of a URL, without a file. It costs one credit."""
-        once = idempotency_key or str(uuid.uuid4())
+        once = key_of_call(idempotency_key)
         answer = self._run(self._service.ask("/v1/media/metadata", "metadata", "POST", {"query": url}, once, timeout=70))
         metadata: Metadata = answer["metadata"]
         return metadata
@@ -198,19 +198,25 @@ class Trawl:
         if isinstance(step, Sleep):
             return time.sleep(step.seconds)
         if isinstance(step, Send):
-            limits = httpx.Timeout(step.timeout)
-            return self._http.request(
-                step.method,
-                step.url,
-                headers=step.headers,
-                content=step.content,
-                timeout=limits,
-                follow_redirects=False,
+            end = time.monotonic() + step.timeout
+            request = self._http.build_request(
+                step.method, step.url, headers=step.headers, content=step.content, timeout=step.timeout
             )
+            with contextlib.closing(self._http.send(request, stream=True, follow_redirects=False)) as sent:
+                return read_until(end, sent)
+        end = time.monotonic() + QUIET_SECONDS
         request = self._http.build_request("GET", step.url, headers=step.headers, timeout=QUIET_SECONDS)
         answer = self._http.send(request, stream=True, follow_redirects=step.follow)
         opened.update(answer=answer, chunks=answer.iter_raw())
-        if not answer.is_success:
-            answer.read()
-        return answer
+        return answer if answer.is_success else read_until(end, answer)
+
+
+def read_until(end: float, answer: httpx.Response) -> WholeAnswer:
+    """Reads an answer, also one that drips: the timeouts of httpx limit the silence alone."""
+    chunks: list[bytes] = []
+    for chunk in answer.iter_bytes():
+        chunks.append(chunk)
+        if time.monotonic() > end:
+            raise httpx.ReadTimeout("the answer does not end")
+    return WholeAnswer(answer.status_code, answer.headers, b"".join(chunks).decode(errors="replace"))
 

@@ -13,6 +13,7 @@ from .api_types import WebhookBatch, WebhookCompleted, WebhookFailed, WebhookTes
 from .errors import TrawlError
 
 MIN_KEY_BYTES = 24
+MAX_TIME_DIGITS = 12
 
 
 class WebhookHeaders(Protocol):
@@ -42,19 +43,24 @@ def verify_webhook(
     if not keys:
         raise TrawlError("bad_signature", "No webhook secret was given")
     given = {name.lower(): value for name, value in headers.items()}
-    sent_id, sent_at, signatures = (given.get(f"webhook-{name}", "") for name in ("id", "timestamp", "signature"))
-    if not (sent_id and sent_at.isdecimal() and signatures):
+    sent_id, sent_at, signatures = (given.get(f"webhook-{name}") or "" for name in ("id", "timestamp", "signature"))
+    if not (sent_id and sent_at.isdecimal() and len(sent_at) <= MAX_TIME_DIGITS and signatures):
         raise TrawlError("bad_signature", "The post carries no signature")
     if abs((time.time() if now is None else now) - int(sent_at)) > tolerance_seconds:
         raise TrawlError("bad_signature", "The post is too old, or comes from the future")
-    text = body.encode() if isinstance(body, str) else body
+    text = bytes_of(body) if isinstance(body, str) else body
     for key in keys:
-        mac = hmac.digest(key, f"{sent_id}.{sent_at}.".encode() + text, "sha256")
+        mac = hmac.digest(key, bytes_of(f"{sent_id}.{sent_at}.") + text, "sha256")
         wanted = b"v1," + base64.b64encode(mac)
-        if any(hmac.compare_digest(wanted, signature.encode()) for signature in signatures.split(" ")):
+        if any(hmac.compare_digest(wanted, bytes_of(signature)) for signature in signatures.split(" ")):
             event: WebhookEvent = json.loads(text)
             return event
     raise TrawlError("bad_signature", "The signature of the post is wrong")
+
+
+def bytes_of(text: str) -> bytes:
+    """Returns the bytes of a text, in which some servers put lone surrogates for what is no UTF-8."""
+    return text.encode(errors="surrogatepass")
 
 
 def key_of(secret: str) -> bytes:

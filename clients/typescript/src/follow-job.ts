@@ -110,12 +110,14 @@ async function* readStream(
     const headers = { accept: 'text/event-stream', ...(stream.lastId && { 'last-event-id': stream.lastId }) };
     const signals = AbortSignal.any([quiet.signal, ...(signal ? [signal] : [])]);
     const response = await transport.open(`/v1/jobs/${encodeURIComponent(jobId)}/events`, headers, signals);
+    if (!response.headers.get('content-type')?.startsWith('text/event-stream'))
+      throw new Error('something else came in place of events');
     for await (const event of eventsOf(response)) {
       clearTimeout(timer);
       timer = setTimeout(abortQuiet, quietMs);
+      const job = event.data === '' ? null : (JSON.parse(event.data) as Job);
       heard();
-      if (event.data === '') continue;
-      const job = JSON.parse(event.data) as Job;
+      if (job === null) continue;
       stream.lastId = event.id;
       yield job;
     }

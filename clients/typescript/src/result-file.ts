@@ -7,7 +7,7 @@ import type { Transport } from './transport.ts';
 export interface ResultFile {
   readonly jobId: string;
   readonly job: Job;
-  /** Signed link, which works without a key until it expires; `refresh` of the job signs a new one. */
+  /** Signed link, which works without a key until it expires; `job(jobId)` signs a new one. */
   readonly url: string;
   readonly size: number;
   /** SHA-256 in hexadecimal digits. */
@@ -22,6 +22,12 @@ export interface ResultFile {
 
 export interface FetchOptions {
   readonly signal?: AbortSignal | undefined;
+}
+
+/** Bytes of a file of that size, from one on. */
+interface FilePart {
+  readonly start: number;
+  readonly size: number;
 }
 
 const quietMs = 60_000;
@@ -94,7 +100,7 @@ async function* chunksOf(
   for (let received = 0; received < size; ) {
     try {
       link ??= await signAnew(transport, jobId, signal);
-      for await (const chunk of partOf(transport, link, received, signal)) {
+      for await (const chunk of partOf(transport, link, { start: received, size }, signal)) {
         received += chunk.length;
         if (received > size)
           throw new TrawlError('checksum_mismatch', 'The file is longer than its job says', { jobId });
@@ -124,7 +130,7 @@ async function signAnew(transport: Transport, jobId: string, signal: AbortSignal
 async function* partOf(
   transport: Transport,
   link: string,
-  start: number,
+  { start, size }: FilePart,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, void> {
   const quiet = new AbortController();
@@ -136,6 +142,7 @@ async function* partOf(
     const response = await transport.fetch(link, { headers, signal: signals });
     if (response.status === 404 || response.status === 410) throw gone(null);
     if (!response.ok) throw new Error(`the file was answered with status ${response.status}`);
+    requirePart(response, { start, size });
     // A server that ignores the range sends the whole.
     let skip = response.status === 206 ? 0 : start;
     const reader = response.body?.getReader();
@@ -154,6 +161,17 @@ async function* partOf(
     clearTimeout(timer);
     quiet.abort();
   }
+}
+
+/** Throws for an answer that is none of the file, such as the page of a proxy: a stream has no checksum to find that out later. */
+function requirePart({ status, headers }: Response, { start, size }: FilePart): void {
+  const [, first = start, whole = size] = /^bytes (\d+)-\d+\/(\d+)$/.exec(headers.get('content-range') ?? '') ?? [];
+  // The length of a compressed answer is another one.
+  const length = headers.has('content-encoding') ? null : headers.get('content-length');
+  const isWhole = length === null || Number(length) === size;
+  const isPart = Number(first) === start && Number(whole) === size;
+  if (headers.get('content-type')?.startsWith('text/html') || !(status === 206 ? isPart : isWhole))
+    throw new Error('something else came in place of the file');
 }
 
 async function collect(chunks: AsyncIterable<Uint8Array>, size: number): Promise<Uint8Array<ArrayBuffer>> {

@@ -1,4 +1,4 @@
-import { TrawlError } from './errors.ts';
+import { type ErrorCode, TrawlError } from './errors.ts';
 import { makePatience, unreachable, within } from './patience.ts';
 
 export interface TransportOptions {
@@ -110,13 +110,31 @@ async function refuse(response: Response): Promise<never> {
   const status = Number(headers.get('x-original-status') ?? response.status);
   const said = parse(await response.text().catch(() => ''));
   const sentence = typeof said === 'object' && said !== null && 'error' in said ? String(said.error) : null;
-  const wait = headers.get('retry-after') ?? '';
-  const code = headers.get('x-error-code') ?? (status >= 500 ? 'unavailable' : 'not_trawl');
+  const code = headers.get('x-error-code') ?? codeOf(status);
   throw new TrawlError(code, sentence ?? `The service answered with status ${status}`, {
     status,
     requestId: headers.get('x-request-id'),
-    retryAfterSeconds: /^\d{1,6}$/.test(wait) ? Number(wait) : null,
+    retryAfterSeconds: readRetryAfter(headers),
   });
+}
+
+/** Returns the code of an answer that has none: a proxy in between has its own limits and failures. */
+function codeOf(status: number): ErrorCode {
+  if (status === 429) return 'rate_limited';
+  return status >= 500 ? 'unavailable' : 'not_trawl';
+}
+
+/** Returns the seconds to wait; those until a date are counted by the clock of its sender. */
+function readRetryAfter(headers: Headers): number | null {
+  const wait = headers.get('retry-after') ?? '';
+  if (/^\d{1,6}$/.test(wait)) return Number(wait);
+  const [end, sent] = [readDate(wait), readDate(headers.get('date') ?? '')];
+  return end === null || sent === null ? null : Math.max(0, Math.ceil((end - sent) / 1000));
+}
+
+function readDate(text: string): number | null {
+  const ms = text.endsWith(' GMT') ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(ms) ? null : ms;
 }
 
 function parse(text: string): unknown {

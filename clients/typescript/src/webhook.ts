@@ -50,10 +50,15 @@ const minKeyBytes = 24;
 const mac = { name: 'HMAC', hash: 'SHA-256' };
 
 function read(headers: WebhookHeaders, name: string): string | undefined {
-  if (headers instanceof Headers) return headers.get(name) ?? undefined;
+  // A `Headers` of another `fetch` than that of the platform is no instance of this one.
+  if (isHeaders(headers)) return headers.get(name) ?? undefined;
   const key = Object.keys(headers).find((one) => one.toLowerCase() === name);
   const value = key === undefined ? undefined : headers[key];
   return typeof value === 'string' ? value : value?.[0];
+}
+
+function isHeaders(headers: WebhookHeaders): headers is Headers {
+  return typeof headers.get === 'function';
 }
 
 /** Returns the key in a secret; throws for one that is none, by which a forged post could pass. */
