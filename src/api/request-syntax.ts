@@ -11,7 +11,7 @@ export interface RequestBody {
 
 /** Limit of a body where a route has no other. */
 const usualBodyBytes = 16 * 1024;
-/** Node's query parser ignores all parameters after this many. */
+/** Node's query parser ignores all parameters after this many, empty ones included. */
 const maxParameters = 1000;
 const notObject = 'Bad Request: the body must be a JSON object';
 const notJson = 'Bad Request: the body must be of type application/json in UTF-8';
@@ -60,7 +60,7 @@ export function judgeQuery(target: string): string | null {
   const start = target.indexOf('?');
   if (start < 0) return null;
   const query = target.slice(start);
-  if (target.length > 2 * maxParameters && query.split('&').length > maxParameters) {
+  if (target.length > maxParameters && query.split('&').length > maxParameters) {
     return `Bad Request: there are more than ${maxParameters} parameters`;
   }
   return isDecodable(query) ? null : 'Bad Request: the query has a percent sign that does not encode UTF-8';

@@ -171,6 +171,11 @@ describe('bad input', function () {
       ['constructor.prototype', `${video}?constructor.prototype.query=${film}`, /^Bad Request: query is required$/],
       ['10,000 parameters', `${video}?query=${film}${'&a'.repeat(10_000)}`, /^Bad Request: there are more than 1000 /],
       [
+        'a parameter behind 1,000 empty ones, which the parser does not read',
+        `${video}?query=${film}${'&'.repeat(1000)}max_duration=x`,
+        /^Bad Request: there are more than 1000 /,
+      ],
+      [
         '10,000 fields',
         `/v1/usage?fields=${'a,'.repeat(10_000)}`,
         /^Bad Request: fields must be at most 2048 characters/,
