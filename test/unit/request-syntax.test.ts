@@ -83,6 +83,23 @@ describe('the syntax of a request', () => {
     });
   }
 
+  for (const [body, name] of [
+    ['{"start":1,"x":{"start":2},"items":[{"start":3},{"start":4}],"y":"\\"start\\":","z":"start"}', null],
+    ['{"x":1,"query":2,"x":3}', null],
+    ['{"query":1,"x":2,"query":1}', 'query'],
+    ['{"query":1,"\\u0071uery" :2}', 'query'],
+    ['{"items":[{"end":1},{"end":[{}],"end":[]}]}', 'end'],
+    ['{"x_api_key":"a","x_api_key":"b"}', 'x_api_key'],
+    ['{"items":[],"items":[]}', 'items'],
+    ['{"x":{"x":{"x":{"query":1,"query":2}}}}', null],
+  ] as const) {
+    it(`a body of ${body} is ${name === null ? 'read' : `refused for its second ${name}`}`, async () => {
+      const { fault, parameters } = await readJsonBody(request(body, { 'content-type': json }));
+      expect(fault).to.equal(name && `Bad Request: ${name} must be a single value, given once`);
+      expect(parameters).to.deep.equal(JSON.parse(body));
+    });
+  }
+
   it('a body above 16 KiB is refused while it is read, and before that where its length is declared', async () => {
     const error = await readJsonBody(request('x'.repeat(16_385), {})).catch((caught) => caught);
     expect(error).to.include({ code: 'payload_too_large' });
