@@ -33,6 +33,12 @@ export function originTarget(target: string): string {
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
+/** Returns a target whose path can be decoded: where it cannot, each percent sign in the path stands for itself. */
+export function decodableTarget(target: string): string {
+  const path = /^[^?#]*/.exec(target)?.[0] ?? '';
+  return isDecodable(path) ? target : path.replaceAll('%', '%25') + target.slice(path.length);
+}
+
 /** Returns the parameters in the query of a target. */
 export function readQuery(target: string): ParsedUrlQuery {
   const query = /\?([^#]*)/.exec(target)?.[1];

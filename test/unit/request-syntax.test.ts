@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import {
+  decodableTarget,
   hasBody,
   hasOneHost,
   judgeQuery,
@@ -23,6 +24,14 @@ describe('the syntax of a request', () => {
     ['/x/http://host/', '/x/http://host/'],
   ]) {
     it(`the target ${target} means ${origin}`, () => expect(originTarget(target!)).to.equal(origin));
+  }
+
+  for (const [target, same] of [
+    ['/v1/jobs/%20%C3%A9?a=%zz', '/v1/jobs/%20%C3%A9?a=%zz'],
+    ['/v1/jobs/%zz?a=%zz', '/v1/jobs/%25zz?a=%zz'],
+    ['/files/%20/%ff', '/files/%2520/%25ff'],
+  ]) {
+    it(`the path of ${target} is decoded as that of ${same}`, () => expect(decodableTarget(target!)).to.equal(same));
   }
 
   for (const [rawHeaders, httpVersion, isOne] of [
