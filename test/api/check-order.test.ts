@@ -89,6 +89,23 @@ describe('calls by POST', () => {
   });
   after(() => api.stop());
 
+  it('D5: a parameter that stands twice in an object of the body is 400, under soft_fail of the body 200', async () => {
+    const { key, account } = await api.addCaller();
+    const headers = { 'content-type': 'application/json' };
+    const body = `{"query":"${film}","max_duration":5,"max_duration":500}`;
+    const answer = await api.call('POST', '/v1/video/download', { key, headers, body });
+    const sentence = 'Bad Request: max_duration must be a single value, given once';
+    expectRefused(answer, 400, 'bad_request', sentence);
+    const soft = body.replace('{', '{"soft_fail":true,');
+    expectRefused(
+      await api.call('POST', '/v1/video/download', { key, headers, body: soft }),
+      200,
+      'bad_request',
+      sentence,
+    );
+    expect((await readSnapshot(api.store, account)).balances.held).to.equal(0);
+  });
+
   it('D1 D25: the line of a charge names the method of the call', async () => {
     const { key, account } = await api.addCaller();
     for (const method of ['POST', 'GET']) {
