@@ -14,6 +14,7 @@ import type { BlockedAddresses, FindCaller } from './caller-address.ts';
 import type { OpenLimit } from './open-limit.ts';
 import { type ApiReply, errorReply, goneStatus, sendReply, softened } from './reply.ts';
 import {
+  decodableTarget,
   hasOneHost,
   headerOf,
   isLoadedByOtherSite,
@@ -53,7 +54,6 @@ export type ApiHandlers = Readonly<
 
 const maxInHand = 1000;
 const noBody: RequestBody = { parameters: {}, fault: null };
-const notDecodable = 'Bad Request: the path has a percent sign that does not encode UTF-8';
 const requestIdForm = /^[\w.-]{1,64}$/;
 
 /** Makes the public API: every route under all its paths, behind the same checks. */
@@ -77,14 +77,15 @@ export function makeApp(server: ApiServer, handlers: ApiHandlers): RequestListen
   return (message, res) => {
     // The type asks for the requests of an Express application; the router needs nothing of them.
     const req = message as Request;
+    // A parameter of the path is judged with all others, behind the key (D10).
+    req.url = decodableTarget(req.url);
     router(req, res as Response, (error: unknown) => {
-      if (error && !(error instanceof URIError)) {
+      if (error) {
         server.log.error('a request failed outside its route', { error });
         res.destroy();
         return;
       }
-      const refusal = error ? refuse('bad_request', notDecodable) : refuse('not_found');
-      finish(server, startCall(server, null, req, res), errorReply(refusal, server.keyQuotaStatus));
+      finish(server, startCall(server, null, req, res), errorReply(refuse('not_found'), server.keyQuotaStatus));
     });
   };
 }

@@ -26,7 +26,7 @@ import { readWebhook } from '../store/jobs/read-job.ts';
 import type { AdmissionGate } from '../store/redis/admission-gate.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { KeyedCall, KeyedHandler } from './api-call.ts';
-import { enterFree, requireFlags, requireParsed } from './free-call.ts';
+import { requireFlags } from './free-call.ts';
 import { readOwnJob } from './job-view.ts';
 import { type ApiReply, errorReply, failureReply, requireAllowed } from './reply.ts';
 import { headerOf } from './request-syntax.ts';
@@ -77,27 +77,31 @@ function holdMsOf({ inspectSeconds }: CreditRoutes): number {
 /** POST of a retry: a new job with the same parameters (D83). */
 export function startRetry(credit: CreditRoutes): KeyedHandler {
   return async (call) => {
-    const id = parseJobId(String(call.req.params.id));
+    const [flags, id] = [parseFlags(call.given), parseJobId(String(call.req.params.id))];
+    const fault = faultOf(call) ?? (flags.ok ? null : flags.sentence) ?? (id.ok ? null : id.sentence);
+    const repeat = repeatOf(credit, 'retry', call, () => (fault === null && id.ok ? id.jobId : `wrong: ${fault}`));
     const old = id.ok ? await readOwnJob(credit.store, call.key.accountId, id.jobId) : null;
-    if (old === null || !isEnded(old.status)) {
-      await enterFree(credit.store, call);
-      requireFlags(call);
-      requireParsed(id);
-      throw refuse(old === null ? 'not_found' : 'not_ended');
+    if (fault !== null || old === null || !isEnded(old.status)) {
+      const code = fault !== null ? 'bad_request' : old === null ? 'not_found' : 'not_ended';
+      return refuseRetry(credit, call, repeat, refuse(code, fault ?? undefined));
     }
     const made = newJob(call, old.endpoint, old.args, await readWebhook(credit.store, old.id));
     // Its line in the request log names the endpoint of the job, whose first method is not kept.
-    const work = { ...made, method: 'GET' };
-    const flags = parseFlags(call.given);
-    const fault = faultOf(call) ?? (flags.ok ? null : flags.sentence);
-    return accept(
-      credit,
-      call,
-      work,
-      repeatOf(credit, old.endpoint, call, () => `retry ${old.id}`),
-      fault,
-    );
+    return accept(credit, call, { ...made, method: 'GET' }, repeat);
   };
+}
+
+/**
+ * Refuses a retry after the record has checked key, rate, permission and quota (D10). A repeated one gets its job, whose
+ * first job may have expired since.
+ */
+async function refuseRetry(credit: CreditRoutes, call: KeyedCall, repeat: Repeat | null, why: Refusal) {
+  const wanted = { id: '-', valid: false, isOpen: true, repeat, work: { holdMs: 0 } };
+  const judged = await admitCall(credit.store, call.key, wanted);
+  const isWrong = 'refused' in judged && judged.refused === 'bad_request';
+  const answer = requireAllowed(call.res, isWrong ? { rates: judged.rates } : judged);
+  if ('repeated' in answer) return acceptedReply(credit, answer.repeated);
+  throw why;
 }
 
 /** Returns the request in the parameters. For a wrong one, the record still checks key, rate, permission and quota first (D10). */
@@ -163,26 +167,24 @@ export function newJob(call: KeyedCall, endpoint: Endpoint, args: Job['args'], w
   return call.trace ? { ...work, trace: writeTraceparent(call.trace) } : work;
 }
 
-/** Admits a job; `fault` is the sentence about wrong parameters, which refuses it. */
-async function accept(
-  credit: CreditRoutes,
-  call: KeyedCall,
-  work: NewJob,
-  repeat: Repeat | null,
-  fault: string | null = null,
-): Promise<ApiReply> {
-  const wanted = { id: randomUUID(), valid: fault === null, isOpen: credit.admissions.isOpen, repeat, work };
-  const answer = requireAllowed(call.res, await admitJoined(credit.store, call.key, wanted), fault ?? undefined);
-  const jobId = 'admitted' in answer ? answer.admitted : answer.repeated;
-  const headers: Record<string, string> = { location: `/v1/jobs/${jobId}` };
-  if ('admitted' in answer) headers['x-credits-held'] = String(answer.held);
-  return { status: credit.asyncStatus, loggedStatus: 202, body: { job_id: jobId }, headers };
+/** Admits a job. */
+async function accept(credit: CreditRoutes, call: KeyedCall, work: NewJob, repeat: Repeat | null): Promise<ApiReply> {
+  const wanted = { id: randomUUID(), valid: true, isOpen: credit.admissions.isOpen, repeat, work };
+  const answer = requireAllowed(call.res, await admitJoined(credit.store, call.key, wanted));
+  return 'admitted' in answer
+    ? acceptedReply(credit, answer.admitted, { 'x-credits-held': String(answer.held) })
+    : acceptedReply(credit, answer.repeated);
+}
+
+function acceptedReply({ asyncStatus }: CreditRoutes, jobId: string, held: Record<string, string> = {}): ApiReply {
+  const headers = { location: `/v1/jobs/${jobId}`, ...held };
+  return { status: asyncStatus, loggedStatus: 202, body: { job_id: jobId }, headers };
 }
 
 /** Returns the hashed Idempotency-Key of a call (D12); nothing of the call's parameters can be read from it. */
 export function repeatOf(
   { seal }: Pick<CreditRoutes, 'seal'>,
-  endpoint: Endpoint | 'batch',
+  endpoint: Endpoint | 'batch' | 'retry',
   call: CallWithRepeat,
   write: () => string,
 ): Repeat | null {

@@ -25,15 +25,18 @@ interface PathOperation {
   readonly alias: number;
 }
 
-/** Returns the OpenAPI 3.1 document, made from the table of routes and the schemas that check requests. */
-export function makeOpenapi(version: string, serverUrl: string): object {
+/**
+ * Returns the OpenAPI 3.1 document, made from the table of routes and the schemas that check requests. `asyncStatus` is the status
+ * of an accepted call (D1).
+ */
+export function makeOpenapi(version: string, serverUrl: string, asyncStatus = 202): object {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const name of Object.keys(routes) as RouteName[]) {
     const route: Route = routes[name];
     for (const [alias, path] of route.paths.entries()) {
       const methods = route.methods.map((method) => [
         method.toLowerCase(),
-        operation({ name, route, method, path, alias }),
+        operation({ name, route, method, path, alias }, asyncStatus),
       ]);
       paths[pathTemplate(path)] = Object.fromEntries(methods);
     }
@@ -61,7 +64,7 @@ export function makeOpenapi(version: string, serverUrl: string): object {
   };
 }
 
-function operation({ name, route, method, path, alias }: PathOperation): object {
+function operation({ name, route, method, path, alias }: PathOperation, asyncStatus: number): object {
   const row = (operations[name] as Readonly<Record<string, OperationRow>>)[method];
   if (row === undefined) throw new Error(`${method} ${path} is not described`);
   const isOpen = name in openRoutes;
@@ -79,7 +82,7 @@ function operation({ name, route, method, path, alias }: PathOperation): object 
     parameters: [...inPath, ...(row.headers ?? []).map((one) => requestHeaders[one]), ...query],
     ...(body ? { requestBody: bodyOf(row, [...row.tables, globalParameters]) } : {}),
     ...(row.body ? { requestBody: { required: true, content: jsonOf(row.body, bodyExamples[row.id]) } } : {}),
-    responses: { ...responsesOf(row, isOpen), ...errorsOf(row.errors, isOpen) },
+    responses: { ...responsesOf(row, isOpen, asyncStatus), ...errorsOf(row.errors, isOpen) },
   };
 }
 
@@ -137,11 +140,11 @@ function linksTo(member: string, rows: readonly Pick<OperationRow, 'id' | 'summa
 }
 
 /** Under soft_fail every error is a 200; with `fields` an answer is only a part of itself. */
-function responsesOf(row: OperationRow, isOpen: boolean): object {
+function responsesOf(row: OperationRow, isOpen: boolean, asyncStatus: number): object {
   const error = jsonOf(ref('Error'), { error: 'Bad Request' });
   const soft = { description: 'An error, with soft_fail', headers: headersOf('200', isOpen, true), content: error };
   const good = Object.entries(row.ok).map(([status, schema]) => {
-    const description = status === '202' ? 'Accepted: the job is on its way' : 'Done';
+    const description = 'Done';
     const headers = headersOf(status, isOpen, status === '200' && !isOpen);
     if (schema === 'file') return [status, { description, headers, content: { '*/*': { schema: text } } }];
     if (schema === 'page') return [status, { description, headers, content: { 'text/html': { schema: text } } }];
@@ -154,10 +157,7 @@ function responsesOf(row: OperationRow, isOpen: boolean): object {
       const content = { 'text/event-stream': { schema: message }, ...error };
       return [status, { description, headers, content }];
     }
-    if (row.id === 'startBatch')
-      return [status, { description, headers, content: jsonOf(schema, answerExamples[row.id]), links: batchLinks }];
-    if (status === '202')
-      return [status, { description, headers, content: jsonOf(schema, acceptedExample), links: jobLinks }];
+    if (status === '202') return [String(asyncStatus), accepted(row, schema, asyncStatus)];
     const shown = isOpen ? schema : anyOf(schema, partOf(schema), ref('Error'));
     return [status, { description, headers, content: jsonOf(shown, answerExamples[row.id.replace('ByPost', '')]) }];
   });
@@ -166,6 +166,20 @@ function responsesOf(row: OperationRow, isOpen: boolean): object {
     { description, headers: headersOf(status, isOpen, false), ...(Number(status) >= 400 ? { content: error } : {}) },
   ]);
   return { ...(isOpen ? {} : { 200: soft }), ...Object.fromEntries([...good, ...others]) };
+}
+
+/** Returns the answer to an accepted call, which as a 200 shares its status with errors under soft_fail and with metadata read at once. */
+function accepted({ id, ok }: OperationRow, schema: Schema, asyncStatus: number): object {
+  const isBatch = id === 'startBatch';
+  const example = isBatch ? answerExamples[id] : acceptedExample;
+  const atOnce = typeof ok[200] === 'object' ? [ok[200], partOf(ok[200])] : [];
+  const isShared = asyncStatus === 200;
+  return {
+    description: 'Accepted: the job is on its way',
+    headers: { ...(isShared ? headersOf('200', false, true) : {}), ...headersOf('202', false, false) },
+    content: jsonOf(isShared ? anyOf(schema, ...atOnce, ref('Error')) : schema, example),
+    links: isBatch ? batchLinks : jobLinks,
+  };
 }
 
 function jsonOf(schema: Schema, example?: unknown): object {

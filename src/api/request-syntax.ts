@@ -2,6 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { type ParsedUrlQuery, parse } from 'node:querystring';
 import { refuse } from '../base/errors.ts';
 import { readBody } from '../base/read-body.ts';
+import { batchParameters } from '../model/batch.ts';
+import { creditParameters, globalParameters } from '../model/request-parameters.ts';
 
 /** The body of a POST: its parameters, and what is wrong with it. */
 export interface RequestBody {
@@ -11,8 +13,16 @@ export interface RequestBody {
 
 /** Limit of a body where a route has no other. */
 const usualBodyBytes = 16 * 1024;
-/** Node's query parser ignores all parameters after this many. */
+/** Node's query parser ignores all parameters after this many, empty ones included. */
 const maxParameters = 1000;
+/** Names that a body may give once in each object. */
+const bodyNames = new Set(
+  [{ x_api_key: '', items: [] }, globalParameters, batchParameters, ...Object.values(creditParameters)].flatMap(
+    Object.keys,
+  ),
+);
+/** Objects around a parameter, its own included: the item of a batch is the second, the arguments of a tool are the third. */
+const maxObjects = 3;
 const notObject = 'Bad Request: the body must be a JSON object';
 const notJson = 'Bad Request: the body must be of type application/json in UTF-8';
 
@@ -21,6 +31,12 @@ export function originTarget(target: string): string {
   const rest = /^https?:\/\/[^/?#]*(.*)$/is.exec(target)?.[1];
   if (rest === undefined) return target;
   return rest.startsWith('/') ? rest : `/${rest}`;
+}
+
+/** Returns a target whose path can be decoded: where it cannot, each percent sign in the path stands for itself. */
+export function decodableTarget(target: string): string {
+  const path = /^[^?#]*/.exec(target)?.[0] ?? '';
+  return isDecodable(path) ? target : path.replaceAll('%', '%25') + target.slice(path.length);
 }
 
 /** Returns the parameters in the query of a target. */
@@ -60,7 +76,7 @@ export function judgeQuery(target: string): string | null {
   const start = target.indexOf('?');
   if (start < 0) return null;
   const query = target.slice(start);
-  if (target.length > 2 * maxParameters && query.split('&').length > maxParameters) {
+  if (target.length > maxParameters && query.split('&').length > maxParameters) {
     return `Bad Request: there are more than ${maxParameters} parameters`;
   }
   return isDecodable(query) ? null : 'Bad Request: the query has a percent sign that does not encode UTF-8';
@@ -82,18 +98,40 @@ export async function readJsonBody(req: IncomingMessage, maxBytes = usualBodyByt
   if (bytes === null) throw refuse('payload_too_large');
   if (bytes.length === 0) return { parameters: {}, fault: null };
   if (!isJson(req.headers['content-type'])) return { parameters: {}, fault: notJson };
-  const parameters = parseObject(bytes);
-  return parameters === null ? { parameters: {}, fault: notObject } : { parameters, fault: null };
+  return parseObject(bytes) ?? { parameters: {}, fault: notObject };
 }
 
-function parseObject(bytes: Buffer): RequestBody['parameters'] | null {
+function parseObject(bytes: Buffer): RequestBody | null {
   try {
-    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-    return typeof value === 'object' && !Array.isArray(value) ? (value as RequestBody['parameters'] | null) : null;
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
+    const name = repeatedName(text);
+    const fault = name === null ? null : `Bad Request: ${name} must be a single value, given once`;
+    return { parameters: value as RequestBody['parameters'], fault };
   } catch {
     // No JSON, or no UTF-8: the caller is told the same.
     return null;
   }
+}
+
+/** Returns a parameter that stands twice in one object of a JSON text, or `null`: `JSON.parse` keeps the last one, other parsers the first. */
+function repeatedName(json: string): string | null {
+  const seen: Set<string>[] = [];
+  let objects = 0;
+  for (const [token, colon] of json.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|[{}]/g)) {
+    if (token === '{') {
+      if (objects < maxObjects) seen[objects] = new Set();
+      objects++;
+    } else if (token === '}') objects--;
+    else if (colon !== undefined && objects <= maxObjects) {
+      const name: string = JSON.parse(token.slice(0, -colon.length));
+      const names = seen[objects - 1];
+      if (names?.has(name)) return name;
+      if (bodyNames.has(name)) names?.add(name);
+    }
+  }
+  return null;
 }
 
 function isJson(type: string | undefined): boolean {

@@ -119,7 +119,7 @@ function makeHandlers(
     welcome: showWelcome(publicUrl),
     docs: showDocs(),
     docsFile: sendDocsFile(),
-    openapi: async () => ({ status: 200, body: makeOpenapi(version, publicUrl()) }),
+    openapi: async () => ({ status: 200, body: makeOpenapi(version, publicUrl(), asyncStatus) }),
   };
   return { handlers, viewJob, cancelled };
 }

@@ -1,10 +1,13 @@
 import { expect } from 'chai';
+import { listKeys } from '../../src/store/accounts/read-keys.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
+import { setKey } from '../../src/store/accounts/set-key.ts';
+import { removeJob } from '../../src/store/jobs/remove-job.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film, unknownId } from '../support/calls.ts';
 import { endJob, runJob } from '../support/job-steps.ts';
-import { completed } from '../support/record.ts';
+import { completed, failed } from '../support/record.ts';
 import { until } from '../support/until.ts';
 
 describe('the order of checks', () => {
@@ -46,6 +49,37 @@ describe('the order of checks', () => {
     expect((await ask('used', { query: film })).json).to.deep.equal(json);
     expect((await readSnapshot(api.store, account)).balances.held).to.equal(2);
   });
+
+  const retry = (id: string, key: string, name?: string) =>
+    api.call('POST', `/v1/jobs/${id}/retry`, { key, headers: name === undefined ? {} : { 'idempotency-key': name } });
+
+  it('D12: a repeated retry gives its job although the record of the job that it repeats has expired since', async () => {
+    const { key, account } = await api.addCaller();
+    const { job_id: id } = (await api.get('/v1/video/download', key, { query: film })).json;
+    await endJob(api.store, id, failed);
+    const first = await retry(id, key, 'again');
+    expect(first.status).to.equal(202);
+    // A job that ended in this millisecond is no older than 0 ms.
+    await until(() => removeJob(api.store, id, 0), 5, 'the record of the job to be removed');
+    const repeated = await retry(id, key, 'again');
+    expect([repeated.status, repeated.json]).to.deep.equal([202, first.json]);
+    expect(repeated.headers.get('location')).to.equal(`/v1/jobs/${first.json.job_id}`);
+    expectRefused(await retry(id, key, 'new'), 404, 'not_found', 'Not Found');
+    expectRefused(await retry(unknownId, key, 'again'), 409, 'idempotency_conflict', /other parameters/);
+    expectRefused(await retry('x', key, 'again'), 409, 'idempotency_conflict', /other parameters/);
+    expect((await readSnapshot(api.store, account)).balances.held).to.equal(1);
+  });
+
+  it('D10: a retry of a job that is unknown, open or no UUID is refused for the quota of its key before that', async () => {
+    const { key, keyId, account } = await api.addCaller({ quotas: { total: 1 } });
+    const { job_id: open } = (await api.get('/v1/video/download', key, { query: film })).json;
+    const ids = [unknownId, open, 'x'];
+    for (const id of ids) expectRefused(await retry(id, key), 401, 'key_quota_exceeded', /quota total$/);
+    const { alias } = (await listKeys(api.store, account)).find((one) => one.id === keyId)!;
+    await setKey(api.store, account, alias, { quotas: { total: null } });
+    const codes = await Promise.all(ids.map(async (id) => (await retry(id, key)).headers.get('x-error-code')));
+    expect(codes).to.deep.equal(['not_found', 'not_ended', 'bad_request']);
+  });
 });
 
 describe('calls by POST', () => {
@@ -54,6 +88,23 @@ describe('calls by POST', () => {
     api = await startApi();
   });
   after(() => api.stop());
+
+  it('D5: a parameter that stands twice in an object of the body is 400, under soft_fail of the body 200', async () => {
+    const { key, account } = await api.addCaller();
+    const headers = { 'content-type': 'application/json' };
+    const body = `{"query":"${film}","max_duration":5,"max_duration":500}`;
+    const answer = await api.call('POST', '/v1/video/download', { key, headers, body });
+    const sentence = 'Bad Request: max_duration must be a single value, given once';
+    expectRefused(answer, 400, 'bad_request', sentence);
+    const soft = body.replace('{', '{"soft_fail":true,');
+    expectRefused(
+      await api.call('POST', '/v1/video/download', { key, headers, body: soft }),
+      200,
+      'bad_request',
+      sentence,
+    );
+    expect((await readSnapshot(api.store, account)).balances.held).to.equal(0);
+  });
 
   it('D1 D25: the line of a charge names the method of the call', async () => {
     const { key, account } = await api.addCaller();

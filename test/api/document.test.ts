@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
 import { type Route, routes } from '../../src/api/routes.ts';
-import { type Answer, type ApiCaller, aFilm, startApi, type TestApi } from '../support/api.ts';
+import { type Answer, type ApiCaller, aFilm, type CallOptions, startApi, type TestApi } from '../support/api.ts';
 import { film, unknownId } from '../support/calls.ts';
 import { openEventStream } from '../support/event-stream.ts';
 import { endJob, runJob } from '../support/job-steps.ts';
@@ -12,35 +12,14 @@ describe('openapi.json', () => {
   let api: TestApi;
   let caller: ApiCaller;
   let told: Json;
-  let ajv: Ajv2020;
+  let expectTold: ReturnType<typeof judgeBy>;
   before(async () => {
     api = await startApi();
     caller = await api.addCaller({ stats: true, packs: [2], quota: 5, perMinute: 10_000 });
     told = (await api.get('/openapi.json')).json;
-    ajv = new Ajv2020({ strict: false, formats: { uuid: true, uri: true, date: true, 'date-time': true } });
-    ajv.addSchema(told, 'openapi');
+    expectTold = judgeBy(told);
   });
   after(() => api.stop());
-
-  /** Throws unless the answer to a call is as the document says, its body without a field too many or too few. */
-  function expectTold(
-    method: string,
-    path: string,
-    { status, headers, json }: Pick<Answer, 'status' | 'headers' | 'json'>,
-  ) {
-    const pointer = ['paths', path, method.toLowerCase(), 'responses', String(status)];
-    const named = told.paths[path][method.toLowerCase()].responses[status];
-    expect(named, `${method} ${path} answers ${status}`).to.be.an('object');
-    const response = named.$ref ? told.components.responses[named.$ref.split('/').at(-1)] : named;
-    const unnamed = Object.keys(told.components.headers).filter((name) => headers.has(name) && !response.headers[name]);
-    expect(unnamed, `headers of ${method} ${path} ${status}`).to.deep.equal([]);
-    const type = (headers.get('content-type') ?? '').split(';')[0] ?? '';
-    expect(Object.keys(response.content), `${method} ${path} ${status}`).to.include(type);
-    const at = [...(named.$ref ? named.$ref.split('/').slice(1) : pointer), 'content', type, 'schema'];
-    // The same schema is compiled once for all answers.
-    const fits = ajv.getSchema(`openapi#/${at.map(escapePointer).join('/')}`)!;
-    expect(fits(json), `${method} ${path}: ${ajv.errorsText(fits.errors)} in ${JSON.stringify(json)}`).to.equal(true);
-  }
 
   it('lists every route under all its paths, and nothing else', () => {
     const wanted = Object.values<Route>(routes).flatMap((route) => {
@@ -119,6 +98,54 @@ describe('openapi.json', () => {
     }
   });
 });
+
+describe('openapi.json of a service with TRAWL_ASYNC_STATUS=200', () => {
+  let api: TestApi;
+  before(async () => {
+    api = await startApi({ TRAWL_ASYNC_STATUS: '200' });
+  });
+  after(() => api.stop());
+
+  it('D1: has schema and headers of accepted calls at 200, beside errors under soft_fail and metadata', async () => {
+    const { key } = await api.addCaller();
+    const expectTold = judgeBy((await api.get('/openapi.json')).json);
+    const accept = async (method: string, path: string, options: CallOptions) => {
+      const answer = await api.call(method, path, { key, ...options });
+      expect([answer.status, answer.headers.has('location')], path).to.deep.equal([200, true]);
+      expectTold(method, path, answer);
+      const params = { soft_fail: 'true', fields: '\0' };
+      expectTold(method, path, await api.call(method, path, { key, params }));
+      return answer.json;
+    };
+    const { job_id } = await accept('GET', '/v1/video/download', { params: { query: film } });
+    await accept('POST', '/api/v1/audio/download', { body: { query: film } });
+    await accept('GET', '/v1/media/metadata', { params: { query: film, is_async: 'true' } });
+    await accept('POST', '/v1/batches', { body: { endpoint: 'metadata', items: [{ query: film }] } });
+    await endJob(api.store, job_id, { ...completed, metadata: aFilm });
+    expectTold('POST', '/v1/jobs/{id}/retry', await api.call('POST', `/v1/jobs/${job_id}/retry`, { key }));
+    expectTold('GET', '/v1/media/metadata', await api.get('/v1/media/metadata', key, { query: film }));
+  });
+});
+
+/** Returns a function that throws unless the answer to a call is as a document says, its body without a field too many or too few. */
+function judgeBy(told: Json) {
+  const ajv = new Ajv2020({ strict: false, formats: { uuid: true, uri: true, date: true, 'date-time': true } });
+  ajv.addSchema(told, 'openapi');
+  return (method: string, path: string, { status, headers, json }: Pick<Answer, 'status' | 'headers' | 'json'>) => {
+    const pointer = ['paths', path, method.toLowerCase(), 'responses', String(status)];
+    const named = told.paths[path][method.toLowerCase()].responses[status];
+    expect(named, `${method} ${path} answers ${status}`).to.be.an('object');
+    const response = named.$ref ? told.components.responses[named.$ref.split('/').at(-1)] : named;
+    const unnamed = Object.keys(told.components.headers).filter((name) => headers.has(name) && !response.headers[name]);
+    expect(unnamed, `headers of ${method} ${path} ${status}`).to.deep.equal([]);
+    const type = (headers.get('content-type') ?? '').split(';')[0] ?? '';
+    expect(Object.keys(response.content), `${method} ${path} ${status}`).to.include(type);
+    const at = [...(named.$ref ? named.$ref.split('/').slice(1) : pointer), 'content', type, 'schema'];
+    // The same schema is compiled once for all answers.
+    const fits = ajv.getSchema(`openapi#/${at.map(escapePointer).join('/')}`)!;
+    expect(fits(json), `${method} ${path}: ${ajv.errorsText(fits.errors)} in ${JSON.stringify(json)}`).to.equal(true);
+  };
+}
 
 function escapePointer(name: string): string {
   return encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'));

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import {
+  decodableTarget,
   hasBody,
   hasOneHost,
   judgeQuery,
@@ -23,6 +24,14 @@ describe('the syntax of a request', () => {
     ['/x/http://host/', '/x/http://host/'],
   ]) {
     it(`the target ${target} means ${origin}`, () => expect(originTarget(target!)).to.equal(origin));
+  }
+
+  for (const [target, same] of [
+    ['/v1/jobs/%20%C3%A9?a=%zz', '/v1/jobs/%20%C3%A9?a=%zz'],
+    ['/v1/jobs/%zz?a=%zz', '/v1/jobs/%25zz?a=%zz'],
+    ['/files/%20/%ff', '/files/%2520/%25ff'],
+  ]) {
+    it(`the path of ${target} is decoded as that of ${same}`, () => expect(decodableTarget(target!)).to.equal(same));
   }
 
   for (const [rawHeaders, httpVersion, isOne] of [
@@ -54,7 +63,9 @@ describe('the syntax of a request', () => {
     expect(judgeQuery('/%zz')).to.equal(null);
     expect(judgeQuery(`/?${'a&'.repeat(998)}b=%20`)).to.equal(null);
     expect(judgeQuery(`/?${'a=&'.repeat(999)}b`)).to.equal(null);
-    expect(judgeQuery(`/?${'a=&'.repeat(1000)}b`)).to.match(/^Bad Request: there are more than 1000 parameters$/);
+    expect(judgeQuery(`/?${'&'.repeat(999)}b`)).to.equal(null);
+    for (const filler of ['a=&', '&'])
+      expect(judgeQuery(`/?${filler.repeat(1000)}b`)).to.match(/^Bad Request: there are more than 1000 parameters$/);
     expect(judgeQuery('/?a=%ff')).to.match(/^Bad Request: the query has a percent sign/);
   });
 
@@ -78,6 +89,23 @@ describe('the syntax of a request', () => {
       const body = await readJsonBody(request(bytes, { 'content-type': type }));
       if (expected instanceof RegExp) expect(body.fault).to.match(expected);
       else expect(body).to.deep.equal(expected);
+    });
+  }
+
+  for (const [body, name] of [
+    ['{"start":1,"x":{"start":2},"items":[{"start":3},{"start":4}],"y":"\\"start\\":","z":"start"}', null],
+    ['{"x":1,"query":2,"x":3}', null],
+    ['{"query":1,"x":2,"query":1}', 'query'],
+    ['{"query":1,"\\u0071uery" :2}', 'query'],
+    ['{"items":[{"end":1},{"end":[{}],"end":[]}]}', 'end'],
+    ['{"x_api_key":"a","x_api_key":"b"}', 'x_api_key'],
+    ['{"items":[],"items":[]}', 'items'],
+    ['{"x":{"x":{"x":{"query":1,"query":2}}}}', null],
+  ] as const) {
+    it(`a body of ${body} is ${name === null ? 'read' : `refused for its second ${name}`}`, async () => {
+      const { fault, parameters } = await readJsonBody(request(body, { 'content-type': json }));
+      expect(fault).to.equal(name && `Bad Request: ${name} must be a single value, given once`);
+      expect(parameters).to.deep.equal(JSON.parse(body));
     });
   }
 
