@@ -2,8 +2,9 @@
 
 The first is {action: inspect | download, url, folder, proxy, tools, node, plugins, cookies, limits}, which {info}
 answers. `download` then reads which formats to fetch, [{id, name, seconds}], and answers {progress} lines and {done:
-{seconds}}, where a live source that ended early has its length. Children of the inspector may also get `list` with
-{max_entries}, which {entries} answers: URLs of a playlist. Whatever goes wrong ends as one {failed} line.
+{seconds, broken}}, where a live source that ended early has its length; it is broken when it goes on as one that the
+file cannot hold. Children of the inspector may also get `list` with {max_entries}, which {entries} answers: URLs of a
+playlist. Whatever goes wrong ends as one {failed} line.
 Importing this module starts nothing and reaches nothing."""
 import concurrent.futures
 import gc
@@ -160,7 +161,8 @@ def fetch(downloader, info, wanted, order):
     parts = [pool.submit(fetch_part, downloader, info, number, part, order, beginning) for number, part in enumerate(wanted)]
     # The first failure ends the process, and with it the other parts.
     lasted = [each.result() for each in concurrent.futures.as_completed(parts)]
-    answer({'done': {'seconds': min((each for each in lasted if each is not None), default=None)}})
+    seconds = min((each for each in [*lasted, beginning.broken] if each is not None), default=None)
+    answer({'done': {'seconds': seconds, 'broken': beginning.broken is not None}})
 
 
 def fetch_part(downloader, info, number, part, order, beginning):

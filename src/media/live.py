@@ -9,6 +9,8 @@ from yt_dlp.downloader.dash import DashSegmentsFD
 from yt_dlp.networking.exceptions import HTTPError, TransportError
 from yt_dlp.utils import ExtractorError, parse_duration, parse_iso8601
 
+from clock import Changed, Clock
+
 # Fragments are fetched one after the other: with more at once, yt-dlp would ask for all of them before it writes the first.
 OPTIONS = {'concurrent_fragment_downloads': 1, 'skip_unavailable_fragments': True}
 REREADS = 4
@@ -22,6 +24,7 @@ class Beginning:
     def __init__(self, recordings):
         self.lock, self.manifests = threading.Lock(), {}
         self.newest, self.all_read = [], threading.Barrier(recordings)
+        self.broken = None  # seconds up to which one file can hold the stream, where it goes on otherwise
 
     def read(self, url, read):
         """Returns what the first of the recordings has read at a URL."""
@@ -33,6 +36,15 @@ class Beginning:
     def leave(self):
         """Lets the other recordings begin by themselves: this one reads a stream that has ended."""
         self.all_read.abort()
+
+    def limit(self, seconds):
+        """Returns the seconds to record of those that are wanted."""
+        return seconds if self.broken is None else min(seconds, self.broken)
+
+    def break_off(self, seconds):
+        """Has the other recordings end too."""
+        with self.lock:
+            self.broken = self.limit(seconds)
 
     def agree(self, number):
         """Returns the number of the newest piece in any of the lists, or the given one where lists count differently or have ended."""
@@ -52,6 +64,7 @@ class LiveDash(DashSegmentsFD):
         super().__init__(ydl, ydl.params)
         self.seconds, self.beginning = seconds, beginning
         self.lasted = None  # seconds of a live stream that ended early
+        self.anew = {}  # fragments behind another initialization, with the length of the one before
 
     def real_download(self, filename, info_dict):
         return download(self, filename, info_dict)
@@ -77,8 +90,8 @@ class LiveDash(DashSegmentsFD):
 
     def record(self, info):
         """Yields the fragments with their seconds, from the newest one on, as they appear, until they last long enough."""
-        seen, length, was_live, is_first = set(), 0.0, False, True
-        while length < self.seconds:
+        seen, count, length, before, was_live, is_first, is_new = set(), 0, 0.0, None, False, True, False
+        while length < self.beginning.limit(self.seconds):
             begun = time.monotonic()
             listed, is_live = self.read(info, is_first)
             if not seen:
@@ -90,8 +103,12 @@ class LiveDash(DashSegmentsFD):
             for each in new:
                 if length < self.seconds:
                     seen.add(each['url'])
-                    length += each['seconds'] or 0
-                    yield {'frag_index': len(seen), 'url': each['url']}, each['seconds'] or 0
+                    count, seconds = count + 1, each['seconds'] or 0
+                    if seconds and is_new and before is not None:
+                        self.anew[count] = before
+                    is_new, before = not seconds, seconds or before
+                    length += seconds
+                    yield {'frag_index': count, 'url': each['url']}, seconds
             if was_live and not is_live:
                 self.lasted = length
                 return
@@ -101,21 +118,36 @@ class LiveDash(DashSegmentsFD):
 
 
 def download(fetcher, filename, info):
-    """Fetches the fragments that `fetcher.record` yields; fails once those that the source does not give last too long (D92)."""
+    """Fetches the fragments that `fetcher.record` yields, up to one that the file cannot hold, because nobody can fetch the others again.
+    Fails once those that the source does not give last too long (D92)."""
     fetcher.params = {**fetcher.params, **OPTIONS}
     ctx = {'filename': filename, 'total_frags': None, 'live': True}
+    clock, missing, lasted, broken = Clock(), 0.0, 0.0, False
+
+    def place(content, index):
+        nonlocal broken
+        try:
+            return clock.place(content, length=fetcher.anew.get(index))
+        except Changed:
+            broken = True
+            return b''
 
     def fragments():
-        missing = 0.0
+        nonlocal missing, lasted
         for fragment, seconds in fetcher.record(info):
             size = ctx['dest_stream'].tell()
             yield fragment
-            missing += seconds if ctx['dest_stream'].tell() == size else 0
+            is_missing = ctx['dest_stream'].tell() == size
+            # Nothing is known of fragments whose initialization, which alone has no length, is missing.
+            if broken or is_missing and not seconds:
+                return fetcher.beginning.break_off(lasted)
+            lasted += seconds
+            missing += seconds if is_missing else 0
             if missing > max(2, 0.05 * fetcher.seconds):
                 raise ExtractorError(f'fragment {fragment["frag_index"]} not found: {missing} s are missing', expected=True)
 
     fetcher._prepare_and_start_frag_download(ctx, info)
-    return fetcher.download_and_append_fragments(ctx, fragments(), info)
+    return fetcher.download_and_append_fragments(ctx, fragments(), info, pack_func=place)
 
 
 def number_segments(doc, now):

@@ -17,7 +17,7 @@ import { damage, prove } from './prove-file.ts';
 import type { SourcePage } from './source-page.ts';
 import { Failed, type MediaOrder, type MediaTools, type Produced } from './tools.ts';
 import { watchFetch } from './watch-fetch.ts';
-import { startYtDlp, type YtDlp } from './yt-dlp.ts';
+import { type FetchEnd, startYtDlp, type YtDlp } from './yt-dlp.ts';
 
 const smallBytes = 2 ** 26;
 /** Failures of a cut fetch after which the whole is fetched instead. */
@@ -109,17 +109,18 @@ interface Making extends Endable {
 async function make(driver: YtDlp, order: MediaOrder, chosen: Chosen, making: Making): Promise<Produced> {
   const { page, choice } = chosen;
   const { tools, progress, signal } = making;
-  const lasted = await fetchParts(driver, chosen, making);
+  const end = await fetchParts(driver, chosen, making);
   const stderr = await driver.end();
   if (choice.section && !page.live && brokenOff.test(stderr)) throw new SectionFailed('source_broken', stderr);
   progress.at('convert', 0);
   const fetched = await indexParts(await probeParts(choice, page, tools, signal), choice, tools, signal);
-  const plan = planConversion(fetched, choice, order);
+  // Sound and picture break off one after the other.
+  const plan = planConversion(fetched, end.broken ? { ...choice, seconds: end.seconds } : choice, order);
   const file = join(tools.folder, `media.${plan.container.ext}`);
   await convert(fetched, plan, file, making);
   progress.at('prove', 0);
   const known = plan.output === null ? (fetched[0] ?? null) : null;
-  const ended = page.live && lasted !== null ? lasted - choice.start : Number.POSITIVE_INFINITY;
+  const ended = page.live && end.seconds !== null ? end.seconds - choice.start : Number.POSITIVE_INFINITY;
   const promised = choice.expected === null ? null : Math.min(choice.expected, ended);
   const proof = await prove(file, { plan, promised, known }, tools, signal);
   progress.at('prove', 1);
@@ -133,7 +134,7 @@ async function fetchParts(
   driver: YtDlp,
   { page, choice }: Chosen,
   { tools, progress, end }: Making,
-): Promise<number | null> {
+): Promise<FetchEnd> {
   const expected = choice.parts.map((part) => part.bytes);
   const arrived = choice.parts.map(() => 0);
   let onDisk = 0;

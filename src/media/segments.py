@@ -23,6 +23,9 @@ def cut_playlist(text, after, seconds):
         elif line.startswith(OF_SEGMENT):
             pending.append(line)
         elif line.startswith('#') and not (line.startswith(MAP) and cut.seconds >= seconds):
+            if line.startswith(MAP) and not begun:
+                # The initialization of earlier segments is none of the first one's.
+                lines = [each for each in lines if not each.startswith(MAP)]
             lines.append(line)
             if line.startswith('#EXT-X-TARGETDURATION:'):
                 cut.target = seconds_of(line)
@@ -36,11 +39,11 @@ def cut_playlist(text, after, seconds):
     return cut
 
 
-def lay_out(text, length=0.0):
+def lay_out(text, length=0.0, known=None):
     """Returns a media playlist whose later initializations are segments like the others, because yt-dlp takes only a first one; for each
-    fragment behind a discontinuity the length of the one before, which is the given one before the first; and the length of the last."""
-    lines, pending, anew = [], [], {}
-    number, index, known, is_new = 0, 0, None, False
+    fragment behind a discontinuity the length of the one before, which is the given one before the first; and the length of each."""
+    lines, pending, anew, lengths = [], [], {}, {}
+    number, index, is_new = 0, 0, False
     for line in map(str.strip, text.splitlines()):
         is_new = is_new or line == DISCONTINUITY
         if line.startswith(SEQUENCE):
@@ -60,9 +63,9 @@ def lay_out(text, length=0.0):
             index, number = index + 1, number + 1
             if is_new:
                 anew[index] = length
-            length = sum(seconds_of(each) for each in pending if each.startswith('#EXTINF:'))
+            length = lengths[index] = sum(seconds_of(each) for each in pending if each.startswith('#EXTINF:'))
             pending, is_new = [], False
-    return '\n'.join(lines), anew, length
+    return '\n'.join(lines), anew, lengths
 
 
 def segment_of(line):
