@@ -46,15 +46,19 @@ class Beginning:
         with self.lock:
             self.broken = self.limit(seconds)
 
-    def agree(self, number):
-        """Returns the number of the newest piece in any of the lists, or the given one where lists count differently or have ended."""
-        self.newest.append(number)
+    def agree(self, newest):
+        """Returns the number of the piece to begin with: that of the newest piece in any of the lists, which are compared by their dates where
+        all have them, else by their numbers; or the newest of the given list where lists count differently or have ended."""
+        self.newest.append(newest)
         try:
             self.all_read.wait(LONGEST_WAIT)
         except threading.BrokenBarrierError:
-            return number
-        newest = max(self.newest)
-        return newest if newest - min(self.newest) <= MOST_APART else number
+            return newest.last
+        if all(each.date is not None for each in self.newest):
+            behind = round((max(each.date for each in self.newest) - newest.date) / (newest.length or 1))
+            return newest.last + (behind if behind <= MOST_APART else 0)
+        numbers = [each.last for each in self.newest]
+        return max(numbers) if max(numbers) - min(numbers) <= MOST_APART else newest.last
 
 
 class LiveDash(DashSegmentsFD):

@@ -136,7 +136,7 @@ class HlsStream(HlsFD):
             begun = time.monotonic()
             text, url = self.read({**info, 'hls_media_playlist_data': None})
             if last is None:
-                last = self.beginning.agree(cut_playlist(text, -1, float('inf')).last) - 1
+                last = self.beginning.agree(cut_playlist(text, -1, float('inf'))) - 1
             part = cut_playlist(text, last, self.seconds - length)
             maps = [line for line in part.text.splitlines() if line.startswith(MAP)]
             if part.last > last:
