@@ -162,12 +162,34 @@ def number_segments(doc, now):
         start = begun + (parse_duration(period.get('start') or '') or 0)
         for template in period.iter(f'{space}SegmentTemplate'):
             length = float(template.get('duration') or 0) / float(template.get('timescale') or 1)
-            if length <= 0 or template.find(f'{space}SegmentTimeline') is not None:
+            timeline = template.find(f'{space}SegmentTimeline')
+            if timeline is not None:
+                end_timeline(template, timeline, now - start)
+            if length <= 0 or timeline is not None:
                 continue
             ended = int((now - start) / length)
             template.set('startNumber', str(int(template.get('startNumber') or 1) + max(0, ended - 3)))
             # Half a segment less: a length that divides with a remainder would add one that is not there yet.
             period.set('duration', f'PT{length * (min(3, max(1, ended)) - 0.5)}S')
+
+
+def end_timeline(template, timeline, seconds):
+    """Has a timeline whose last piece repeats without end reach so many seconds, and begin no more than three pieces before."""
+    entries, time, number = list(timeline), 0, int(template.get('startNumber') or 1)
+    for entry in entries:
+        time, length, more = int(entry.get('t') or time), int(entry.get('d') or 0), int(entry.get('r') or 0)
+        if entry is entries[-1] and more < 0 < length:
+            end = int(seconds * float(template.get('timescale') or 1)) + int(template.get('presentationTimeOffset') or 0)
+            whole = max(1, (end - time) // length)
+            skipped = max(0, whole - 3)
+            for each in entries if skipped else []:
+                timeline.remove(each)
+            entry.attrib.update(t=str(time + skipped * length), r=str(whole - skipped - 1))
+            if skipped:
+                template.set('startNumber', str(number + skipped))
+                timeline.append(entry)
+            return
+        time, number = time + length * (more + 1), number + more + 1
 
 
 def read_again(ydl, request):
