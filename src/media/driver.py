@@ -169,11 +169,19 @@ def fetch_part(downloader, info, number, part, order, beginning):
     both = {**info, **{each.get('format_id'): each for each in info['formats']}[part['id']]}
     chosen = {name: both[name] for name in both.keys() - {'formats', 'requested_formats'}}
     seconds = streams.shorten(chosen, part['seconds']) if part.get('seconds') is not None else None
+    if seconds is not None and chosen['ext'] == 'unknown_video':
+        chosen['ext'] = container_of(downloader, chosen, order)
     fetcher = streams.open_downloader(downloader, chosen, seconds, beginning)
     fetcher.add_progress_hook(meter(number, order['limits']['file_bytes']))
     if not fetcher.download(os.path.join(order['folder'], part['name']), chosen)[0]:
         raise ExtractorError('The downloader gave up', expected=True)
     return getattr(fetcher, 'lasted', None)
+
+
+def container_of(downloader, chosen, order):
+    """Returns the container for the beginning of a file of unknown kind: the turn of a picture is lost in all but an MP4."""
+    probed = probe(downloader, chosen, order) or {}
+    return 'mp4' if 'mp4' in (probed.get('format') or {}).get('format_name', '') else 'mkv'
 
 
 def meter(number, max_bytes):

@@ -55,7 +55,7 @@ def open_downloader(ydl, info, seconds, beginning):
     if protocol in ('http', 'https'):
         if seconds is None:
             return HttpFD(ydl, ydl.params)
-        info.update(section_start=0, section_end=seconds, ext='mkv' if info['ext'] == 'unknown_video' else info['ext'])
+        info.update(section_start=0, section_end=seconds)
         # ffmpeg would write 256 KiB at a time: a slow radio would seem to send nothing for a minute. It exits with 0 when a
         # source breaks off, and tells that only on standard error, which trawl reads.
         told = ['-flush_packets', '1', '-loglevel', 'error']

@@ -100,13 +100,21 @@ describe('A delivered film shows and sounds as its source', function () {
     const matrix = Buffer.from([0, 0x10000, 0, -0x10000, 0, 0, 36 << 16, 0, 0x40000000].flatMap((n) => int32(n)));
     matrix.copy(film, film.indexOf('tkhd') + 44);
     source.write('upright.mp4', film);
-    for (const video_format of ['mp4', 'mkv', 'webm']) {
-      const seen = await source.make('video', 'upright.mp4', { video_format }, ({ file, metadata }) => [
+    source.write('no-name', film);
+    for (const [name, args] of [
+      ['upright.mp4', { video_format: 'mp4' }],
+      ['upright.mp4', { video_format: 'mkv' }],
+      ['upright.mp4', { video_format: 'webm' }],
+      ['upright.mp4', { max_duration: 4 }],
+      ['no-name', {}],
+      ['no-name', { max_duration: 4 }],
+    ] as const) {
+      const seen = await source.make('video', name, args, ({ file, metadata }) => [
         shapeOf(file),
         metadata.width,
         metadata.height,
       ]);
-      expect(seen, video_format).to.deep.equal(['36x64', 36, 64]);
+      expect(seen, `${name} ${JSON.stringify(args)}`).to.deep.equal(['36x64', 36, 64]);
     }
   });
 
