@@ -27,8 +27,11 @@ export function ffmpegArguments(
   return [...quiet, ...memory, '-y', ...read, ...output, `file:${file}`];
 }
 
-/** Returns the arguments of an ffprobe that reads one local file; with `counting` it reads every packet. */
-export function ffprobeArguments(file: string, counting: boolean): string[] {
+/** Packets for ffprobe to read: none but a few at the beginning, those that a player shows, or also those that an edit list of MP4 leaves out. */
+export type PacketCount = 'none' | 'shown' | 'all';
+
+/** Returns the arguments of an ffprobe that reads one local file. */
+export function ffprobeArguments(file: string, count: PacketCount): string[] {
   const fields = [
     'format=format_name,duration,start_time,bit_rate',
     'format_tags=major_brand',
@@ -36,8 +39,9 @@ export function ffprobeArguments(file: string, counting: boolean): string[] {
     'stream_disposition=attached_pic',
     'stream_side_data=rotation',
   ];
-  const how = ['-v', 'error', ...memory, ...(counting ? ['-count_packets'] : []), '-of', 'json'];
-  return [...how, '-show_entries', fields.join(':'), ...localRules, '-i', `file:${file}`];
+  const how = ['-v', 'error', ...memory, ...(count === 'none' ? [] : ['-count_packets']), '-of', 'json'];
+  const unedited = count === 'all' ? ['-ignore_editlist', '1'] : [];
+  return [...how, '-show_entries', fields.join(':'), ...localRules, ...unedited, '-i', `file:${file}`];
 }
 
 export function mediaEnv(folder: string): Record<string, string> {

@@ -1,5 +1,5 @@
 import type { FailureCode } from '../base/errors.ts';
-import { ffprobeArguments, mediaEnv } from './ffmpeg-arguments.ts';
+import { ffprobeArguments, mediaEnv, type PacketCount } from './ffmpeg-arguments.ts';
 import { asRecord, asText, positive, readCodec } from './source-page.ts';
 import { type ChildEnd, Failed, type MediaTools } from './tools.ts';
 
@@ -41,8 +41,7 @@ export interface FileProbe {
 export interface Probed {
   readonly probe: FileProbe;
   readonly ended: ChildEnd;
-  /** True when ffprobe read every packet. */
-  readonly counting: boolean;
+  readonly count: PacketCount;
 }
 
 /** Beginnings of media formats; the bytes are those of Matroska and WebM. */
@@ -57,16 +56,16 @@ export function faultOfBytes(beginning: Buffer): FailureCode {
 
 export async function probeFile(
   file: string,
-  counting: boolean,
+  count: PacketCount,
   tools: MediaTools,
   signal: AbortSignal,
 ): Promise<Probed> {
   const lines: string[] = [];
   const onLine = (line: string) => lines.push(line);
   const options = { folder: tools.folder, env: mediaEnv(tools.folder), onLine, signal };
-  const ended = await tools.run(tools.ffprobe, ffprobeArguments(file, counting), options).ended;
+  const ended = await tools.run(tools.ffprobe, ffprobeArguments(file, count), options).ended;
   signal.throwIfAborted();
-  return { probe: readProbe(parse(lines.join('\n'))), ended, counting };
+  return { probe: readProbe(parse(lines.join('\n'))), ended, count };
 }
 
 export function readProbe(json: unknown): FileProbe {

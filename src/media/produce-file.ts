@@ -182,7 +182,7 @@ async function probeParts(
     const size = await sizeOf(file);
     if (size === 0) throw new Failed('file_damaged', `${name} is empty`);
     // A small file is read whole at once, in case it is delivered unchanged: that is faster than a second ffprobe.
-    const probed = await probeFile(file, size <= smallBytes, tools, signal);
+    const probed = await probeFile(file, size <= smallBytes ? 'shown' : 'none', tools, signal);
     const { probe, ended } = probed;
     if (ended.code !== 0 || probe.streams.length === 0) {
       throw new Failed(page.direct ? faultOfBytes(await beginningOf(file)) : 'file_damaged', ended.stderr);
@@ -233,7 +233,7 @@ async function index(part: FetchedFile, tools: MediaTools, signal: AbortSignal):
   const indexed = `${file}.mkv`;
   await runFfmpeg(ffmpegArguments([file], [...maps, '-c', 'copy', '-f', 'matroska'], indexed), tools, signal);
   await unlink(file);
-  const { duration } = (await probeFile(indexed, false, tools, signal)).probe;
+  const { duration } = (await probeFile(indexed, 'none', tools, signal)).probe;
   const [video, audio] = [probe.video, probe.audio].map((stream) =>
     stream === null ? null : { ...stream, index: streams.indexOf(stream) },
   );

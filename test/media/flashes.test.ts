@@ -118,6 +118,18 @@ describe('A delivered film shows and sounds as its source', function () {
     }
   });
 
+  for (const [name, args, from, to] of [
+    ['edited.mp4', {}, 1.3, 10],
+    ['edited.mov', {}, 1.3, 10],
+    ['edited.mp4', { max_duration: 3.3 }, 1.3, 4.6],
+    ['edited.mp4', { start: 1, end: 6 }, 2.3, 7.3],
+  ] as const) {
+    it(`D33: shows and sounds ${name}, whose edit list leaves its beginning out, as players do ${JSON.stringify(args)}`, async () => {
+      source.ffmpeg('-ss', '1.3', '-i', source.film, ...copy, name);
+      await good(name, args, (file) => expectMarks(file, from, to));
+    });
+  }
+
   it('D30: cuts a part out of a film whose size is odd', async () => {
     const odd = [
       '-vf',
