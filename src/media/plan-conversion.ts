@@ -122,8 +122,7 @@ function filmPlan(
       return { container, encoding: ['-c:v', 'copy', '-c:a', 'aac', '-b:a', '192k'], encodes: true };
     }
   }
-  if (mp4Only) return { container: containers.mp4, encoding: [...film, '-vf', evenSize], encodes: true };
-  return { container: containers.mkv, encoding: ['-c', 'copy'], encodes: false };
+  return { container: containers.mp4, encoding: [...film, '-vf', evenSize], encodes: true };
 }
 
 /** Returns the filter with which to encode a picture that cannot be copied into any container, else `null`. */

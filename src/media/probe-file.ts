@@ -34,6 +34,7 @@ export interface FileProbe {
   /** Second at which it begins by its own timestamps. */
   readonly begin: number | null;
   readonly streams: readonly Stream[];
+  /** Streams that a player shows and sounds. */
   readonly video: Stream | null;
   readonly audio: Stream | null;
 }
@@ -70,16 +71,23 @@ export async function probeFile(
 
 export function readProbe(json: unknown): FileProbe {
   const fields = asRecord(json);
-  const streams = Array.isArray(fields.streams) ? fields.streams.map(readStream) : [];
+  const given = Array.isArray(fields.streams) ? fields.streams : [];
+  const streams = given.map(readStream);
   const format = asRecord(fields.format);
+  // Players take the stream that the file marks as the default one.
+  const isDefault = (n: number) => asRecord(asRecord(given[n]).disposition).default === 1;
+  const playedOf = (wanted: Stream['kind']) =>
+    streams.find(({ kind }, n) => kind === wanted && isDefault(n)) ??
+    streams.find(({ kind }) => kind === wanted) ??
+    null;
   return {
     format: asText(format.format_name),
     brand: asText(asRecord(format.tags).major_brand).trim(),
     duration: positive(format.duration),
     begin: readSecond(format.start_time),
     streams,
-    video: streams.find((stream) => stream.kind === 'video') ?? null,
-    audio: streams.find((stream) => stream.kind === 'audio') ?? null,
+    video: playedOf('video'),
+    audio: playedOf('audio'),
   };
 }
 
@@ -129,10 +137,10 @@ function readRate(fraction: unknown): number | null {
   return above && below ? above / below : null;
 }
 
-/** Kinds of PCM differ in what can hold them; all other names are those of the families. */
+/** Kinds of PCM and AAC differ in what can hold them; all other names are those of the families. */
 function readStreamCodec(name: unknown): string {
   const text = asText(name);
-  return text.startsWith('pcm_') ? text : (readCodec(text) ?? '');
+  return text.startsWith('pcm_') || text === 'aac_latm' ? text : (readCodec(text) ?? '');
 }
 
 function parse(text: string): unknown {

@@ -1,0 +1,43 @@
+import { expect } from 'chai';
+import { expectMarks, type Flashes, openFlashes } from '../support/flashes.ts';
+import { decode, look } from '../support/media.ts';
+
+describe('A file with odd streams', function () {
+  this.timeout(60_000);
+  let source: Flashes;
+  before(async () => {
+    source = await openFlashes();
+    const silence = ['-f', 'lavfi', '-t', '10', '-i', 'anullsrc=r=48000:cl=stereo'];
+    const maps = ['-map', '0:v', '-map', '1:a', '-map', '0:a', '-c:v', 'copy', '-c:a', 'aac'];
+    const flags = ['-disposition:a:0', '0', '-disposition:a:1', 'default'];
+    for (const name of ['second.mkv', 'second.mp4']) source.ffmpeg('-i', source.film, ...silence, ...maps, ...flags, name);
+    source.ffmpeg('-i', source.film, '-c:v', 'copy', '-c:a', 'aac', '-mpegts_flags', 'latm', 'latm.ts');
+  });
+  after(() => source.stop());
+
+  for (const name of ['second.mkv', 'second.mp4']) {
+    for (const args of [{}, { max_duration: 5.5 }, { start: 3, end: 8 }]) {
+      it(`D33: is delivered with the sound that it marks as the default one, not with the first (${name}, ${JSON.stringify(args)})`, async () => {
+        const [from, to] = 'start' in args ? [3, 8] : [0, 'max_duration' in args ? 5.5 : 10];
+        const ended = await source.make('video', name, args, ({ file }) => expectMarks(file, from, to));
+        expect(ended).to.equal(undefined);
+      });
+    }
+  }
+
+  for (const [endpoint, args, ext] of [
+    ['video', { video_format: 'mp4' }, 'mp4'],
+    ['video', { download_type: 'audio', video_format: 'mp4' }, 'm4a'],
+    ['audio', { audio_format: 'm4a' }, 'm4a'],
+  ] as const) {
+    it(`D32: of broadcasting, in AAC for which an MP4 has no name, is delivered with sound that it has (${endpoint}, ${JSON.stringify(args)})`, async () => {
+      const ended = await source.make(endpoint, 'latm.ts', args, ({ file, metadata }) => {
+        expect(metadata.ext).to.equal(ext);
+        expect(look(file).audio?.codec).to.equal('aac');
+        expect(decode(file)).to.equal('');
+        if (ext === 'mp4') expectMarks(file);
+      });
+      expect(ended).to.equal(undefined);
+    });
+  }
+});
