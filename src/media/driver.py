@@ -2,9 +2,9 @@
 
 The first is {action: inspect | download, url, folder, proxy, tools, node, plugins, cookies, limits}, which {info}
 answers. `download` then reads which formats to fetch, [{id, name, seconds}], and answers {progress} lines and {done:
-{seconds, broken}}, where a live source that ended early has its length; it is broken when it goes on as one that the
-file cannot hold. Children of the inspector may also get `list` with {max_entries}, which {entries} answers: URLs of a
-playlist. Whatever goes wrong ends as one {failed} line.
+{seconds, broken}}: the length of a live source that ended early, or that is broken because the file cannot hold the rest.
+Children of the inspector may also get `list` with {max_entries}, which {entries} answers: URLs of a playlist. Whatever
+goes wrong ends as one {failed} line.
 Importing this module starts nothing and reaches nothing."""
 import concurrent.futures
 import gc
@@ -160,9 +160,7 @@ def fetch(downloader, info, wanted, order):
     beginning = live.Beginning(len(wanted))
     parts = [pool.submit(fetch_part, downloader, info, number, part, order, beginning) for number, part in enumerate(wanted)]
     # The first failure ends the process, and with it the other parts.
-    lasted = [each.result() for each in concurrent.futures.as_completed(parts)]
-    seconds = min((each for each in [*lasted, beginning.broken] if each is not None), default=None)
-    answer({'done': {'seconds': seconds, 'broken': beginning.broken is not None}})
+    answer({'done': beginning.end([each.result() for each in concurrent.futures.as_completed(parts)])})
 
 
 def fetch_part(downloader, info, number, part, order, beginning):
@@ -170,18 +168,13 @@ def fetch_part(downloader, info, number, part, order, beginning):
     chosen = {name: both[name] for name in both.keys() - {'formats', 'requested_formats'}}
     seconds = streams.shorten(chosen, part['seconds']) if part.get('seconds') is not None else None
     if seconds is not None and chosen['ext'] == 'unknown_video':
-        chosen['ext'] = container_of(downloader, chosen, order)
+        # The turn of a picture is lost in all but an MP4.
+        chosen['ext'] = 'mp4' if 'mp4' in ((probe(downloader, chosen, order) or {}).get('format') or {}).get('format_name', '') else 'mkv'
     fetcher = streams.open_downloader(downloader, chosen, seconds, beginning)
     fetcher.add_progress_hook(meter(number, order['limits']['file_bytes']))
     if not fetcher.download(os.path.join(order['folder'], part['name']), chosen)[0]:
         raise ExtractorError('The downloader gave up', expected=True)
     return getattr(fetcher, 'lasted', None)
-
-
-def container_of(downloader, chosen, order):
-    """Returns the container for the beginning of a file of unknown kind: the turn of a picture is lost in all but an MP4."""
-    probed = probe(downloader, chosen, order) or {}
-    return 'mp4' if 'mp4' in (probed.get('format') or {}).get('format_name', '') else 'mkv'
 
 
 def meter(number, max_bytes):

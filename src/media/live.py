@@ -46,6 +46,11 @@ class Beginning:
         with self.lock:
             self.broken = self.limit(seconds)
 
+    def end(self, lasted):
+        """Returns the answer to a fetch whose recordings lasted so long, None for those that did not end early."""
+        seconds = min((each for each in [*lasted, self.broken] if each is not None), default=None)
+        return {'seconds': seconds, 'broken': self.broken is not None}
+
     def agree(self, newest):
         """Returns the number of the piece to begin with: that of the newest piece in any of the lists, which are compared by their dates where
         all have them, else by their numbers; or the newest of the given list where lists count differently or have ended."""

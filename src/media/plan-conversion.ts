@@ -7,6 +7,8 @@ import { Failed, type MediaOrder } from './tools.ts';
 
 export interface FetchedFile extends Probed {
   readonly file: string;
+  /** True for an mp4 that is like those that ffmpeg makes here (`plain-mp4.ts`). */
+  readonly plain: boolean;
 }
 
 export interface ConversionPlan {
@@ -75,13 +77,13 @@ export function planConversion(
   const soundOnly = order.endpoint === 'audio' || order.args.download_type === 'audio';
   if (soundOnly && audio === null) throw new Failed('no_audio');
   if (!soundOnly && video === null) throw new Failed('no_video');
+  const starts = startsOf(fetched, choice);
   const made =
     soundOnly && audio !== null
       ? soundPlan(audio, order.args, order.endpoint)
       : filmPlan(video, audio, order.args, choice.start, filterOf(video, fetched, order.args, choice));
   const sources = [video, audio].filter((source) => source !== null);
   const length = exactLength(fetched, sources, choice);
-  const starts = startsOf(fetched, choice);
   const as_is =
     !made.encodes && choice.seconds === null && choice.start === 0 && isAlready(fetched, sources, made.container);
   return {
@@ -117,9 +119,11 @@ function filmPlan(
     return { container, encoding: [...film, '-vf', filter], encodes: true };
   }
   for (const container of wanted) {
-    if (canHold(container, picture, sound)) return { container, encoding: ['-c', 'copy'], encodes: false };
+    // Apple's players want this name for HEVC; ffmpeg would take the other one.
+    const named = container.ext === 'mp4' && picture === 'hevc' ? ['-tag:v', 'hvc1'] : [];
+    if (canHold(container, picture, sound)) return { container, encoding: ['-c', 'copy', ...named], encodes: false };
     if (container.ext === 'mp4' && canHold(container, picture, null)) {
-      return { container, encoding: ['-c:v', 'copy', '-c:a', 'aac', '-b:a', '192k'], encodes: true };
+      return { container, encoding: ['-c:v', 'copy', ...named, '-c:a', 'aac', '-b:a', '192k'], encodes: true };
     }
   }
   return { container: containers.mp4, encoding: [...film, '-vf', evenSize], encodes: true };
@@ -215,7 +219,7 @@ function output(
 
 /** Returns true for an mp4 that needs no change: only its index promises the number of packets, which the proof counts. */
 function isAlready(fetched: readonly FetchedFile[], sources: readonly SourceStream[], container: Container): boolean {
-  const only = fetched.length === 1 ? fetched[0]?.probe : undefined;
+  const only = fetched.length === 1 && fetched[0]?.plain ? fetched[0].probe : undefined;
   return (
     only !== undefined &&
     container.ext === 'mp4' &&

@@ -66,7 +66,7 @@ export async function probeFile(
   const options = { folder: tools.folder, env: mediaEnv(tools.folder), onLine, signal };
   const ended = await tools.run(tools.ffprobe, ffprobeArguments(file, count), options).ended;
   signal.throwIfAborted();
-  return { probe: readProbe(parse(lines.join('\n'))), ended, count };
+  return { probe: readProbe(parseProbe(lines)), ended, count };
 }
 
 export function readProbe(json: unknown): FileProbe {
@@ -143,9 +143,10 @@ function readStreamCodec(name: unknown): string {
   return text.startsWith('pcm_') || text === 'aac_latm' ? text : (readCodec(text) ?? '');
 }
 
-function parse(text: string): unknown {
+/** Returns what ffprobe wrote. */
+export function parseProbe(lines: readonly string[]): unknown {
   try {
-    return JSON.parse(text || '{}');
+    return JSON.parse(lines.join('\n') || '{}');
   } catch {
     throw new Failed('file_damaged', 'ffprobe answered no JSON');
   }

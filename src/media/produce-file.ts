@@ -11,6 +11,7 @@ import { describeMedia } from './describe-media.ts';
 import { ffmpegArguments, mediaEnv } from './ffmpeg-arguments.ts';
 import { makeOverallProgress, type OverallProgress } from './overall-progress.ts';
 import { type Endable, endable, withDeadline } from './page-deadline.ts';
+import { isPlainMp4 } from './plain-mp4.ts';
 import { type ConversionPlan, type FetchedFile, isUntimed, planConversion, startsOf } from './plan-conversion.ts';
 import { faultOfBytes, probeFile } from './probe-file.ts';
 import { damage, prove } from './prove-file.ts';
@@ -188,7 +189,8 @@ async function probeParts(
       throw new Failed(page.direct ? faultOfBytes(await beginningOf(file)) : 'file_damaged', ended.stderr);
     }
     if (damage.test(ended.stderr)) throw new Failed('file_damaged', ended.stderr);
-    fetched.push({ file, ...probed });
+    const plain = /^mov/.test(probe.format) && (await isPlainMp4(file, tools, signal));
+    fetched.push({ file, ...probed, plain });
   }
   return fetched;
 }

@@ -11,7 +11,7 @@ interface FetchProgress {
   readonly total: number | null;
 }
 
-/** How the fetch of a live source ended; of other sources both say nothing. */
+/** End of the fetch of a live source; of other sources both fields say nothing. */
 export interface FetchEnd {
   /** Seconds that it lasted when it ended before, else `null`. */
   readonly seconds: number | null;

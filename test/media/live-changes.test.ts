@@ -121,7 +121,12 @@ function aList(kind: Kind, reading: number, second: string): string {
 function addPieces(source: Flashes, name: string, words: readonly string[]): void {
   source.write(`${name}/.keep`, '');
   const coded = ['-c:v', 'libx264', '-preset', 'ultrafast', '-bf', '0', '-g', '25', '-c:a', 'aac', ...words];
-  const names = ['-init_seg_name', 'init-$RepresentationID$.m4s', '-media_seg_name', '$RepresentationID$-$Number%03d$.m4s'];
+  const names = [
+    '-init_seg_name',
+    'init-$RepresentationID$.m4s',
+    '-media_seg_name',
+    '$RepresentationID$-$Number%03d$.m4s',
+  ];
   const sets = ['-f', 'dash', '-seg_duration', '1', '-adaptation_sets', 'id=0,streams=v id=1,streams=a'];
   source.ffmpeg('-i', source.film, ...coded, ...sets, ...names, join(name, 'list.mpd'));
 }

@@ -147,7 +147,7 @@ function aFile(kind: 'video' | 'audio', format: string, begin: number | null): F
   const stream = { codec_type: kind, codec_name: kind === 'video' ? 'h264' : 'aac' };
   const start_time = begin === null ? 'N/A' : String(begin);
   const probe = readProbe({ format: { format_name: format, duration: '20', start_time }, streams: [stream] });
-  return { file: kind, probe, ended: { code: 0, signal: null, stderr: '' }, count: 'shown' as const };
+  return { file: kind, probe, ended: { code: 0, signal: null, stderr: '' }, count: 'shown' as const, plain: true };
 }
 
 /** Returns a playlist of three pieces of two seconds, the last of which is that of this name; its numbers may begin elsewhere. */

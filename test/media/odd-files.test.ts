@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { expectMarks, type Flashes, openFlashes } from '../support/flashes.ts';
 import { decode, look } from '../support/media.ts';
@@ -10,7 +11,8 @@ describe('A file with odd streams', function () {
     const silence = ['-f', 'lavfi', '-t', '10', '-i', 'anullsrc=r=48000:cl=stereo'];
     const maps = ['-map', '0:v', '-map', '1:a', '-map', '0:a', '-c:v', 'copy', '-c:a', 'aac'];
     const flags = ['-disposition:a:0', '0', '-disposition:a:1', 'default'];
-    for (const name of ['second.mkv', 'second.mp4']) source.ffmpeg('-i', source.film, ...silence, ...maps, ...flags, name);
+    for (const name of ['second.mkv', 'second.mp4'])
+      source.ffmpeg('-i', source.film, ...silence, ...maps, ...flags, name);
     source.ffmpeg('-i', source.film, '-c:v', 'copy', '-c:a', 'aac', '-mpegts_flags', 'latm', 'latm.ts');
   });
   after(() => source.stop());
@@ -24,6 +26,46 @@ describe('A file with odd streams', function () {
       });
     }
   }
+
+  it('D32: is delivered without the words of its maker, and with its index in front', async () => {
+    const words = ['-metadata', 'title=Home', '-metadata', 'location=+48.1+011.5/'];
+    source.write('chapters', ';FFMETADATA1\n[CHAPTER]\nTIMEBASE=1/1\nSTART=0\nEND=5\ntitle=Home\n');
+    source.ffmpeg('-i', source.film, '-c', 'copy', ...words, '-movflags', '+faststart', 'named.mp4');
+    source.ffmpeg('-i', source.film, '-i', 'chapters', '-c', 'copy', '-movflags', '+faststart', 'chapters.mp4');
+    for (const name of ['named.mp4', 'chapters.mp4', source.film]) {
+      const seen = await source.make('video', name, {}, ({ file }) => {
+        const bytes = readFileSync(file);
+        return [bytes.includes('Home'), bytes.includes('+48'), bytes.indexOf('moov') < bytes.indexOf('mdat')];
+      });
+      expect(seen, name).to.deep.equal([false, false, true]);
+    }
+  });
+
+  it('D32: is delivered byte for byte when it is an mp4 that needs no change', async () => {
+    source.ffmpeg('-i', source.film, '-c', 'copy', '-movflags', '+faststart', 'front.mp4');
+    const isSame = await source.make('video', 'front.mp4', {}, ({ file }) =>
+      readFileSync(file).equals(readFileSync(source.path('front.mp4'))),
+    );
+    expect(isSame).to.equal(true);
+  });
+
+  it('D32: in HEVC is an mp4 with the name of it that all players know', async () => {
+    const coded = ['-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=none', '-c:a', 'copy'];
+    source.ffmpeg('-i', source.film, ...coded, 'hevc.mkv');
+    source.ffmpeg('-i', 'hevc.mkv', '-c', 'copy', 'hevc.ts');
+    for (const [name, args] of [
+      ['hevc.mkv', {}],
+      ['hevc.ts', {}],
+      ['hevc.ts', { start: 3, end: 8 }],
+    ] as const) {
+      const ended = await source.make('video', name, args, ({ file }) => {
+        expect(readFileSync(file).includes('hvc1')).to.equal(true);
+        expect(decode(file)).to.equal('');
+        expectMarks(file, ...('start' in args ? [3, 8] : []));
+      });
+      expect(ended, name).to.equal(undefined);
+    }
+  });
 
   for (const [endpoint, args, ext] of [
     ['video', { video_format: 'mp4' }, 'mp4'],
