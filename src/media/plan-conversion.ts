@@ -72,12 +72,15 @@ export function planConversion(
     return null;
   };
   const video = find('video', (n) => choice.parts[n]?.video ?? false);
-  const audio = find('audio', (n) => choice.parts[n]?.audio ?? false);
-  if (choice.start >= longestOf(fetched)) throw new Failed('start_beyond_end');
+  const sound = find('audio', (n) => choice.parts[n]?.audio ?? false);
   const soundOnly = order.endpoint === 'audio' || order.args.download_type === 'audio';
-  if (soundOnly && audio === null) throw new Failed('no_audio');
+  if (soundOnly && sound === null) throw new Failed('no_audio');
   if (!soundOnly && video === null) throw new Failed('no_video');
   const starts = startsOf(fetched, choice);
+  const hasEnded = (source: SourceStream | null) =>
+    source !== null && endOf(source, fetched) <= (starts[source.input] ?? 0);
+  if (choice.start >= longestOf(fetched) || hasEnded(soundOnly ? sound : video)) throw new Failed('start_beyond_end');
+  const audio = hasEnded(sound) ? null : sound;
   const made =
     soundOnly && audio !== null
       ? soundPlan(audio, order.args, order.endpoint)
@@ -239,6 +242,13 @@ function longestOf(fetched: readonly FetchedFile[]): number {
 function lengthOf({ format, begin, duration }: FileProbe, ofStream: number | null = null): number | null {
   const told = ofStream ?? duration;
   return told === null || !exactFormats.test(format) ? told : Math.max(0, told - Math.max(0, begin ?? 0));
+}
+
+/** Returns the second at which a stream ends, without end when its file does not tell. */
+function endOf({ input, stream }: SourceStream, fetched: readonly FetchedFile[]): number {
+  const probe = fetched[input]?.probe;
+  const known = probe !== undefined && stream.duration !== null && exactFormats.test(probe.format);
+  return (known ? lengthOf(probe, stream.duration) : null) ?? Number.POSITIVE_INFINITY;
 }
 
 function exactLength(

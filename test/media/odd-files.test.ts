@@ -67,6 +67,17 @@ describe('A file with odd streams', function () {
     }
   });
 
+  it('D30: whose sound or picture ends before the wanted second is delivered without that sound, and not without that picture', async () => {
+    source.ffmpeg('-i', source.film, '-t', '4', '-i', source.film, '-map', '0:v', '-map', '1:a', '-c', 'copy', 'v.mp4');
+    source.ffmpeg('-t', '4', '-i', source.film, '-i', source.film, '-map', '0:v', '-map', '1:a', '-c', 'copy', 'a.mp4');
+    const kindsOf = (endpoint: 'video' | 'audio', name: string) =>
+      source.make(endpoint, name, { start: 6 }, ({ file }) => look(file).streams.map(({ kind }) => kind));
+    expect(await kindsOf('video', 'v.mp4')).to.deep.equal(['video']);
+    expect(await kindsOf('audio', 'v.mp4')).to.match(/^start_beyond_end/);
+    expect(await kindsOf('audio', 'a.mp4')).to.deep.equal(['audio']);
+    expect(await kindsOf('video', 'a.mp4')).to.match(/^start_beyond_end/);
+  });
+
   for (const [endpoint, args, ext] of [
     ['video', { video_format: 'mp4' }, 'mp4'],
     ['video', { download_type: 'audio', video_format: 'mp4' }, 'm4a'],
