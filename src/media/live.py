@@ -1,4 +1,5 @@
 """Records live streams: their playlists and manifests are read again and again, and name their newest pieces."""
+import math
 import re
 import threading
 import time
@@ -9,6 +10,7 @@ from yt_dlp.downloader.dash import DashSegmentsFD
 from yt_dlp.networking.exceptions import HTTPError, TransportError
 from yt_dlp.utils import ExtractorError, parse_duration, parse_iso8601
 
+import manifests
 from clock import Changed, Clock
 
 # Fragments are fetched one after the other: with more at once, yt-dlp would ask for all of them before it writes the first.
@@ -74,12 +76,13 @@ class LiveDash(DashSegmentsFD):
         self.seconds, self.beginning = seconds, beginning
         self.lasted = None  # seconds of a live stream that ended early
         self.anew = {}  # fragments behind another initialization, with the length of the one before
+        self.lacking = None  # periods without a format of this kind
 
     def real_download(self, filename, info_dict):
         return download(self, filename, info_dict)
 
     def read(self, info, is_first):
-        """Returns the fragments that the manifest lists now, the initialization first if there is one, and whether more will come."""
+        """Returns the fragments that the manifest lists now, each behind its initialization if there is one, whether more will come, and whether a new period has none."""
         request = self._prepare_url(info, info.get('manifest_url') or info['url'])
 
         def read_now():
@@ -89,20 +92,22 @@ class LiveDash(DashSegmentsFD):
         text, url, now = self.beginning.read(request.url, read_now) if is_first else read_now()
         doc = compat_etree_fromstring(text)
         number_segments(doc, now)
-        formats = self.ydl.get_info_extractor('Generic')._parse_mpd_formats(
+        periods = self.ydl.get_info_extractor('Generic')._parse_mpd_periods(
             doc, mpd_base_url=url.partition('?')[0].rpartition('/')[0], mpd_url=url)
-        same = [each for each in formats if each.get('manifest_stream_number') == info.get('manifest_stream_number')]
-        listed = same[0].get('fragments') or [] if same else []
-        base = same[0].get('fragment_base_url') or '' if same else ''
-        found = [{'url': each.get('url') or urljoin(base, each['path']), 'seconds': each.get('duration')} for each in listed]
-        return found, doc.get('type') == 'dynamic'
+        forms = [manifests.most_similar(info, period['formats']) for period in periods]
+        found = [{'url': each.get('url') or urljoin(form.get('fragment_base_url') or '', each['path']), 'seconds': each.get('duration')}
+                 for form in forms if form is not None for each in form.get('fragments') or []]
+        has_lost, self.lacking = self.lacking is not None and forms.count(None) > self.lacking, forms.count(None)
+        return found, doc.get('type') == 'dynamic', has_lost
 
     def record(self, info):
         """Yields the fragments with their seconds, from the newest one on, as they appear, until they last long enough."""
         seen, count, length, before, was_live, is_first, is_new = set(), 0, 0.0, None, False, True, False
         while length < self.beginning.limit(self.seconds):
             begun = time.monotonic()
-            listed, is_live = self.read(info, is_first)
+            listed, is_live, has_lost = self.read(info, is_first)
+            if has_lost:
+                return self.beginning.break_off(length)
             if not seen:
                 seen.update(each['url'] for each in listed[:-1] if each['seconds'])
             # The manifest of a stream that has ended may list its whole past.
@@ -163,16 +168,18 @@ def number_segments(doc, now):
     """Gives templates that count segments by the clock alone the newest three numbers: yt-dlp knows none of a live one."""
     begun = parse_iso8601(doc.get('availabilityStartTime') or '') or 0
     space = re.match(r'{[^}]*}|', doc.tag)[0]
-    for period in doc.findall(f'{space}Period'):
-        start = begun + (parse_duration(period.get('start') or '') or 0)
+    periods = doc.findall(f'{space}Period')
+    starts = [begun + (parse_duration(period.get('start') or '') or 0) for period in periods]
+    for period, start, end in zip(periods, starts, [*starts[1:], now]):
+        passed = min(end, now) - start
         for template in period.iter(f'{space}SegmentTemplate'):
             length = float(template.get('duration') or 0) / float(template.get('timescale') or 1)
             timeline = template.find(f'{space}SegmentTimeline')
             if timeline is not None:
-                end_timeline(template, timeline, now - start)
+                end_timeline(template, timeline, passed)
             if length <= 0 or timeline is not None:
                 continue
-            ended = int((now - start) / length)
+            ended = int(passed / length) if end >= now else math.ceil(round(passed / length, 3))
             template.set('startNumber', str(int(template.get('startNumber') or 1) + max(0, ended - 3)))
             # Half a segment less: a length that divides with a remainder would add one that is not there yet.
             period.set('duration', f'PT{length * (min(3, max(1, ended)) - 0.5)}S')

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type Flashes, openFlashes } from '../support/flashes.ts';
+import { expectMarks, type Flashes, openFlashes } from '../support/flashes.ts';
 import { decode, look, recordLive } from '../support/media.ts';
 
 type Kind = 'v' | 'a';
@@ -20,6 +20,7 @@ describe('A live stream that goes on as another one', function () {
     source = await openFlashes();
     addPieces(source, 'first', []);
     addPieces(source, 'second', ['-vf', 'scale=96:54']);
+    addPieces(source, 'later', [], 5);
   });
   after(() => source.stop());
 
@@ -73,6 +74,36 @@ describe('A live stream that goes on as another one', function () {
     expect(seconds).to.be.closeTo(2, 0.2);
   });
 
+  for (const [title, second, hasSound, length] of [
+    ['like the one before', 'later', true, 6.5],
+    ['with pictures of another size', 'second', true, 2],
+    ['without sound', 'later', false, 2],
+  ] as const) {
+    it(`D65: in DASH, with a new period ${title}, is delivered ${length > 2 ? 'as one' : 'up to there'}`, async () => {
+      let readings = 0;
+      const serve: RequestListener = (request, response) => {
+        const name = (request.url ?? '').slice(1);
+        if (name !== 'live.mpd')
+          return void response.setHeader('content-type', 'video/mp4').end(readFileSync(source.path(name)));
+        readings += 1;
+        const periods = [aPeriod(source, 'first', 0, Math.min(5, readings + 2), true)];
+        if (readings > 3) periods.push(aPeriod(source, second, 5, Math.min(5, readings - 3), hasSound));
+        const dates = 'availabilityStartTime="2026-01-01T00:00:00Z" minimumUpdatePeriod="PT1S"';
+        const text = `<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="dynamic" ${dates}>${periods.join('')}</MPD>`;
+        response.setHeader('content-type', 'application/dash+xml').end(text);
+      };
+      let lengths: (number | null)[] = [];
+      const see = (file: string) => {
+        lengths = look(file).streams.map(({ duration }) => duration);
+        // The extractor reads the manifest before, so the recording begins with the fourth piece.
+        if (length > 2) expectMarks(file, 3, 9.5);
+      };
+      await recordLive(serve, '/live.mpd', { ...film, max_duration: 6.5 }, { see });
+      expect(lengths).to.have.length(2);
+      for (const each of lengths) expect(each).to.be.closeTo(length, 0.3);
+    });
+  }
+
   it('D65: is recorded behind an initialization of earlier pieces, which its list still names', async () => {
     let readings = 0;
     const serve: RequestListener = (request, response) => {
@@ -117,8 +148,21 @@ function aList(kind: Kind, reading: number, second: string): string {
   return head + all.join('');
 }
 
+/** Returns a period that lists so many pieces in a folder of its own. */
+function aPeriod(source: Flashes, name: string, start: number, count: number, hasSound: boolean): string {
+  const list = readFileSync(source.path(`${name}/list.mpd`), 'utf8');
+  const sets = list.match(/<AdaptationSet[\s\S]*?<\/AdaptationSet>/g) ?? [];
+  const listed = sets.slice(0, hasSound ? 2 : 1).map((text) =>
+    text.replace(/<SegmentTimeline>[\s\S]*<\/SegmentTimeline>/, (lines) => {
+      const length = /d="\d+"/.exec(lines)?.[0];
+      return `<SegmentTimeline><S t="0" ${length} r="${count - 1}"/></SegmentTimeline>`;
+    }),
+  );
+  return `<Period id="${name}" start="PT${start}S"><BaseURL>${name}/</BaseURL>${listed.join('')}</Period>`;
+}
+
 /** Makes the film as pieces of one second, with picture and sound of their own. */
-function addPieces(source: Flashes, name: string, words: readonly string[]): void {
+function addPieces(source: Flashes, name: string, words: readonly string[], start = 0): void {
   source.write(`${name}/.keep`, '');
   const coded = ['-c:v', 'libx264', '-preset', 'ultrafast', '-bf', '0', '-g', '25', '-c:a', 'aac', ...words];
   const names = [
@@ -128,5 +172,5 @@ function addPieces(source: Flashes, name: string, words: readonly string[]): voi
     '$RepresentationID$-$Number%03d$.m4s',
   ];
   const sets = ['-f', 'dash', '-seg_duration', '1', '-adaptation_sets', 'id=0,streams=v id=1,streams=a'];
-  source.ffmpeg('-i', source.film, ...coded, ...sets, ...names, join(name, 'list.mpd'));
+  source.ffmpeg('-ss', String(start), '-i', source.film, ...coded, ...sets, ...names, join(name, 'list.mpd'));
 }
