@@ -251,6 +251,18 @@ function endOf({ input, stream }: SourceStream, fetched: readonly FetchedFile[])
   return (known ? lengthOf(probe, stream.duration) : null) ?? Number.POSITIVE_INFINITY;
 }
 
+/**
+ * Returns true when one kind of stream is wanted of a file that holds both, and the file lasts as long as its source states: the source is whole,
+ * although that kind may end before.
+ */
+export function mayEndEarlier(plan: ConversionPlan, fetched: readonly FetchedFile[], choice: FormatChoice): boolean {
+  const [only, ...others] = fetched.map(({ probe }) => probe);
+  const { start, expected } = choice;
+  const isPart = plan.video !== plan.audio && others.length === 0 && only?.video != null && only.audio !== null;
+  const length = isPart ? lengthOf(only) : null;
+  return length !== null && expected !== null && length >= start + expected - lengthTolerance(expected);
+}
+
 function exactLength(
   fetched: readonly FetchedFile[],
   sources: readonly SourceStream[],
@@ -258,7 +270,10 @@ function exactLength(
 ): number | null {
   const known = sources.map(({ input, stream }) => {
     const probe = fetched[input]?.probe;
-    return probe !== undefined && exactFormats.test(probe.format) ? lengthOf(probe, stream.duration) : null;
+    const isWanted = (each: Stream) => sources.some((source) => source.input === input && source.stream === each);
+    // The length of a file may be that of another stream.
+    const isOwn = stream.duration !== null || probe?.streams.every((each) => each.kind === 'other' || isWanted(each));
+    return probe !== undefined && isOwn && exactFormats.test(probe.format) ? lengthOf(probe, stream.duration) : null;
   });
   const longest = Math.max(0, ...known.map((each) => each ?? 0));
   if (longest === 0 || known.includes(null)) return null;

@@ -12,7 +12,14 @@ import { ffmpegArguments, mediaEnv } from './ffmpeg-arguments.ts';
 import { makeOverallProgress, type OverallProgress } from './overall-progress.ts';
 import { type Endable, endable, withDeadline } from './page-deadline.ts';
 import { isPlainMp4 } from './plain-mp4.ts';
-import { type ConversionPlan, type FetchedFile, isUntimed, planConversion, startsOf } from './plan-conversion.ts';
+import {
+  type ConversionPlan,
+  type FetchedFile,
+  isUntimed,
+  mayEndEarlier,
+  planConversion,
+  startsOf,
+} from './plan-conversion.ts';
 import { faultOfBytes, probeFile } from './probe-file.ts';
 import { damage, prove } from './prove-file.ts';
 import type { SourcePage } from './source-page.ts';
@@ -122,7 +129,8 @@ async function make(driver: YtDlp, order: MediaOrder, chosen: Chosen, making: Ma
   progress.at('prove', 0);
   const known = plan.output === null ? (fetched[0] ?? null) : null;
   const ended = page.live && end.seconds !== null ? end.seconds - choice.start : Number.POSITIVE_INFINITY;
-  const promised = choice.expected === null ? null : Math.min(choice.expected, ended);
+  const stated = mayEndEarlier(plan, fetched, choice) ? null : choice.expected;
+  const promised = stated === null ? null : Math.min(stated, ended);
   const proof = await prove(file, { plan, promised, known }, tools, signal);
   progress.at('prove', 1);
   const facts = { ext: plan.container.ext, probe: proof.probe };

@@ -78,6 +78,26 @@ describe('A file with odd streams', function () {
     expect(await kindsOf('video', 'a.mp4')).to.match(/^start_beyond_end/);
   });
 
+  for (const [name, title] of [
+    ['mp4', 'an mp4'],
+    ['mkv', 'an mkv, which tells the length of the whole alone'],
+    ['ts', 'a transport stream'],
+  ] as const) {
+    it(`D92: whose sound ends before its picture, or after it, is delivered when only one of them is wanted (${title})`, async () => {
+      const both = ['-map', '0:v', '-map', '1:a', '-c', 'copy'];
+      source.ffmpeg('-i', source.film, '-t', '4.5', '-i', source.film, ...both, `v.${name}`);
+      source.ffmpeg('-t', '4', '-i', source.film, '-i', source.film, ...both, `a.${name}`);
+      source.write(`v.${name}.m3u8`, `#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXTINF:10,\nv.${name}\n#EXT-X-ENDLIST\n`);
+      const lengthOf = (endpoint: 'video' | 'audio', path: string, args: object) =>
+        source.make(endpoint, path, args, ({ file }) => look(file).duration);
+      const sound = { audio_format: 'm4a' };
+      const picture = { download_type: 'video', video_format: 'mp4' };
+      expect(await lengthOf('audio', `v.${name}`, sound)).to.be.closeTo(4.5, 0.2);
+      expect(await lengthOf('video', `a.${name}`, picture)).to.be.closeTo(4, 0.2);
+      if (name === 'ts') expect(await lengthOf('audio', 'v.ts.m3u8', sound)).to.be.closeTo(4.5, 0.2);
+    });
+  }
+
   for (const [endpoint, args, ext] of [
     ['video', { video_format: 'mp4' }, 'mp4'],
     ['video', { download_type: 'audio', video_format: 'mp4' }, 'm4a'],
