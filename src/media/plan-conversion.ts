@@ -248,7 +248,8 @@ function lengthOf({ format, begin, duration }: FileProbe, ofStream: number | nul
 function endOf({ input, stream }: SourceStream, fetched: readonly FetchedFile[]): number {
   const probe = fetched[input]?.probe;
   const known = probe !== undefined && stream.duration !== null && exactFormats.test(probe.format);
-  return (known ? lengthOf(probe, stream.duration) : null) ?? Number.POSITIVE_INFINITY;
+  // Before its file begins there is no end: such a length is by another clock.
+  return (known && lengthOf(probe, stream.duration)) || Number.POSITIVE_INFINITY;
 }
 
 /**
