@@ -6,6 +6,10 @@ from yt_dlp.utils import ExtractorError
 AUDIO = (b'mp4a', b'ac-3', b'ec-3', b'Opus', b'fLaC')
 
 
+class Changed(ExtractorError):
+    """One file cannot hold the fragments before and behind another initialization."""
+
+
 class Clock:
     """Moves the fragments of one stream, of which all share the first initialization."""
 
@@ -16,7 +20,7 @@ class Clock:
         """Returns a fragment moved by so many seconds, or, at a clock that begins anew, behind the one before, which has that length."""
         tracks = read_tracks(content)
         if tracks and self.tracks not in (None, tracks):
-            raise ExtractorError('This kind of stream is not supported: its initialization changes', expected=True)
+            raise Changed('This kind of stream is not supported: its initialization changes', expected=True)
         self.tracks = tracks or self.tracks
         times = [each for each in find_times(content) if self.tracks and each[0] in self.tracks]
         if not times:

@@ -2,8 +2,9 @@
 
 The first is {action: inspect | download, url, folder, proxy, tools, node, plugins, cookies, limits}, which {info}
 answers. `download` then reads which formats to fetch, [{id, name, seconds}], and answers {progress} lines and {done:
-{seconds}}, where a live source that ended early has its length. Children of the inspector may also get `list` with
-{max_entries}, which {entries} answers: URLs of a playlist. Whatever goes wrong ends as one {failed} line.
+{seconds, broken}}: the length of a live source that ended early, or that is broken because the file cannot hold the rest.
+Children of the inspector may also get `list` with {max_entries}, which {entries} answers: URLs of a playlist. Whatever
+goes wrong ends as one {failed} line.
 Importing this module starts nothing and reaches nothing."""
 import concurrent.futures
 import gc
@@ -159,14 +160,16 @@ def fetch(downloader, info, wanted, order):
     beginning = live.Beginning(len(wanted))
     parts = [pool.submit(fetch_part, downloader, info, number, part, order, beginning) for number, part in enumerate(wanted)]
     # The first failure ends the process, and with it the other parts.
-    lasted = [each.result() for each in concurrent.futures.as_completed(parts)]
-    answer({'done': {'seconds': min((each for each in lasted if each is not None), default=None)}})
+    answer({'done': beginning.end([each.result() for each in concurrent.futures.as_completed(parts)])})
 
 
 def fetch_part(downloader, info, number, part, order, beginning):
     both = {**info, **{each.get('format_id'): each for each in info['formats']}[part['id']]}
     chosen = {name: both[name] for name in both.keys() - {'formats', 'requested_formats'}}
     seconds = streams.shorten(chosen, part['seconds']) if part.get('seconds') is not None else None
+    if seconds is not None and chosen['ext'] == 'unknown_video':
+        # The turn of a picture is lost in all but an MP4.
+        chosen['ext'] = 'mp4' if 'mp4' in ((probe(downloader, chosen, order) or {}).get('format') or {}).get('format_name', '') else 'mkv'
     fetcher = streams.open_downloader(downloader, chosen, seconds, beginning)
     fetcher.add_progress_hook(meter(number, order['limits']['file_bytes']))
     if not fetcher.download(os.path.join(order['folder'], part['name']), chosen)[0]:

@@ -27,17 +27,23 @@ export function ffmpegArguments(
   return [...quiet, ...memory, '-y', ...read, ...output, `file:${file}`];
 }
 
-/** Returns the arguments of an ffprobe that reads one local file; with `counting` it reads every packet. */
-export function ffprobeArguments(file: string, counting: boolean): string[] {
-  const fields = [
-    'format=format_name,duration,start_time,bit_rate',
-    'format_tags=major_brand',
-    'stream=index,codec_type,codec_name,width,height,duration,bit_rate,sample_rate,channels,nb_frames,nb_read_packets,avg_frame_rate,r_frame_rate,has_b_frames',
-    'stream_disposition=attached_pic',
-    'stream_side_data=rotation',
-  ];
-  const how = ['-v', 'error', ...memory, ...(counting ? ['-count_packets'] : []), '-of', 'json'];
-  return [...how, '-show_entries', fields.join(':'), ...localRules, '-i', `file:${file}`];
+/** Packets for ffprobe to read: none but a few at the beginning, those that a player shows, or also those that an edit list of MP4 leaves out. */
+export type PacketCount = 'none' | 'shown' | 'all';
+
+/** Facts of a file that are asked for, as ffprobe names them. */
+const facts = [
+  'format=format_name,duration,start_time,bit_rate',
+  'format_tags=major_brand',
+  'stream=index,codec_type,codec_name,width,height,duration,bit_rate,sample_rate,channels,nb_frames,nb_read_packets,avg_frame_rate,r_frame_rate,has_b_frames',
+  'stream_disposition=attached_pic,default',
+  'stream_side_data=rotation',
+];
+
+/** Returns the arguments of an ffprobe that reads one local file. */
+export function ffprobeArguments(file: string, count: PacketCount, entries: readonly string[] = facts): string[] {
+  const how = ['-v', 'error', ...memory, ...(count === 'none' ? [] : ['-count_packets']), '-of', 'json'];
+  const unedited = count === 'all' ? ['-ignore_editlist', '1'] : [];
+  return [...how, '-show_entries', entries.join(':'), ...localRules, ...unedited, '-i', `file:${file}`];
 }
 
 export function mediaEnv(folder: string): Record<string, string> {

@@ -1,4 +1,5 @@
 """Records live streams: their playlists and manifests are read again and again, and name their newest pieces."""
+import math
 import re
 import threading
 import time
@@ -8,6 +9,9 @@ from yt_dlp.compat import compat_etree_fromstring
 from yt_dlp.downloader.dash import DashSegmentsFD
 from yt_dlp.networking.exceptions import HTTPError, TransportError
 from yt_dlp.utils import ExtractorError, parse_duration, parse_iso8601
+
+import manifests
+from clock import Changed, Clock
 
 # Fragments are fetched one after the other: with more at once, yt-dlp would ask for all of them before it writes the first.
 OPTIONS = {'concurrent_fragment_downloads': 1, 'skip_unavailable_fragments': True}
@@ -22,6 +26,7 @@ class Beginning:
     def __init__(self, recordings):
         self.lock, self.manifests = threading.Lock(), {}
         self.newest, self.all_read = [], threading.Barrier(recordings)
+        self.broken = None  # seconds up to which one file can hold the stream, where it goes on otherwise
 
     def read(self, url, read):
         """Returns what the first of the recordings has read at a URL."""
@@ -34,15 +39,33 @@ class Beginning:
         """Lets the other recordings begin by themselves: this one reads a stream that has ended."""
         self.all_read.abort()
 
-    def agree(self, number):
-        """Returns the number of the newest piece in any of the lists, or the given one where lists count differently or have ended."""
-        self.newest.append(number)
+    def limit(self, seconds):
+        """Returns the seconds to record of those that are wanted."""
+        return seconds if self.broken is None else min(seconds, self.broken)
+
+    def break_off(self, seconds):
+        """Has the other recordings end too."""
+        with self.lock:
+            self.broken = self.limit(seconds)
+
+    def end(self, lasted):
+        """Returns the answer to a fetch whose recordings lasted so long, None for those that did not end early."""
+        seconds = min((each for each in [*lasted, self.broken] if each is not None), default=None)
+        return {'seconds': seconds, 'broken': self.broken is not None}
+
+    def agree(self, newest):
+        """Returns the number of the piece to begin with: that of the newest piece in any of the lists, which are compared by their dates where
+        all have them, else by their numbers; or the newest of the given list where lists count differently or have ended."""
+        self.newest.append(newest)
         try:
             self.all_read.wait(LONGEST_WAIT)
         except threading.BrokenBarrierError:
-            return number
-        newest = max(self.newest)
-        return newest if newest - min(self.newest) <= MOST_APART else number
+            return newest.last
+        if all(each.date is not None for each in self.newest):
+            behind = round((max(each.date for each in self.newest) - newest.date) / (newest.length or 1))
+            return newest.last + (behind if behind <= MOST_APART else 0)
+        numbers = [each.last for each in self.newest]
+        return max(numbers) if max(numbers) - min(numbers) <= MOST_APART else newest.last
 
 
 class LiveDash(DashSegmentsFD):
@@ -52,12 +75,14 @@ class LiveDash(DashSegmentsFD):
         super().__init__(ydl, ydl.params)
         self.seconds, self.beginning = seconds, beginning
         self.lasted = None  # seconds of a live stream that ended early
+        self.anew = {}  # fragments behind another initialization, with the length of the one before
+        self.lacking = None  # periods without a format of this kind
 
     def real_download(self, filename, info_dict):
         return download(self, filename, info_dict)
 
     def read(self, info, is_first):
-        """Returns the fragments that the manifest lists now, the initialization first if there is one, and whether more will come."""
+        """Returns the fragments that the manifest lists now, each behind its initialization if there is one, whether more will come, and whether a new period has none."""
         request = self._prepare_url(info, info.get('manifest_url') or info['url'])
 
         def read_now():
@@ -67,20 +92,22 @@ class LiveDash(DashSegmentsFD):
         text, url, now = self.beginning.read(request.url, read_now) if is_first else read_now()
         doc = compat_etree_fromstring(text)
         number_segments(doc, now)
-        formats = self.ydl.get_info_extractor('Generic')._parse_mpd_formats(
+        periods = self.ydl.get_info_extractor('Generic')._parse_mpd_periods(
             doc, mpd_base_url=url.partition('?')[0].rpartition('/')[0], mpd_url=url)
-        same = [each for each in formats if each.get('manifest_stream_number') == info.get('manifest_stream_number')]
-        listed = same[0].get('fragments') or [] if same else []
-        base = same[0].get('fragment_base_url') or '' if same else ''
-        found = [{'url': each.get('url') or urljoin(base, each['path']), 'seconds': each.get('duration')} for each in listed]
-        return found, doc.get('type') == 'dynamic'
+        forms = [manifests.most_similar(info, period['formats']) for period in periods]
+        found = [{'url': each.get('url') or urljoin(form.get('fragment_base_url') or '', each['path']), 'seconds': each.get('duration')}
+                 for form in forms if form is not None for each in form.get('fragments') or []]
+        has_lost, self.lacking = self.lacking is not None and forms.count(None) > self.lacking, forms.count(None)
+        return found, doc.get('type') == 'dynamic', has_lost
 
     def record(self, info):
         """Yields the fragments with their seconds, from the newest one on, as they appear, until they last long enough."""
-        seen, length, was_live, is_first = set(), 0.0, False, True
-        while length < self.seconds:
+        seen, count, length, before, was_live, is_first, is_new = set(), 0, 0.0, None, False, True, False
+        while length < self.beginning.limit(self.seconds):
             begun = time.monotonic()
-            listed, is_live = self.read(info, is_first)
+            listed, is_live, has_lost = self.read(info, is_first)
+            if has_lost:
+                return self.beginning.break_off(length)
             if not seen:
                 seen.update(each['url'] for each in listed[:-1] if each['seconds'])
             # The manifest of a stream that has ended may list its whole past.
@@ -90,8 +117,12 @@ class LiveDash(DashSegmentsFD):
             for each in new:
                 if length < self.seconds:
                     seen.add(each['url'])
-                    length += each['seconds'] or 0
-                    yield {'frag_index': len(seen), 'url': each['url']}, each['seconds'] or 0
+                    count, seconds = count + 1, each['seconds'] or 0
+                    if seconds and is_new and before is not None:
+                        self.anew[count] = before
+                    is_new, before = not seconds, seconds or before
+                    length += seconds
+                    yield {'frag_index': count, 'url': each['url']}, seconds
             if was_live and not is_live:
                 self.lasted = length
                 return
@@ -101,37 +132,76 @@ class LiveDash(DashSegmentsFD):
 
 
 def download(fetcher, filename, info):
-    """Fetches the fragments that `fetcher.record` yields; fails once those that the source does not give last too long (D92)."""
+    """Fetches the fragments that `fetcher.record` yields, up to one that the file cannot hold, because nobody can fetch the others again.
+    Fails once those that the source does not give last too long (D92)."""
     fetcher.params = {**fetcher.params, **OPTIONS}
     ctx = {'filename': filename, 'total_frags': None, 'live': True}
+    clock, missing, lasted, broken = Clock(), 0.0, 0.0, False
+
+    def place(content, index):
+        nonlocal broken
+        try:
+            return clock.place(content, length=fetcher.anew.get(index))
+        except Changed:
+            broken = True
+            return b''
 
     def fragments():
-        missing = 0.0
+        nonlocal missing, lasted
         for fragment, seconds in fetcher.record(info):
             size = ctx['dest_stream'].tell()
             yield fragment
-            missing += seconds if ctx['dest_stream'].tell() == size else 0
+            is_missing = ctx['dest_stream'].tell() == size
+            # Nothing is known of fragments whose initialization, which alone has no length, is missing.
+            if broken or is_missing and not seconds:
+                return fetcher.beginning.break_off(lasted)
+            lasted += seconds
+            missing += seconds if is_missing else 0
             if missing > max(2, 0.05 * fetcher.seconds):
                 raise ExtractorError(f'fragment {fragment["frag_index"]} not found: {missing} s are missing', expected=True)
 
     fetcher._prepare_and_start_frag_download(ctx, info)
-    return fetcher.download_and_append_fragments(ctx, fragments(), info)
+    return fetcher.download_and_append_fragments(ctx, fragments(), info, pack_func=place)
 
 
 def number_segments(doc, now):
     """Gives templates that count segments by the clock alone the newest three numbers: yt-dlp knows none of a live one."""
     begun = parse_iso8601(doc.get('availabilityStartTime') or '') or 0
     space = re.match(r'{[^}]*}|', doc.tag)[0]
-    for period in doc.findall(f'{space}Period'):
-        start = begun + (parse_duration(period.get('start') or '') or 0)
+    periods = doc.findall(f'{space}Period')
+    starts = [begun + (parse_duration(period.get('start') or '') or 0) for period in periods]
+    for period, start, end in zip(periods, starts, [*starts[1:], now]):
+        passed = min(end, now) - start
         for template in period.iter(f'{space}SegmentTemplate'):
             length = float(template.get('duration') or 0) / float(template.get('timescale') or 1)
-            if length <= 0 or template.find(f'{space}SegmentTimeline') is not None:
+            timeline = template.find(f'{space}SegmentTimeline')
+            if timeline is not None:
+                end_timeline(template, timeline, passed)
+            if length <= 0 or timeline is not None:
                 continue
-            ended = int((now - start) / length)
+            ended = int(passed / length) if end >= now else math.ceil(round(passed / length, 3))
             template.set('startNumber', str(int(template.get('startNumber') or 1) + max(0, ended - 3)))
             # Half a segment less: a length that divides with a remainder would add one that is not there yet.
             period.set('duration', f'PT{length * (min(3, max(1, ended)) - 0.5)}S')
+
+
+def end_timeline(template, timeline, seconds):
+    """Has a timeline whose last piece repeats without end reach so many seconds, and begin no more than three pieces before."""
+    entries, time, number = list(timeline), 0, int(template.get('startNumber') or 1)
+    for entry in entries:
+        time, length, more = int(entry.get('t') or time), int(entry.get('d') or 0), int(entry.get('r') or 0)
+        if entry is entries[-1] and more < 0 < length:
+            end = int(seconds * float(template.get('timescale') or 1)) + int(template.get('presentationTimeOffset') or 0)
+            whole = max(1, (end - time) // length)
+            skipped = max(0, whole - 3)
+            for each in entries if skipped else []:
+                timeline.remove(each)
+            entry.attrib.update(t=str(time + skipped * length), r=str(whole - skipped - 1))
+            if skipped:
+                template.set('startNumber', str(number + skipped))
+                timeline.append(entry)
+            return
+        time, number = time + length * (more + 1), number + more + 1
 
 
 def read_again(ydl, request):

@@ -159,5 +159,5 @@ def most_similar(form, formats):
     spoken = [each for each in same if each.get('language') == form.get('language')] or same
     codec = lambda each: [(each.get(name) or '').partition('.')[0] for name in ('vcodec', 'acodec')]
     apart = lambda each, name: abs((each.get(name) or 0) - (form.get(name) or 0))
-    far = lambda each: (codec(each) != codec(form), apart(each, 'height'), apart(each, 'tbr'))
+    far = lambda each: (codec(each) != codec(form), apart(each, 'height'), apart(each, 'tbr'), each.get('format_id') != form.get('format_id'))
     return min(spoken, key=far, default=None)

@@ -7,6 +7,8 @@ import { Failed, type MediaOrder } from './tools.ts';
 
 export interface FetchedFile extends Probed {
   readonly file: string;
+  /** True for an mp4 that is like those that ffmpeg makes here (`plain-mp4.ts`). */
+  readonly plain: boolean;
 }
 
 export interface ConversionPlan {
@@ -70,18 +72,21 @@ export function planConversion(
     return null;
   };
   const video = find('video', (n) => choice.parts[n]?.video ?? false);
-  const audio = find('audio', (n) => choice.parts[n]?.audio ?? false);
-  if (choice.start >= longestOf(fetched)) throw new Failed('start_beyond_end');
+  const sound = find('audio', (n) => choice.parts[n]?.audio ?? false);
   const soundOnly = order.endpoint === 'audio' || order.args.download_type === 'audio';
-  if (soundOnly && audio === null) throw new Failed('no_audio');
+  if (soundOnly && sound === null) throw new Failed('no_audio');
   if (!soundOnly && video === null) throw new Failed('no_video');
+  const starts = startsOf(fetched, choice);
+  const hasEnded = (source: SourceStream | null) =>
+    source !== null && endOf(source, fetched) <= (starts[source.input] ?? 0);
+  if (choice.start >= longestOf(fetched) || hasEnded(soundOnly ? sound : video)) throw new Failed('start_beyond_end');
+  const audio = hasEnded(sound) ? null : sound;
   const made =
     soundOnly && audio !== null
       ? soundPlan(audio, order.args, order.endpoint)
       : filmPlan(video, audio, order.args, choice.start, filterOf(video, fetched, order.args, choice));
   const sources = [video, audio].filter((source) => source !== null);
   const length = exactLength(fetched, sources, choice);
-  const starts = startsOf(fetched, choice);
   const as_is =
     !made.encodes && choice.seconds === null && choice.start === 0 && isAlready(fetched, sources, made.container);
   return {
@@ -117,13 +122,14 @@ function filmPlan(
     return { container, encoding: [...film, '-vf', filter], encodes: true };
   }
   for (const container of wanted) {
-    if (canHold(container, picture, sound)) return { container, encoding: ['-c', 'copy'], encodes: false };
+    // Apple's players want this name for HEVC; ffmpeg would take the other one.
+    const named = container.ext === 'mp4' && picture === 'hevc' ? ['-tag:v', 'hvc1'] : [];
+    if (canHold(container, picture, sound)) return { container, encoding: ['-c', 'copy', ...named], encodes: false };
     if (container.ext === 'mp4' && canHold(container, picture, null)) {
-      return { container, encoding: ['-c:v', 'copy', '-c:a', 'aac', '-b:a', '192k'], encodes: true };
+      return { container, encoding: ['-c:v', 'copy', ...named, '-c:a', 'aac', '-b:a', '192k'], encodes: true };
     }
   }
-  if (mp4Only) return { container: containers.mp4, encoding: [...film, '-vf', evenSize], encodes: true };
-  return { container: containers.mkv, encoding: ['-c', 'copy'], encodes: false };
+  return { container: containers.mp4, encoding: [...film, '-vf', evenSize], encodes: true };
 }
 
 /** Returns the filter with which to encode a picture that cannot be copied into any container, else `null`. */
@@ -216,7 +222,7 @@ function output(
 
 /** Returns true for an mp4 that needs no change: only its index promises the number of packets, which the proof counts. */
 function isAlready(fetched: readonly FetchedFile[], sources: readonly SourceStream[], container: Container): boolean {
-  const only = fetched.length === 1 ? fetched[0]?.probe : undefined;
+  const only = fetched.length === 1 && fetched[0]?.plain ? fetched[0].probe : undefined;
   return (
     only !== undefined &&
     container.ext === 'mp4' &&
@@ -238,6 +244,26 @@ function lengthOf({ format, begin, duration }: FileProbe, ofStream: number | nul
   return told === null || !exactFormats.test(format) ? told : Math.max(0, told - Math.max(0, begin ?? 0));
 }
 
+/** Returns the second at which a stream ends, without end when its file does not tell. */
+function endOf({ input, stream }: SourceStream, fetched: readonly FetchedFile[]): number {
+  const probe = fetched[input]?.probe;
+  const known = probe !== undefined && stream.duration !== null && exactFormats.test(probe.format);
+  // Before its file begins there is no end: such a length is by another clock.
+  return (known && lengthOf(probe, stream.duration)) || Number.POSITIVE_INFINITY;
+}
+
+/**
+ * Returns true when one kind of stream is wanted of a file that holds both, and the file lasts as long as its source states: the source is whole,
+ * although that kind may end before.
+ */
+export function mayEndEarlier(plan: ConversionPlan, fetched: readonly FetchedFile[], choice: FormatChoice): boolean {
+  const [only, ...others] = fetched.map(({ probe }) => probe);
+  const { start, expected } = choice;
+  const isPart = plan.video !== plan.audio && others.length === 0 && only?.video != null && only.audio !== null;
+  const length = isPart ? lengthOf(only) : null;
+  return length !== null && expected !== null && length >= start + expected - lengthTolerance(expected);
+}
+
 function exactLength(
   fetched: readonly FetchedFile[],
   sources: readonly SourceStream[],
@@ -245,7 +271,10 @@ function exactLength(
 ): number | null {
   const known = sources.map(({ input, stream }) => {
     const probe = fetched[input]?.probe;
-    return probe !== undefined && exactFormats.test(probe.format) ? lengthOf(probe, stream.duration) : null;
+    const isWanted = (each: Stream) => sources.some((source) => source.input === input && source.stream === each);
+    // The length of a file may be that of another stream.
+    const isOwn = stream.duration !== null || probe?.streams.every((each) => each.kind === 'other' || isWanted(each));
+    return probe !== undefined && isOwn && exactFormats.test(probe.format) ? lengthOf(probe, stream.duration) : null;
   });
   const longest = Math.max(0, ...known.map((each) => each ?? 0));
   if (longest === 0 || known.includes(null)) return null;

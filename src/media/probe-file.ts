@@ -1,5 +1,5 @@
 import type { FailureCode } from '../base/errors.ts';
-import { ffprobeArguments, mediaEnv } from './ffmpeg-arguments.ts';
+import { ffprobeArguments, mediaEnv, type PacketCount } from './ffmpeg-arguments.ts';
 import { asRecord, asText, positive, readCodec } from './source-page.ts';
 import { type ChildEnd, Failed, type MediaTools } from './tools.ts';
 
@@ -34,6 +34,7 @@ export interface FileProbe {
   /** Second at which it begins by its own timestamps. */
   readonly begin: number | null;
   readonly streams: readonly Stream[];
+  /** Streams that a player shows and sounds. */
   readonly video: Stream | null;
   readonly audio: Stream | null;
 }
@@ -41,8 +42,7 @@ export interface FileProbe {
 export interface Probed {
   readonly probe: FileProbe;
   readonly ended: ChildEnd;
-  /** True when ffprobe read every packet. */
-  readonly counting: boolean;
+  readonly count: PacketCount;
 }
 
 /** Beginnings of media formats; the bytes are those of Matroska and WebM. */
@@ -57,30 +57,37 @@ export function faultOfBytes(beginning: Buffer): FailureCode {
 
 export async function probeFile(
   file: string,
-  counting: boolean,
+  count: PacketCount,
   tools: MediaTools,
   signal: AbortSignal,
 ): Promise<Probed> {
   const lines: string[] = [];
   const onLine = (line: string) => lines.push(line);
   const options = { folder: tools.folder, env: mediaEnv(tools.folder), onLine, signal };
-  const ended = await tools.run(tools.ffprobe, ffprobeArguments(file, counting), options).ended;
+  const ended = await tools.run(tools.ffprobe, ffprobeArguments(file, count), options).ended;
   signal.throwIfAborted();
-  return { probe: readProbe(parse(lines.join('\n'))), ended, counting };
+  return { probe: readProbe(parseProbe(lines)), ended, count };
 }
 
 export function readProbe(json: unknown): FileProbe {
   const fields = asRecord(json);
-  const streams = Array.isArray(fields.streams) ? fields.streams.map(readStream) : [];
+  const given = Array.isArray(fields.streams) ? fields.streams : [];
+  const streams = given.map(readStream);
   const format = asRecord(fields.format);
+  // Players take the stream that the file marks as the default one.
+  const isDefault = (n: number) => asRecord(asRecord(given[n]).disposition).default === 1;
+  const playedOf = (wanted: Stream['kind']) =>
+    streams.find(({ kind }, n) => kind === wanted && isDefault(n)) ??
+    streams.find(({ kind }) => kind === wanted) ??
+    null;
   return {
     format: asText(format.format_name),
     brand: asText(asRecord(format.tags).major_brand).trim(),
     duration: positive(format.duration),
     begin: readSecond(format.start_time),
     streams,
-    video: streams.find((stream) => stream.kind === 'video') ?? null,
-    audio: streams.find((stream) => stream.kind === 'audio') ?? null,
+    video: playedOf('video'),
+    audio: playedOf('audio'),
   };
 }
 
@@ -130,15 +137,16 @@ function readRate(fraction: unknown): number | null {
   return above && below ? above / below : null;
 }
 
-/** Kinds of PCM differ in what can hold them; all other names are those of the families. */
+/** Kinds of PCM and AAC differ in what can hold them; all other names are those of the families. */
 function readStreamCodec(name: unknown): string {
   const text = asText(name);
-  return text.startsWith('pcm_') ? text : (readCodec(text) ?? '');
+  return text.startsWith('pcm_') || text === 'aac_latm' ? text : (readCodec(text) ?? '');
 }
 
-function parse(text: string): unknown {
+/** Returns what ffprobe wrote. */
+export function parseProbe(lines: readonly string[]): unknown {
   try {
-    return JSON.parse(text || '{}');
+    return JSON.parse(lines.join('\n') || '{}');
   } catch {
     throw new Failed('file_damaged', 'ffprobe answered no JSON');
   }

@@ -11,13 +11,21 @@ import { describeMedia } from './describe-media.ts';
 import { ffmpegArguments, mediaEnv } from './ffmpeg-arguments.ts';
 import { makeOverallProgress, type OverallProgress } from './overall-progress.ts';
 import { type Endable, endable, withDeadline } from './page-deadline.ts';
-import { type ConversionPlan, type FetchedFile, isUntimed, planConversion, startsOf } from './plan-conversion.ts';
+import { isPlainMp4 } from './plain-mp4.ts';
+import {
+  type ConversionPlan,
+  type FetchedFile,
+  isUntimed,
+  mayEndEarlier,
+  planConversion,
+  startsOf,
+} from './plan-conversion.ts';
 import { faultOfBytes, probeFile } from './probe-file.ts';
 import { damage, prove } from './prove-file.ts';
 import type { SourcePage } from './source-page.ts';
 import { Failed, type MediaOrder, type MediaTools, type Produced } from './tools.ts';
 import { watchFetch } from './watch-fetch.ts';
-import { startYtDlp, type YtDlp } from './yt-dlp.ts';
+import { type FetchEnd, startYtDlp, type YtDlp } from './yt-dlp.ts';
 
 const smallBytes = 2 ** 26;
 /** Failures of a cut fetch after which the whole is fetched instead. */
@@ -109,18 +117,20 @@ interface Making extends Endable {
 async function make(driver: YtDlp, order: MediaOrder, chosen: Chosen, making: Making): Promise<Produced> {
   const { page, choice } = chosen;
   const { tools, progress, signal } = making;
-  const lasted = await fetchParts(driver, chosen, making);
+  const end = await fetchParts(driver, chosen, making);
   const stderr = await driver.end();
   if (choice.section && !page.live && brokenOff.test(stderr)) throw new SectionFailed('source_broken', stderr);
   progress.at('convert', 0);
   const fetched = await indexParts(await probeParts(choice, page, tools, signal), choice, tools, signal);
-  const plan = planConversion(fetched, choice, order);
+  // Sound and picture break off one after the other.
+  const plan = planConversion(fetched, end.broken ? { ...choice, seconds: end.seconds } : choice, order);
   const file = join(tools.folder, `media.${plan.container.ext}`);
   await convert(fetched, plan, file, making);
   progress.at('prove', 0);
   const known = plan.output === null ? (fetched[0] ?? null) : null;
-  const ended = page.live && lasted !== null ? lasted - choice.start : Number.POSITIVE_INFINITY;
-  const promised = choice.expected === null ? null : Math.min(choice.expected, ended);
+  const ended = page.live && end.seconds !== null ? end.seconds - choice.start : Number.POSITIVE_INFINITY;
+  const stated = mayEndEarlier(plan, fetched, choice) ? null : choice.expected;
+  const promised = stated === null ? null : Math.min(stated, ended);
   const proof = await prove(file, { plan, promised, known }, tools, signal);
   progress.at('prove', 1);
   const facts = { ext: plan.container.ext, probe: proof.probe };
@@ -133,7 +143,7 @@ async function fetchParts(
   driver: YtDlp,
   { page, choice }: Chosen,
   { tools, progress, end }: Making,
-): Promise<number | null> {
+): Promise<FetchEnd> {
   const expected = choice.parts.map((part) => part.bytes);
   const arrived = choice.parts.map(() => 0);
   let onDisk = 0;
@@ -181,13 +191,14 @@ async function probeParts(
     const size = await sizeOf(file);
     if (size === 0) throw new Failed('file_damaged', `${name} is empty`);
     // A small file is read whole at once, in case it is delivered unchanged: that is faster than a second ffprobe.
-    const probed = await probeFile(file, size <= smallBytes, tools, signal);
+    const probed = await probeFile(file, size <= smallBytes ? 'shown' : 'none', tools, signal);
     const { probe, ended } = probed;
     if (ended.code !== 0 || probe.streams.length === 0) {
       throw new Failed(page.direct ? faultOfBytes(await beginningOf(file)) : 'file_damaged', ended.stderr);
     }
     if (damage.test(ended.stderr)) throw new Failed('file_damaged', ended.stderr);
-    fetched.push({ file, ...probed });
+    const plain = /^mov/.test(probe.format) && (await isPlainMp4(file, tools, signal));
+    fetched.push({ file, ...probed, plain });
   }
   return fetched;
 }
@@ -232,7 +243,7 @@ async function index(part: FetchedFile, tools: MediaTools, signal: AbortSignal):
   const indexed = `${file}.mkv`;
   await runFfmpeg(ffmpegArguments([file], [...maps, '-c', 'copy', '-f', 'matroska'], indexed), tools, signal);
   await unlink(file);
-  const { duration } = (await probeFile(indexed, false, tools, signal)).probe;
+  const { duration } = (await probeFile(indexed, 'none', tools, signal)).probe;
   const [video, audio] = [probe.video, probe.audio].map((stream) =>
     stream === null ? null : { ...stream, index: streams.indexOf(stream) },
   );

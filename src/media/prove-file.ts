@@ -26,24 +26,29 @@ export async function prove(
   const size = await sizeOf(file);
   if (size === 0) throw new Failed('file_damaged', 'empty');
   if (size > tools.limits.fileBytes) throw new Failed('file_too_large');
-  const probing = known?.counting ? known : probeFile(file, true, tools, signal);
+  const probing = known?.count === 'shown' ? known : probeFile(file, 'shown', tools, signal);
   const [{ probe, ended }, sha256] = await Promise.all([probing, hash(file, signal)]);
   const fault =
     ended.code !== 0 || damage.test(ended.stderr) ? ended.stderr || 'ffprobe failed' : findFault(probe, plan, promised);
   if (fault !== null) throw new Failed('file_damaged', fault);
+  // The index also promises what an edit list leaves out.
+  const isEdited = lacksPackets(probe) !== null && probe.format.startsWith('mov');
+  const lack = lacksPackets(isEdited ? (await probeFile(file, 'all', tools, signal)).probe : probe);
+  if (lack !== null) throw new Failed('file_damaged', lack);
   return { probe, bytes: size, sha256 };
+}
+
+function lacksPackets({ streams }: FileProbe): string | null {
+  const lacking = streams.find(({ promised, counted }) => promised !== null && (counted ?? 0) < promised);
+  return lacking ? `stream ${lacking.index} holds ${lacking.counted} of ${lacking.promised} packets` : null;
 }
 
 function findFault(probe: FileProbe, plan: ConversionPlan, promised: number | null): string | null {
   if (!probe.format.split(',').includes(plan.container.probed)) return `format ${probe.format}`;
   if (plan.video !== (probe.video !== null)) return plan.video ? 'no picture' : 'an unwanted picture';
   if (plan.audio !== (probe.audio !== null)) return plan.audio ? 'no sound' : 'an unwanted sound';
-  for (const stream of probe.streams) {
-    if (stream.counted === null) return `stream ${stream.index} is empty`;
-    if (stream.promised !== null && stream.counted < stream.promised) {
-      return `stream ${stream.index} holds ${stream.counted} of ${stream.promised} packets`;
-    }
-  }
+  const empty = probe.streams.find(({ counted }) => counted === null);
+  if (empty) return `stream ${empty.index} is empty`;
   if (probe.duration === null) return 'no length';
   if (promised !== null && Math.abs(probe.duration - promised) > lengthTolerance(promised)) {
     return `lasts ${probe.duration} s, promised were ${promised} s`;

@@ -1,46 +1,53 @@
 """Cuts media playlists of HLS, and writes them so that yt-dlp fetches what they mean."""
 import re
 
-from yt_dlp.utils import parse_m3u8_attributes
+from yt_dlp.utils import parse_iso8601, parse_m3u8_attributes
 
 ENDLIST, MAP, DISCONTINUITY, SEQUENCE = '#EXT-X-ENDLIST', '#EXT-X-MAP:', '#EXT-X-DISCONTINUITY', '#EXT-X-MEDIA-SEQUENCE:'
-OF_SEGMENT = ('#EXTINF:', '#EXT-X-BYTERANGE', DISCONTINUITY, '#EXT-X-PROGRAM-DATE-TIME')
+DATE = '#EXT-X-PROGRAM-DATE-TIME:'
+OF_SEGMENT = ('#EXTINF:', '#EXT-X-BYTERANGE', DISCONTINUITY, DATE)
 
 
 class Cut:
-    """Part of a media playlist: its text, the number of its last segment, its length, and the longest segment as the source states it."""
+    """Part of a media playlist: its text, its length, number, date and length of its last segment, and the longest one as the source states it."""
 
     def __init__(self):
-        self.text, self.last, self.seconds, self.target = '', -1, 0.0, 5.0
+        self.text, self.seconds, self.target = '', 0.0, 5.0
+        self.last, self.date, self.length = -1, None, 0.0
 
 
 def cut_playlist(text, after, seconds):
     """Returns the segments of a media playlist after a number, up to the one that reaches so many seconds."""
-    cut, number, lines, pending, begun = Cut(), 0, [], [], False
+    cut, number, lines, pending, begun, date = Cut(), 0, [], [], False, None
     for line in map(str.strip, text.splitlines()):
         if line.startswith(SEQUENCE):
             number = int(line[len(SEQUENCE):])
         elif line.startswith(OF_SEGMENT):
             pending.append(line)
         elif line.startswith('#') and not (line.startswith(MAP) and cut.seconds >= seconds):
+            if line.startswith(MAP) and not begun:
+                # The initialization of earlier segments is none of the first one's.
+                lines = [each for each in lines if not each.startswith(MAP)]
             lines.append(line)
             if line.startswith('#EXT-X-TARGETDURATION:'):
                 cut.target = seconds_of(line)
         elif not line.startswith('#') and line:
+            length = sum(seconds_of(each) for each in pending if each.startswith('#EXTINF:'))
+            date = next((date_of(each) for each in pending if each.startswith(DATE)), date)
             if number > after and cut.seconds < seconds:
                 lines += [*([] if begun else [f'{SEQUENCE}{number}']), *pending, line]
-                cut.seconds += sum(seconds_of(each) for each in pending if each.startswith('#EXTINF:'))
-                cut.last, begun = number, True
-            pending, number = [], number + 1
+                cut.seconds += length
+                cut.last, cut.date, cut.length, begun = number, date, length, True
+            pending, number, date = [], number + 1, date and date + length
     cut.text = '\n'.join(lines)
     return cut
 
 
-def lay_out(text, length=0.0):
+def lay_out(text, length=0.0, known=None):
     """Returns a media playlist whose later initializations are segments like the others, because yt-dlp takes only a first one; for each
-    fragment behind a discontinuity the length of the one before, which is the given one before the first; and the length of the last."""
-    lines, pending, anew = [], [], {}
-    number, index, known, is_new = 0, 0, None, False
+    fragment behind a discontinuity the length of the one before, which is the given one before the first; and the length of each."""
+    lines, pending, anew, lengths = [], [], {}, {}
+    number, index, is_new = 0, 0, False
     for line in map(str.strip, text.splitlines()):
         is_new = is_new or line == DISCONTINUITY
         if line.startswith(SEQUENCE):
@@ -60,9 +67,9 @@ def lay_out(text, length=0.0):
             index, number = index + 1, number + 1
             if is_new:
                 anew[index] = length
-            length = sum(seconds_of(each) for each in pending if each.startswith('#EXTINF:'))
+            length = lengths[index] = sum(seconds_of(each) for each in pending if each.startswith('#EXTINF:'))
             pending, is_new = [], False
-    return '\n'.join(lines), anew, length
+    return '\n'.join(lines), anew, lengths
 
 
 def segment_of(line):
@@ -74,6 +81,12 @@ def segment_of(line):
 def seconds_of(line):
     found = re.match(r'#[\w-]+:\s*(\d{1,6}(\.\d+)?)', line)
     return float(found[1]) if found else 0.0
+
+
+def date_of(line):
+    """Returns the Unix time of a segment, None for one that cannot be read."""
+    second, fraction = parse_iso8601(line[len(DATE):].strip()), re.search(r'\.\d{1,6}', line)
+    return None if second is None else second + float(fraction[0] if fraction else 0)
 
 
 def skips(text, info):

@@ -55,7 +55,7 @@ def open_downloader(ydl, info, seconds, beginning):
     if protocol in ('http', 'https'):
         if seconds is None:
             return HttpFD(ydl, ydl.params)
-        info.update(section_start=0, section_end=seconds, ext='mkv' if info['ext'] == 'unknown_video' else info['ext'])
+        info.update(section_start=0, section_end=seconds)
         # ffmpeg would write 256 KiB at a time: a slow radio would seem to send nothing for a minute. It exits with 0 when a
         # source breaks off, and tells that only on standard error, which trawl reads.
         told = ['-flush_packets', '1', '-loglevel', 'error']
@@ -132,22 +132,22 @@ class HlsStream(HlsFD):
     def record(self, info):
         """Yields the fragments of a live stream with their seconds, from its newest one on, until they last long enough."""
         last, length, known_map, count, length_before = None, 0.0, None, 0, 0.0
-        while length < self.seconds:
+        while length < self.beginning.limit(self.seconds):
             begun = time.monotonic()
             text, url = self.read({**info, 'hls_media_playlist_data': None})
             if last is None:
-                last = self.beginning.agree(cut_playlist(text, -1, float('inf')).last) - 1
+                last = self.beginning.agree(cut_playlist(text, -1, float('inf'))) - 1
             part = cut_playlist(text, last, self.seconds - length)
             maps = [line for line in part.text.splitlines() if line.startswith(MAP)]
             if part.last > last:
-                text_of_part = part.text.replace(maps[-1], '') if maps and maps[-1] == known_map else part.text
-                text_of_part, anew, length_before = lay_out(text_of_part, length_before)
+                text_of_part, anew, lengths = lay_out(part.text, length_before, known_map)
                 self.anew.update({count + number: seconds for number, seconds in anew.items()})
                 listed = Fragments(self.ydl, info, text_of_part, url).found
-                for fragment in listed:
-                    count += 1
-                    yield {**fragment, 'frag_index': count}, part.seconds / len(listed)
-                known_map, length = maps[-1] if maps else None, length + part.seconds
+                for number, fragment in enumerate(listed, 1):
+                    length_before = lengths.get(number, length_before)
+                    yield {**fragment, 'frag_index': count + number}, lengths.get(number, 0.0)
+                count, length = count + len(listed), length + part.seconds
+                known_map = maps[-1] if maps else known_map
             if ENDLIST in text:
                 self.lasted = length
                 return

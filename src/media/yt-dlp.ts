@@ -11,20 +11,25 @@ interface FetchProgress {
   readonly total: number | null;
 }
 
+/** End of the fetch of a live source; of other sources both fields say nothing. */
+export interface FetchEnd {
+  /** Seconds that it lasted when it ended before, else `null`. */
+  readonly seconds: number | null;
+  /** True when it goes on as one that the same file cannot hold. */
+  readonly broken: boolean;
+}
+
 export interface YtDlp {
   /** Resolves with the URLs of a playlist that was listed; rejects with a `Failed`. */
   readonly entries: Promise<readonly string[]>;
   /** Resolves when yt-dlp has read the page; rejects with a `Failed`. */
   readonly page: Promise<SourcePage>;
-  /**
-   * Fetches parts into files of their names, only the first `seconds` of each unless `null`. Resolves with the seconds that a
-   * live source lasted when it ended before; rejects with a `Failed`.
-   */
+  /** Fetches parts into files of their names, only the first `seconds` of each unless `null`. Rejects with a `Failed`. */
   readonly fetch: (
     parts: readonly ChosenFormat[],
     seconds: number | null,
     told: (progress: FetchProgress) => void,
-  ) => Promise<number | null>;
+  ) => Promise<FetchEnd>;
   /** Ends yt-dlp and all that it started; resolves with their standard error when nothing of that runs any more. */
   readonly end: () => Promise<string>;
 }
@@ -51,7 +56,7 @@ export function startYtDlp(
   signal: AbortSignal,
 ): YtDlp {
   const page = Promise.withResolvers<SourcePage>();
-  const done = Promise.withResolvers<number | null>();
+  const done = Promise.withResolvers<FetchEnd>();
   const entries = Promise.withResolvers<readonly string[]>();
   // A promise that nobody awaits must not end the process.
   page.promise.catch(() => undefined);
@@ -69,7 +74,7 @@ export function startYtDlp(
     const said = asRecord(parseLine(text));
     if (said.info !== undefined) page.resolve(readPage(said.info));
     else if (said.progress !== undefined) told(readProgress(said.progress));
-    else if (said.done !== undefined) done.resolve(positive(asRecord(said.done).seconds));
+    else if (said.done !== undefined) done.resolve(readEnd(said.done));
     else if (said.entries !== undefined) entries.resolve(readEntries(said.entries));
     else if (said.failed !== undefined) fail(toFailed(said.failed, fragmented));
   };
@@ -117,6 +122,11 @@ function toFailed(json: unknown, fragmented: boolean): Failed {
 
 function readEntries(json: unknown): readonly string[] {
   return Array.isArray(json) ? json.filter((each) => typeof each === 'string') : [];
+}
+
+function readEnd(json: unknown): FetchEnd {
+  const fields = asRecord(json);
+  return { seconds: positive(fields.seconds), broken: fields.broken === true };
 }
 
 function readProgress(json: unknown): FetchProgress {

@@ -123,7 +123,9 @@ describe('a part of a source', function () {
     const planned = (codec: string, start: number) => {
       const video = { ...stream, codec };
       const probe = { format: 'matroska,webm', brand: '', duration: 9, begin: 0, streams: [video], video, audio: null };
-      const fetched = [{ file: 'part0', probe, ended: { code: 0, signal: null, stderr: '' }, counting: true }];
+      const fetched = [
+        { file: 'part0', probe, ended: { code: 0, signal: null, stderr: '' }, count: 'shown' as const, plain: true },
+      ];
       const part = { id: 'a', name: 'part0', video: true, audio: false, bytes: null, fragmented: false };
       const choice = { parts: [part], start, seconds: null, section: false, expected: null };
       const { output } = planConversion(fetched, choice, { endpoint: 'video', args: { video_format: 'webm' } });
@@ -146,7 +148,9 @@ describe('a part of a source', function () {
         video: stream,
         audio: null,
       };
-      const fetched = [{ file: 'part0', probe, ended: { code: 0, signal: null, stderr: '' }, counting: true }];
+      const fetched = [
+        { file: 'part0', probe, ended: { code: 0, signal: null, stderr: '' }, count: 'shown' as const, plain: true },
+      ];
       const part = { id: 'a', name: 'part0', video: true, audio: false, bytes: null, fragmented: true };
       const choice = { parts: [part], start, seconds: null, section: false, expected: null };
       return planConversion(fetched, choice, { endpoint: 'video', args: {} });

@@ -100,15 +100,35 @@ describe('A delivered film shows and sounds as its source', function () {
     const matrix = Buffer.from([0, 0x10000, 0, -0x10000, 0, 0, 36 << 16, 0, 0x40000000].flatMap((n) => int32(n)));
     matrix.copy(film, film.indexOf('tkhd') + 44);
     source.write('upright.mp4', film);
-    for (const video_format of ['mp4', 'mkv', 'webm']) {
-      const seen = await source.make('video', 'upright.mp4', { video_format }, ({ file, metadata }) => [
+    source.write('no-name', film);
+    for (const [name, args] of [
+      ['upright.mp4', { video_format: 'mp4' }],
+      ['upright.mp4', { video_format: 'mkv' }],
+      ['upright.mp4', { video_format: 'webm' }],
+      ['upright.mp4', { max_duration: 4 }],
+      ['no-name', {}],
+      ['no-name', { max_duration: 4 }],
+    ] as const) {
+      const seen = await source.make('video', name, args, ({ file, metadata }) => [
         shapeOf(file),
         metadata.width,
         metadata.height,
       ]);
-      expect(seen, video_format).to.deep.equal(['36x64', 36, 64]);
+      expect(seen, `${name} ${JSON.stringify(args)}`).to.deep.equal(['36x64', 36, 64]);
     }
   });
+
+  for (const [name, args, from, to] of [
+    ['edited.mp4', {}, 1.3, 10],
+    ['edited.mov', {}, 1.3, 10],
+    ['edited.mp4', { max_duration: 3.3 }, 1.3, 4.6],
+    ['edited.mp4', { start: 1, end: 6 }, 2.3, 7.3],
+  ] as const) {
+    it(`D33: shows and sounds ${name}, whose edit list leaves its beginning out, as players do ${JSON.stringify(args)}`, async () => {
+      source.ffmpeg('-ss', '1.3', '-i', source.film, ...copy, name);
+      await good(name, args, (file) => expectMarks(file, from, to));
+    });
+  }
 
   it('D30: cuts a part out of a film whose size is odd', async () => {
     const odd = [

@@ -74,6 +74,19 @@ describe('A live HLS stream', function () {
     });
   }
 
+  it('D65: whose lists count one apart begins with the same piece of both where the lists tell their dates', async () => {
+    let newest = 3;
+    const listOf = (kind: 'v' | 'a') => {
+      if (kind === 'v') newest += 1;
+      const date = new Date(Date.UTC(2026, 0, 1, 0, 0, 2 * (newest - 2), kind === 'v' ? 250 : 0)).toISOString();
+      const dated = `#EXT-X-PROGRAM-DATE-TIME:${kind === 'v' ? date : date.replace('Z', '+00:00')}\n#EXTINF`;
+      return aList(newest, kind, kind === 'v' ? 1 : 0).replace('#EXTINF', dated);
+    };
+    const { seconds, asked } = await record(listOf, (_, number) => filmed(number), 4);
+    expect(numbersOf('a', asked)).to.deep.equal(numbersOf('v', asked));
+    expect(seconds).to.be.closeTo(4, 0.2);
+  });
+
   it('D65: which ends before max_duration is delivered from the beginning of the recording to its end', async () => {
     const readings = { v: 3, a: 3 };
     const listOf = (kind: 'v' | 'a') => {
@@ -134,7 +147,7 @@ function aFile(kind: 'video' | 'audio', format: string, begin: number | null): F
   const stream = { codec_type: kind, codec_name: kind === 'video' ? 'h264' : 'aac' };
   const start_time = begin === null ? 'N/A' : String(begin);
   const probe = readProbe({ format: { format_name: format, duration: '20', start_time }, streams: [stream] });
-  return { file: kind, probe, ended: { code: 0, signal: null, stderr: '' }, counting: true };
+  return { file: kind, probe, ended: { code: 0, signal: null, stderr: '' }, count: 'shown' as const, plain: true };
 }
 
 /** Returns a playlist of three pieces of two seconds, the last of which is that of this name; its numbers may begin elsewhere. */

@@ -48,24 +48,41 @@ describe('A live DASH stream', function () {
     expect(made.seconds).to.be.closeTo(2, 0.2);
   });
 
+  for (const [title, timeline, seconds, expected] of [
+    ['one piece repeats', '<S t="100" d="192" r="-1"/>', 100, [54, 55, 56]],
+    ['a piece repeats behind others', '<S t="100" d="150" r="9"/><S d="192" r="-1"/>', 100, [56, 57, 58]],
+    ['the repeating piece has just begun', '<S t="100" d="150" r="1"/><S d="192" r="-1"/>', 5, [5, 6, 7]],
+  ] as const) {
+    it(`D65: of whose timeline ${title} without end has the newest pieces of it`, () => {
+      const template = `<SegmentTemplate timescale="100" presentationTimeOffset="100" startNumber="5" ${names}><SegmentTimeline>${timeline}</SegmentTimeline></SegmentTemplate>`;
+      const chunks = expected.map((number) => `chunk-stream0-${String(number).padStart(5, '0')}.m4s`);
+      expect(listedAfter(seconds, template)).to.deep.equal(['init-stream0.m4s', ...chunks]);
+    });
+  }
+
   it('whose segments are counted by the clock has the three newest of them', () => {
-    const text = manifest(`<SegmentTemplate timescale="100" duration="192" startNumber="5" ${names}/>`);
-    const script = `
-import sys
+    // 100 s hold 52 whole segments of 1.92 s, whose numbers begin with 5.
+    const chunks = [54, 55, 56].map((number) => `chunk-stream0-000${number}.m4s`);
+    const template = `<SegmentTemplate timescale="100" duration="192" startNumber="5" ${names}/>`;
+    expect(listedAfter(100, template)).to.deep.equal(['init-stream0.m4s', ...chunks]);
+  });
+});
+
+/** Returns the pieces that a manifest lists so many seconds after its period began. */
+function listedAfter(seconds: number, template: string): string[] {
+  const script = `
+import json, sys
 sys.path.insert(0, sys.argv[1])
 import live
 doc = live.compat_etree_fromstring(sys.argv[2].encode())
-live.number_segments(doc, live.parse_iso8601('2026-01-01T00:00:10Z') + 100)
+live.number_segments(doc, live.parse_iso8601('2026-01-01T00:00:10Z') + int(sys.argv[3]))
 import yt_dlp
 found = yt_dlp.YoutubeDL({'quiet': True}).get_info_extractor('Generic')._parse_mpd_formats(doc, mpd_base_url='http://a', mpd_url='http://a/b')
-print([each['path'] for each in found[0]['fragments']])
+print(json.dumps([each['path'] for each in found[0]['fragments']]))
 `;
-    const said = execFileSync(python, ['-I', '-c', script, join(root, 'src/media'), text], { encoding: 'utf8' });
-    // 100 s hold 52 whole segments of 1.92 s, whose numbers begin with 5.
-    const chunks = [54, 55, 56].map((number) => `'chunk-stream0-000${number}.m4s'`);
-    expect(said.trim()).to.equal(`['init-stream0.m4s', ${chunks.join(', ')}]`);
-  });
-});
+  const words = ['-I', '-c', script, join(root, 'src/media'), manifest(template), String(seconds)];
+  return JSON.parse(execFileSync(python, words, { encoding: 'utf8' })) as string[];
+}
 
 /** Returns a manifest that lists so many segments, of which there are four. */
 function aTimeline(listed: number, more: (template: string) => string = () => ''): string {

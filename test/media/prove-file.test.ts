@@ -27,7 +27,7 @@ describe('The tolerance of a length (D92)', () => {
     const file = join(folder, 'film.m4a');
     writeFileSync(file, 'bytes');
     const probe = readProbe({ format: { format_name: 'mov,mp4,m4a', duration: String(duration) }, streams });
-    const known = { probe, ended: { code: 0, signal: null, stderr: '' }, counting: true };
+    const known = { probe, ended: { code: 0, signal: null, stderr: '' }, count: 'shown' as const };
     const proven = prove(file, { plan, promised, known }, tools, new AbortController().signal);
     return proven.then(
       () => null,

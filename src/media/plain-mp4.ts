@@ -1,0 +1,57 @@
+import { openRegular } from './child-folder.ts';
+import { ffprobeArguments, mediaEnv } from './ffmpeg-arguments.ts';
+import { parseProbe } from './probe-file.ts';
+import { asRecord } from './source-page.ts';
+import type { MediaTools } from './tools.ts';
+
+/** A file of the usual kinds has three or four boxes before its pictures. */
+const mostBoxes = 64;
+/** Tags that say nothing but how a file was made. */
+const technicalTags = /^(major_brand|minor_version|compatible_brands|encoder|creation_time)$/i;
+
+/**
+ * Returns true for an mp4 as ffmpeg makes them here: its index lies before its pictures, so that it plays while it arrives, and it has no
+ * words of its maker, such as title, place, comment and chapters.
+ */
+export async function isPlainMp4(file: string, tools: MediaTools, signal: AbortSignal): Promise<boolean> {
+  return (await hasIndexInFront(file)) && !(await isDescribed(file, tools, signal));
+}
+
+async function hasIndexInFront(file: string): Promise<boolean> {
+  const handle = await openRegular(file);
+  try {
+    let position = 0;
+    for (let n = 0; n < mostBoxes; n += 1) {
+      const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(16), position });
+      const kind = buffer.toString('latin1', 4, 8);
+      if (kind === 'moov') return true;
+      const [size, longSize] = [buffer.readUInt32BE(0), buffer.readBigUInt64BE(8)];
+      position += size === 1 ? Number(longSize) : size;
+      if (bytesRead < 16 || kind === 'mdat' || size === 0 || !Number.isSafeInteger(position)) return false;
+    }
+    return false;
+  } finally {
+    await handle.close();
+  }
+}
+
+async function isDescribed(file: string, tools: MediaTools, signal: AbortSignal): Promise<boolean> {
+  const lines: string[] = [];
+  const options = {
+    folder: tools.folder,
+    env: mediaEnv(tools.folder),
+    onLine: (line: string) => lines.push(line),
+    signal,
+  };
+  const { code } = await tools.run(
+    tools.ffprobe,
+    ffprobeArguments(file, 'none', ['format_tags', 'chapter=id']),
+    options,
+  ).ended;
+  signal.throwIfAborted();
+  // ffprobe is ended when a tag is too long.
+  if (code !== 0) return true;
+  const { format, chapters } = asRecord(parseProbe(lines));
+  const tags = Object.keys(asRecord(asRecord(format).tags));
+  return tags.some((name) => !technicalTags.test(name)) || (Array.isArray(chapters) && chapters.length > 0);
+}

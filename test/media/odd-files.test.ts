@@ -1,0 +1,116 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { expectMarks, type Flashes, openFlashes } from '../support/flashes.ts';
+import { decode, look } from '../support/media.ts';
+
+describe('A file with odd streams', function () {
+  this.timeout(60_000);
+  let source: Flashes;
+  before(async () => {
+    source = await openFlashes();
+    const silence = ['-f', 'lavfi', '-t', '10', '-i', 'anullsrc=r=48000:cl=stereo'];
+    const maps = ['-map', '0:v', '-map', '1:a', '-map', '0:a', '-c:v', 'copy', '-c:a', 'aac'];
+    const flags = ['-disposition:a:0', '0', '-disposition:a:1', 'default'];
+    for (const name of ['second.mkv', 'second.mp4'])
+      source.ffmpeg('-i', source.film, ...silence, ...maps, ...flags, name);
+    source.ffmpeg('-i', source.film, '-c:v', 'copy', '-c:a', 'aac', '-mpegts_flags', 'latm', 'latm.ts');
+  });
+  after(() => source.stop());
+
+  for (const name of ['second.mkv', 'second.mp4']) {
+    for (const args of [{}, { max_duration: 5.5 }, { start: 3, end: 8 }]) {
+      it(`D33: is delivered with the sound that it marks as the default one, not with the first (${name}, ${JSON.stringify(args)})`, async () => {
+        const [from, to] = 'start' in args ? [3, 8] : [0, 'max_duration' in args ? 5.5 : 10];
+        const ended = await source.make('video', name, args, ({ file }) => expectMarks(file, from, to));
+        expect(ended).to.equal(undefined);
+      });
+    }
+  }
+
+  it('D32: is delivered without the words of its maker, and with its index in front', async () => {
+    const words = ['-metadata', 'title=Home', '-metadata', 'location=+48.1+011.5/'];
+    source.write('chapters', ';FFMETADATA1\n[CHAPTER]\nTIMEBASE=1/1\nSTART=0\nEND=5\ntitle=Home\n');
+    source.ffmpeg('-i', source.film, '-c', 'copy', ...words, '-movflags', '+faststart', 'named.mp4');
+    source.ffmpeg('-i', source.film, '-i', 'chapters', '-c', 'copy', '-movflags', '+faststart', 'chapters.mp4');
+    for (const name of ['named.mp4', 'chapters.mp4', source.film]) {
+      const seen = await source.make('video', name, {}, ({ file }) => {
+        const bytes = readFileSync(file);
+        return [bytes.includes('Home'), bytes.includes('+48'), bytes.indexOf('moov') < bytes.indexOf('mdat')];
+      });
+      expect(seen, name).to.deep.equal([false, false, true]);
+    }
+  });
+
+  it('D32: is delivered byte for byte when it is an mp4 that needs no change', async () => {
+    source.ffmpeg('-i', source.film, '-c', 'copy', '-movflags', '+faststart', 'front.mp4');
+    const isSame = await source.make('video', 'front.mp4', {}, ({ file }) =>
+      readFileSync(file).equals(readFileSync(source.path('front.mp4'))),
+    );
+    expect(isSame).to.equal(true);
+  });
+
+  it('D32: in HEVC is an mp4 with the name of it that all players know', async () => {
+    const coded = ['-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=none', '-c:a', 'copy'];
+    source.ffmpeg('-i', source.film, ...coded, 'hevc.mkv');
+    source.ffmpeg('-i', 'hevc.mkv', '-c', 'copy', 'hevc.ts');
+    for (const [name, args] of [
+      ['hevc.mkv', {}],
+      ['hevc.ts', {}],
+      ['hevc.ts', { start: 3, end: 8 }],
+    ] as const) {
+      const ended = await source.make('video', name, args, ({ file }) => {
+        expect(readFileSync(file).includes('hvc1')).to.equal(true);
+        expect(decode(file)).to.equal('');
+        expectMarks(file, ...('start' in args ? [3, 8] : []));
+      });
+      expect(ended, name).to.equal(undefined);
+    }
+  });
+
+  it('D30: whose sound or picture ends before the wanted second is delivered without that sound, and not without that picture', async () => {
+    source.ffmpeg('-i', source.film, '-t', '4', '-i', source.film, '-map', '0:v', '-map', '1:a', '-c', 'copy', 'v.mp4');
+    source.ffmpeg('-t', '4', '-i', source.film, '-i', source.film, '-map', '0:v', '-map', '1:a', '-c', 'copy', 'a.mp4');
+    const kindsOf = (endpoint: 'video' | 'audio', name: string) =>
+      source.make(endpoint, name, { start: 6 }, ({ file }) => look(file).streams.map(({ kind }) => kind));
+    expect(await kindsOf('video', 'v.mp4')).to.deep.equal(['video']);
+    expect(await kindsOf('audio', 'v.mp4')).to.match(/^start_beyond_end/);
+    expect(await kindsOf('audio', 'a.mp4')).to.deep.equal(['audio']);
+    expect(await kindsOf('video', 'a.mp4')).to.match(/^start_beyond_end/);
+  });
+
+  for (const [name, title] of [
+    ['mp4', 'an mp4'],
+    ['mkv', 'an mkv, which tells the length of the whole alone'],
+    ['ts', 'a transport stream'],
+  ] as const) {
+    it(`D92: whose sound ends before its picture, or after it, is delivered when only one of them is wanted (${title})`, async () => {
+      const both = ['-map', '0:v', '-map', '1:a', '-c', 'copy'];
+      source.ffmpeg('-i', source.film, '-t', '4.5', '-i', source.film, ...both, `v.${name}`);
+      source.ffmpeg('-t', '4', '-i', source.film, '-i', source.film, ...both, `a.${name}`);
+      source.write(`v.${name}.m3u8`, `#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXTINF:10,\nv.${name}\n#EXT-X-ENDLIST\n`);
+      const lengthOf = (endpoint: 'video' | 'audio', path: string, args: object) =>
+        source.make(endpoint, path, args, ({ file }) => look(file).duration);
+      const sound = { audio_format: 'm4a' };
+      const picture = { download_type: 'video', video_format: 'mp4' };
+      expect(await lengthOf('audio', `v.${name}`, sound)).to.be.closeTo(4.5, 0.2);
+      expect(await lengthOf('video', `a.${name}`, picture)).to.be.closeTo(4, 0.2);
+      if (name === 'ts') expect(await lengthOf('audio', 'v.ts.m3u8', sound)).to.be.closeTo(4.5, 0.2);
+    });
+  }
+
+  for (const [endpoint, args, ext] of [
+    ['video', { video_format: 'mp4' }, 'mp4'],
+    ['video', { download_type: 'audio', video_format: 'mp4' }, 'm4a'],
+    ['audio', { audio_format: 'm4a' }, 'm4a'],
+  ] as const) {
+    it(`D32: of broadcasting, in AAC for which an MP4 has no name, is delivered with sound that it has (${endpoint}, ${JSON.stringify(args)})`, async () => {
+      const ended = await source.make(endpoint, 'latm.ts', args, ({ file, metadata }) => {
+        expect(metadata.ext).to.equal(ext);
+        expect(look(file).audio?.codec).to.equal('aac');
+        expect(decode(file)).to.equal('');
+        if (ext === 'mp4') expectMarks(file);
+      });
+      expect(ended).to.equal(undefined);
+    });
+  }
+});
