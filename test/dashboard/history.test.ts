@@ -244,7 +244,8 @@ describe('the history on the dashboard', () => {
     const { connection } = api.store;
     let other: Promise<unknown> | undefined;
     const late: typeof connection.eval = async (...asked) => {
-      await (other ??= readSnapshot(api.store, account));
+      other ??= readSnapshot(api.store, account);
+      await other;
       return connection.eval(...asked);
     };
     const store = { ...api.store, connection: { ...connection, eval: late } };
