@@ -82,10 +82,7 @@ async function getAll(
   terminal: ClientTerminal,
 ): Promise<number> {
   const display = showFiles(terminal);
-  const sayInterrupted = () => {
-    const cause: unknown = tools.interrupted.reason;
-    display.say(`${cause instanceof Error ? cause.message : 'Interrupted'}: open jobs are being cancelled`);
-  };
+  const sayInterrupted = () => display.say(`${tools.interrupted.reason.message}: open jobs are being cancelled`);
   tools.interrupted.addEventListener('abort', sayInterrupted, { once: true });
   const codes: number[] = [];
   /** First row that ends the requests: the service is away or refuses the key. */
