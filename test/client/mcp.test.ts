@@ -141,7 +141,7 @@ describe('trawl mcp', function () {
     }
   });
 
-  it('ends a call that its program cancels, which is charged nothing, and all of them with its input', async () => {
+  it('ends a call that its program cancels, which is charged nothing, but no job that it has started, and all calls with its input', async () => {
     const { key } = await api.addCaller();
     let asked = 0;
     api.inspect(() => {
@@ -159,6 +159,15 @@ describe('trawl mcp', function () {
       const isFree = async () => (await api.get('/v1/usage', key)).json.held === 0;
       await until(isFree, 20, 'the credit is free again');
       expect((await api.get('/v1/usage', key)).json.total_used).to.equal(0);
+      const stop = new AbortController();
+      const download = { name: 'download', arguments: { query: film } };
+      const started = client.callTool(download, undefined, { signal: stop.signal }).catch(() => 'cancelled');
+      await until(async () => !(await isFree()), 20, 'the job is started');
+      stop.abort();
+      expect(await started).to.equal('cancelled');
+      // An answer to a later call: the program has taken the cancel before.
+      await client.callTool({ name: 'usage', arguments: {} });
+      expect((await api.get('/v1/usage', key)).json.held).to.equal(1);
     } finally {
       await client.close();
     }
