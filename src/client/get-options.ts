@@ -40,7 +40,7 @@ A first contact is given up after 10 s. Once a job is accepted, a service that i
 broken download goes on where it was. Each URL is asked for with an Idempotency-Key, so a lost answer never makes a second
 job. When the command gives up although the service may have accepted something, it names the --idempotency-key with which
 the same command, repeated within 24 h, goes on with those jobs and is not charged again; a failed or cancelled job stays
-so. Ctrl-C, or a standard output that is closed or full, cancels the open jobs; the second Ctrl-C ends at once.
+so. Ctrl-C, or a path that standard output does not take, cancels the open jobs; the second Ctrl-C ends at once.
 
   --audio           Only the sound.
   --quality Q       Upper limit: best, 1080p, 720p, 480p or 360p; with --audio best, 320kbps, 256kbps or 128kbps.
@@ -58,7 +58,7 @@ so. Ctrl-C, or a standard output that is closed or full, cancels the open jobs; 
   --help            Show this text.
 
 Exit code 0: every file is there. 1: a job or a download failed; the sentence stands on standard error. 2: wrong usage, or
-no service is known. 3: there is no way to the service, or it refuses the key. 130: interrupted.
+no service is known. 3: there is no way to the service, or it refuses the key. 130: interrupted, or a path not taken.
 `;
 
 /** Returns the sentence of a refused request with the words of the command line in place of the parameter's name. */

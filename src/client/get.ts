@@ -44,7 +44,9 @@ export async function runGet(
         },
         interrupted: interrupt.signal,
       };
-      return await getAll(tools, order, urls, terminal);
+      const code = await getAll(tools, order, urls, terminal);
+      await endOfOutput();
+      return interrupt.signal.aborted ? exitCodes.interrupted : code;
     } finally {
       interrupt.release();
       if (isUnfinished) terminal.err(unfinished(commandKey));
@@ -80,7 +82,7 @@ async function getAll(
   terminal: ClientTerminal,
 ): Promise<number> {
   const display = showFiles(terminal);
-  const sayInterrupted = () => display.say('Interrupted: open jobs are being cancelled');
+  const sayInterrupted = () => display.say(`${tools.interrupted.reason.message}: open jobs are being cancelled`);
   tools.interrupted.addEventListener('abort', sayInterrupted, { once: true });
   const codes: number[] = [];
   /** First row that ends the requests: the service is away or refuses the key. */
@@ -129,7 +131,12 @@ async function getAll(
     display.close();
     if (keyRefused) terminal.err(`The service refuses the key, which is that of ${keyOrigin(terminal.env)}\n`);
   }
-  return tools.interrupted.aborted ? exitCodes.interrupted : Math.max(exitCodes.done, ...codes);
+  return Math.max(exitCodes.done, ...codes);
+}
+
+/** Waits until what was written to standard output is there or has failed. */
+function endOfOutput(): Promise<void> {
+  return new Promise((resolve) => process.stdout.write('', () => setImmediate(resolve)));
 }
 
 /** Writes the end of a file: its path or its row for scripts, and a sentence for people. */
@@ -177,10 +184,10 @@ function catchInterrupt(): { readonly signal: AbortSignal; readonly release: () 
   const interrupted = new AbortController();
   const interrupt = () => {
     if (interrupted.signal.aborted) process.exit(exitCodes.interrupted);
-    interrupted.abort(new Error('interrupted'));
+    interrupted.abort(new Error('Interrupted'));
   };
   // Each write that follows fails as well.
-  const loseOutput = () => interrupted.abort(new Error('interrupted'));
+  const loseOutput = ({ message }: Error) => interrupted.abort(new Error(`Standard output takes no path: ${message}`));
   const loseProgress = () => {};
   const signals = ['SIGINT', 'SIGTERM'] as const;
   for (const signal of signals) process.on(signal, interrupt);

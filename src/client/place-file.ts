@@ -11,8 +11,9 @@ interface PlacedFile {
 }
 
 const maxNames = 10_000;
-/** The usual limit of 255 bytes without that of `.part`. */
+/** The usual limit of 255 bytes for a name, without `.part`. */
 const maxNameBytes = 250;
+const maxExtensionBytes = 100;
 
 /** Returns the folder and the name for a file: `output` may name a folder, which exists or ends in a slash, or a file. */
 export async function choosePath(output: string | null, name: string): Promise<string> {
@@ -74,16 +75,18 @@ async function takeName(from: string, to: string): Promise<boolean> {
   return true;
 }
 
-/** Returns the partial file of a path; it is shorter than the longest name that a file system takes. */
+/** Returns the partial file of a path, whose name is cut to one that a file system takes. */
 function partOf(path: string): string {
   const { dir, base } = parse(path);
   return join(dir, `${cutBytes(base, maxNameBytes)}.part`);
 }
 
+/** Returns the nth name beside a path, whose beginning is cut so that file and partial file have a name for each number. */
 function numbered(path: string, n: number): string {
   if (n === 0) return path;
   const { dir, name, ext } = parse(path);
-  return join(dir, `${name} (${n})${ext}`);
+  const end = ` (${n})${cutBytes(ext, maxExtensionBytes)}`;
+  return join(dir, cutBytes(name, maxNameBytes - Buffer.byteLength(end)) + end);
 }
 
 export async function isFolder(path: string): Promise<boolean> {

@@ -18,7 +18,7 @@ export function remoteService(credentials: ReturnType<typeof findCredentials>, l
   const readJob = (jobId: string, call: ServiceCall) => ask(client, `/v1/jobs/${encodeURIComponent(jobId)}`, call);
   let hasAnswered = false;
   return {
-    call: async ({ signal = new AbortController().signal, ...call }) => {
+    call: async ({ signal, ...call }) => {
       if (call.operation === 'usage') return ask(client, '/v1/usage', { signal });
       if (call.operation === 'job') return readJob(call.jobId ?? '', { signal });
       if (call.operation !== 'metadata') return askOnce(client, call, { signal });
@@ -43,7 +43,7 @@ export function remoteService(credentials: ReturnType<typeof findCredentials>, l
 /** Makes a call that costs a credit, all of its tries under one key; an error that may leave something paid for names that key. */
 async function askOnce(
   client: ServiceClient,
-  { operation, parameters, idempotencyKey = randomUUID() }: McpCall,
+  { operation, parameters, idempotencyKey = randomUUID() }: Omit<McpCall, 'signal'>,
   call: ServiceCall,
 ): Promise<McpAnswer> {
   let mayBeDone = false;
@@ -63,11 +63,11 @@ function ask(client: ServiceClient, path: string, call: ServiceCall): Promise<Mc
 }
 
 /** Returns the answer or the refusal of a call; a wait that is over is no failure. */
-async function answer(work: () => Promise<Record<string, unknown>>, limit?: AbortSignal): Promise<McpAnswer> {
+async function answer(work: () => Promise<Record<string, unknown>>, limit: AbortSignal): Promise<McpAnswer> {
   try {
     return { body: await work() };
   } catch (error) {
-    if (limit?.aborted) return { body: {} };
+    if (limit.aborted) return { body: {} };
     if (error instanceof CallRefused) return { error: error.message, error_code: error.code };
     if (error instanceof ServiceAway) return { error: error.message, error_code: 'unavailable' };
     throw error;

@@ -61,14 +61,12 @@ export function chartRoutes(store: RecordStore, open: ReadArchivedPart): Dashboa
 async function readChart(store: RecordStore, open: ReadArchivedPart, accountId: string): Promise<Charted> {
   const now = store.clock.now();
   const range = historyRange(undefined, undefined, now)!;
-  const readBooked = () => readLedger(store, accountId, maxEntries, open);
-  const [{ days, hours }, before, { balances, unbooked, hasEnded }] = await Promise.all([
+  // Before the ledger, in which a billing period that has ended is booked by this reading.
+  const { balances, unbooked } = await readSnapshot(store, accountId);
+  const [{ days, hours }, booked] = await Promise.all([
     readHistoryAndHours(store, accountId, range, firstHour(now, shownHours)),
-    readBooked(),
-    readSnapshot(store, accountId),
+    readLedger(store, accountId, maxEntries, open),
   ]);
-  // The end of a billing period is in the ledger since the balances were read.
-  const booked = hasEnded ? await readBooked() : before;
   const counts = sumDays(
     days.map(({ day, calls, credits, completed, failed }) => ({ [day]: { calls, credits, completed, failed } })),
   );

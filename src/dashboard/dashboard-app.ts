@@ -38,7 +38,7 @@ export interface DashboardCall extends OpenCall {
   /** The record, which notes the person as the author of changes. */
   readonly store: RecordStore;
   /** Judges the session again: true while it lasts and shows this account. */
-  readonly lasts: () => Promise<boolean>;
+  readonly sessionLasts: () => Promise<boolean>;
 }
 
 /** Adds handlers to the dashboard. */
@@ -154,11 +154,11 @@ async function answerSignedIn(
   const { ip } = parts.findCaller(call.req.socket.remoteAddress, call.req.get('x-forwarded-for'));
   const actor = { via: 'dashboard', who: signedIn.person.email, from: ip } as const;
   const accountId = role === null ? '' : session.account;
-  const lasts = async () => {
+  const sessionLasts = async () => {
     const found = await parts.cookies.read(call.req);
     return found !== null && found.role !== null && found.session.account === accountId;
   };
-  return handle({ ...call, signedIn, accountId, store: { ...parts.store, actor }, lasts });
+  return handle({ ...call, signedIn, accountId, store: { ...parts.store, actor }, sessionLasts });
 }
 
 /** Refuses a request that changes something and was not sent by a page of the dashboard. */

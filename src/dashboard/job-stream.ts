@@ -26,7 +26,7 @@ let open = 0;
 /** Sends the newest jobs of the account as server-sent events, at each change, for a minute or until the page goes or its session ends. */
 export async function streamJobs(
   { draining }: { readonly draining: AbortSignal },
-  { res, accountId, lasts }: DashboardCall,
+  { res, accountId, sessionLasts }: DashboardCall,
   readJobs: ReadJobs,
 ): Promise<ApiReply | null> {
   if (accountId === '') throw refuse('not_found', 'Choose an account first');
@@ -41,7 +41,7 @@ export async function streamJobs(
   const end = () => void res.end();
   const send = async (json: string) => {
     // Judged for each message: who was removed meanwhile reads no more of the account.
-    if (!(await lasts())) end();
+    if (!(await sessionLasts())) end();
     else if (res.writableLength > maxUnread) res.destroy();
     else if (!res.writableEnded) res.write(`event: jobs\ndata: ${json}\n\n`);
   };

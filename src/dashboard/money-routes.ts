@@ -23,14 +23,12 @@ export function moneyRoutes(store: RecordStore, open: ReadArchivedPart): Dashboa
       path: '/api/billing',
       handle: async ({ accountId }) => {
         if (accountId === '') return { status: 200, body: { usage: null, plan: null, ledger: [], purchases: [] } };
-        const readLast = () => readLedger(store, accountId, ledgerEntries, open);
-        const [{ balances, account, plan, hasEnded }, before, bought] = await Promise.all([
-          readSnapshot(store, accountId),
-          readLast(),
+        // Before the ledger, in which a billing period that has ended is booked by this reading.
+        const { balances, account, plan } = await readSnapshot(store, accountId);
+        const [entries, bought] = await Promise.all([
+          readLedger(store, accountId, ledgerEntries, open),
           listPurchases(store, accountId),
         ]);
-        // The end of a billing period is in the ledger since the balances were read.
-        const entries = hasEnded ? await readLast() : before;
         const purchases = bought.map(purchaseJson);
         const { api_key: _, ...shown } = usage(balances, account, plan, null, store.clock.now());
         const ledger = entries.map((entry) => ({ ...entry, at: writeTime(entry.at) }));

@@ -9,7 +9,7 @@ export interface McpCall {
   /** Key under which a repeat of the call costs nothing more. */
   readonly idempotencyKey?: string;
   /** Aborted when the caller is gone: nobody hears of the answer. */
-  readonly signal?: AbortSignal;
+  readonly signal: AbortSignal;
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 

@@ -75,7 +75,8 @@ describe('trawl get whose output is lost', function () {
   };
 
   it('cancels its open jobs when the reader of its paths leaves', async () => {
-    const got = await start(['a', 'b', 'open'], `| head -n 1; exit \${PIPESTATUS[0]}`);
+    // The reader has left when its line is there.
+    const got = await start(['a', 'b', 'open'], `| { read -r path; exec <&-; echo $path; }; exit \${PIPESTATUS[0]}`);
     tell('a', true);
     await until(() => got.said.out === 'a.mp4\n', 20, 'the first path');
     tell('b', true);
@@ -90,6 +91,21 @@ describe('trawl get whose output is lost', function () {
     expect(await got.ended, got.said.err).to.equal(130);
     expect([cancelled, got.files()]).to.deep.equal([['open'], ['a.mp4']]);
   });
+
+  for (const [title, behind, said] of [
+    ['has no reader', `| { exec <&-; echo left; }; exit \${PIPESTATUS[0]}`, 'left\n'],
+    ['cannot be written', '> /dev/full', ''],
+    ['cannot be written as JSON', '--json > /dev/full', ''],
+  ] as const) {
+    it(`ends with the exit code of an interrupt when its last path ${title}, and says why`, async () => {
+      const got = await start(['a'], behind);
+      await until(() => got.said.out === said, 20, 'the reader has left');
+      tell('a', true);
+      expect(await got.ended, got.said.err).to.equal(130);
+      expect(got.said.err).to.match(/^Standard output takes no path: .*(EPIPE|ENOSPC)/m);
+      expect([cancelled, got.files()]).to.deep.equal([[], ['a.mp4']]);
+    });
+  }
 
   it('fetches every file although nobody reads its progress any more', async () => {
     const got = await start(['a', 'b'], '2> >(head -n 1 > /dev/null)');

@@ -18,6 +18,7 @@ import { until } from '../support/until.ts';
 
 describe('trawl mcp', function () {
   this.timeout(40_000);
+  const { signal } = new AbortController();
   let api: TestApi;
   let folder: string;
   let remove: () => void;
@@ -102,7 +103,7 @@ describe('trawl mcp', function () {
     const { key } = await api.addCaller();
     const limits = { ...usualLimits };
     const service = remoteService({ url: api.url, key }, limits);
-    const read = () => service.call({ operation: 'metadata', parameters: { query: film } });
+    const read = () => service.call({ operation: 'metadata', signal, parameters: { query: film } });
     expect(await read()).to.have.property('body');
     limits.firstMs = 50;
     api.inspect(() => new Promise((resolve) => setTimeout(resolve, 2 * limits.firstMs, { metadata: aFilm })));
@@ -116,7 +117,7 @@ describe('trawl mcp', function () {
     try {
       const service = remoteService({ url: link.url, key }, { ...usualLimits, firstMs: 200 });
       link.loseAnswers(/^\/v1\/video\/download/, 1_000);
-      const asked = { operation: 'video', parameters: { query: film }, idempotencyKey: 'mine' } as const;
+      const asked = { operation: 'video', signal, parameters: { query: film }, idempotencyKey: 'mine' } as const;
       const told = await service.call(asked);
       expect(told).to.have.property('error_code', 'unavailable');
       expect('error' in told && told.error).to.match(/ repeat it with idempotency_key mine,/);
@@ -132,14 +133,15 @@ describe('trawl mcp', function () {
   it('takes a refusal that soft_fail answers with status 200 for the refusal that it is', async () => {
     const service = remoteService({ url: api.url, key: (await api.addCaller()).key });
     for (const operation of ['video', 'metadata'] as const) {
-      expect(await service.call({ operation, parameters: { query: 'ftp://x', soft_fail: true } })).to.deep.equal({
+      const parameters = { query: 'ftp://x', soft_fail: true };
+      expect(await service.call({ operation, signal, parameters })).to.deep.equal({
         error: 'Bad Request: query must be an http or https URL',
         error_code: 'bad_request',
       });
     }
   });
 
-  it('ends a call that its program cancels, which is charged nothing, and all of them with its input', async () => {
+  it('ends a call that its program cancels, which is charged nothing, but no job that it has started, and all calls with its input', async () => {
     const { key } = await api.addCaller();
     let asked = 0;
     api.inspect(() => {
@@ -157,6 +159,15 @@ describe('trawl mcp', function () {
       const isFree = async () => (await api.get('/v1/usage', key)).json.held === 0;
       await until(isFree, 20, 'the credit is free again');
       expect((await api.get('/v1/usage', key)).json.total_used).to.equal(0);
+      const stop = new AbortController();
+      const download = { name: 'download', arguments: { query: film } };
+      const started = client.callTool(download, undefined, { signal: stop.signal }).catch(() => 'cancelled');
+      await until(async () => !(await isFree()), 20, 'the job is started');
+      stop.abort();
+      expect(await started).to.equal('cancelled');
+      // An answer to a later call: the program has taken the cancel before.
+      await client.callTool({ name: 'usage', arguments: {} });
+      expect((await api.get('/v1/usage', key)).json.held).to.equal(1);
     } finally {
       await client.close();
     }

@@ -1,5 +1,5 @@
-import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { expect } from 'chai';
 import { placeFile } from '../../src/client/place-file.ts';
 import { aFolder } from '../support/redis.ts';
@@ -22,5 +22,26 @@ describe('the place of a file that trawl get fetches', () => {
       expect(readdirSync(folder)).to.include(name).and.not.include(placed.partPath);
     }
     expect(readdirSync(folder)).to.have.length(2);
+  });
+
+  it('has a number in the longest name, too, when that is taken by a file or by downloads beside it', async () => {
+    for (const [stem, ext] of [
+      ['n'.repeat(251), '.mp4'],
+      ['é'.repeat(125), '.mp4'],
+      ['n', `.${'x'.repeat(253)}`],
+    ] as const) {
+      const folder = mkdtempSync(join(parent, 'placed-'));
+      const wanted = join(folder, stem + ext);
+      writeFileSync(wanted, 'of somebody else');
+      const placed = [];
+      for (let n = 0; n < 12; n++) placed.push(await placeFile(wanted));
+      for (const { partPath } of placed) writeFileSync(partPath, '');
+      const paths = [];
+      for (const { finish } of placed) paths.push(await finish());
+      expect(readdirSync(folder).sort()).to.deep.equal([wanted, ...paths].map((path) => basename(path)).sort());
+      expect(new Set(paths)).to.have.lengthOf(12);
+      for (const [n, path] of paths.entries()) expect(basename(path)).to.contain(` (${n + 1})`);
+      expect(readFileSync(wanted, 'utf8')).to.equal('of somebody else');
+    }
   });
 });

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
-import { type ClientCommand, clientNames } from '../support/client-driver.ts';
+import { clientNames } from '../support/client-driver.ts';
 import { runAtStandIn } from '../support/stand-in-service.ts';
 
 const page = '<html>\n\n<body>\n\nPlease sign in\n\n</body></html>\n\n';
@@ -9,40 +9,27 @@ const deleted = { id: '1', status: 'Error', endpoint: '/v1/video/download', erro
 describe('a client of callers behind a proxy', function () {
   this.timeout(60_000);
   for (const name of clientNames) {
-    const runAt = (
-      answer: (path: string, response: ServerResponse) => void,
-      command: Partial<ClientCommand>,
-      patienceSeconds?: number,
-    ) => runAtStandIn(name, answer, command, patienceSeconds);
+    const runAt = runAtStandIn.bind(null, name);
 
-    it(`asks for the job instead of its stream when a page comes in place of events, in ${name}`, async () => {
-      let streams = 0;
-      const outcome = await runAt(
-        (path, response) => {
-          if (!path.includes('/events')) return void response.end(JSON.stringify(deleted));
-          streams += 1;
-          // The error ends a client that would go on for ever.
-          if (streams > 20) return void response.writeHead(400, { 'x-error-code': 'bad_request' }).end();
-          response.writeHead(200, { 'content-type': 'text/html' }).end(page);
-        },
-        { verb: 'wait', jobIds: ['1'] },
-      );
-      expect([outcome.error?.code, streams]).to.deep.equal(['deleted', 3]);
-    });
-
-    it(`asks for the job instead of its stream when events are no JSON, in ${name}`, async () => {
-      let streams = 0;
-      const outcome = await runAt(
-        (path, response) => {
-          if (!path.includes('/events')) return void response.end(JSON.stringify(deleted));
-          streams += 1;
-          if (streams > 20) return void response.writeHead(400, { 'x-error-code': 'bad_request' }).end();
-          response.writeHead(200, { 'content-type': 'text/event-stream' }).end('id: 1\ndata: {"id":\n\n');
-        },
-        { verb: 'wait', jobIds: ['1'] },
-      );
-      expect([outcome.error?.code, streams]).to.deep.equal(['deleted', 3]);
-    });
+    for (const [what, type, body] of [
+      ['a page comes in place of events', 'text/html', page],
+      ['events are no JSON', 'text/event-stream', 'id: 1\ndata: {"id":\n\n'],
+    ] as const) {
+      it(`asks for the job instead of its stream when ${what}, in ${name}`, async () => {
+        let streams = 0;
+        const outcome = await runAt(
+          (path, response) => {
+            if (!path.includes('/events')) return void response.end(JSON.stringify(deleted));
+            streams += 1;
+            // The error ends a client that would go on for ever.
+            if (streams > 20) return void response.writeHead(400, { 'x-error-code': 'bad_request' }).end();
+            response.writeHead(200, { 'content-type': type }).end(body);
+          },
+          { verb: 'wait', jobIds: ['1'] },
+        );
+        expect([outcome.error?.code, streams]).to.deep.equal(['deleted', 3]);
+      });
+    }
 
     it(`waits for a limit of the proxy itself, whose answer has no code, in ${name}`, async () => {
       const refused = new Set<string>();

@@ -1,7 +1,10 @@
 import { expect } from 'chai';
 import { archiveDays } from '../../src/archive/archive-days.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
+import type { DashboardCall } from '../../src/dashboard/dashboard-app.ts';
+import { moneyRoutes } from '../../src/dashboard/money-routes.ts';
 import { readKey } from '../../src/model/api-key.ts';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { anotherKey } from '../support/api.ts';
@@ -232,6 +235,25 @@ describe('the history on the dashboard', () => {
     expect(moved).to.deep.equal(['grant 1', 'lapse 20', 'grant 20']);
     const { days } = await readAfterPeriod('/api/history');
     expect(days.slice(-2).map(({ remaining }: Json) => remaining)).to.deep.equal([20, 1]);
+  });
+
+  it('has the lapse and the grant of a billing period that another reader ends just before the balances are read', async () => {
+    const { account, plan } = await api.addCaller({ quota: 20, credits: 0 });
+    await aPlan(api.store, plan, { quota: 1 });
+    api.store.advance(40 * day);
+    const { connection } = api.store;
+    let other: Promise<unknown> | undefined;
+    const late: typeof connection.eval = async (...asked) => {
+      other ??= readSnapshot(api.store, account);
+      await other;
+      return connection.eval(...asked);
+    };
+    const store = { ...api.store, connection: { ...connection, eval: late } };
+    const [billing] = moneyRoutes(store, () => expect.fail('nothing is archived'));
+    const answer = await billing!.handle({ accountId: account } as DashboardCall);
+    const { usage, ledger } = answer!.body as Json;
+    expect(usage.remaining).to.equal(1);
+    expect(ledger.map(({ kind }: Json) => kind)).to.deep.equal(['grant', 'lapse', 'grant']);
   });
 
   it('tells the same to all who read at the moment at which a billing period ends', async () => {

@@ -24,7 +24,7 @@ export interface FetchOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Bytes of a file of that size, from one on. */
+/** Rest of a file of `size` bytes, from the byte `start` on. */
 interface FilePart {
   readonly start: number;
   readonly size: number;

@@ -32,7 +32,7 @@ const views = [
 const maxDrawMs = 3_000;
 let turn = 0;
 
-/** Scrolls to where a view was left, as soon as it is drawn that far; nowhere once another view was asked for. */
+/** Scrolls to where a view was left, as soon as it is drawn that far; nowhere once another view was asked for or its reader moves. */
 function comeBackTo(place) {
   const own = ++turn;
   const end = performance.now() + maxDrawMs;
@@ -51,8 +51,12 @@ function useAddress() {
   const goBack = ({ state }) => {
     show();
     // A link within the page has none.
-    if (state) comeBackTo(state.place);
+    if (!state) return;
+    // It may be left next without `go`, and then at another place.
+    history.replaceState(null, '');
+    comeBackTo(state.place);
   };
+  const stay = () => turn++;
   const go = (to) => {
     // The link of the view that is shown asks for it as it is now.
     if (to === location.pathname + location.search) return readAgain();
@@ -78,11 +82,10 @@ function useAddress() {
       go(link.getAttribute('href'));
       document.getElementById('main')?.focus();
     };
-    window.addEventListener('popstate', goBack);
-    document.addEventListener('click', follow);
+    const listeners = { popstate: goBack, click: follow, wheel: stay, touchmove: stay, keydown: stay };
+    for (const [type, listener] of Object.entries(listeners)) window.addEventListener(type, listener);
     return () => {
-      window.removeEventListener('popstate', goBack);
-      document.removeEventListener('click', follow);
+      for (const [type, listener] of Object.entries(listeners)) window.removeEventListener(type, listener);
     };
   }, []);
   return [address, go, setAddress];

@@ -14,21 +14,17 @@ export interface AccountSnapshot {
   readonly unbooked: number;
 }
 
-/** Reads an account with its balances, and rolls its billing period first when that has ended, as `hasEnded` tells. Throws `not_found`. */
-export async function readSnapshot(
-  store: RecordStore,
-  accountId: string,
-): Promise<AccountSnapshot & { readonly hasEnded: boolean }> {
+/** Reads an account with its balances, and rolls its billing period first when that has ended. Throws `not_found`. */
+export async function readSnapshot(store: RecordStore, accountId: string): Promise<AccountSnapshot> {
   let seen = await readRawBalances(store, accountId);
   const ends = number(seen.fields.period_end);
-  const hasEnded = ends !== null && ends <= store.clock.now();
-  if (hasEnded) {
+  if (ends !== null && ends <= store.clock.now()) {
     await rollPeriod(store, accountId);
     // Read again also where another reader has rolled it meanwhile.
     seen = await readRawBalances(store, accountId);
   }
   const plan = seen.fields.plan ? await readPlan(store, seen.fields.plan) : null;
-  return { ...snapshotOf(seen.fields, seen.packs, plan), hasEnded };
+  return snapshotOf(seen.fields, seen.packs, plan);
 }
 
 /** The quota is that of the plan, which may have changed since it was booked. */
