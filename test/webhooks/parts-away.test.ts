@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { readDelivery } from '../../src/store/webhooks/read-deliveries.ts';
@@ -33,6 +35,29 @@ describe('a webhook while a part of the service is away', () => {
     await sender.close();
     await egress.close();
     remove();
+  });
+
+  it('D55: has no attempt that counts when Redis is away, too, while egress takes no connection', async () => {
+    const { store, redis } = scene();
+    let isFirst = true;
+    // Its clients wait for a handshake of TLS, which never comes.
+    const egress = createServer((socket) => {
+      socket.on('error', () => {});
+      if (isFirst) process.kill(redis.pid(), 'SIGKILL');
+      const isAway = () => !isFirst || !redis.connection.ready();
+      void until(isAway, 5, 'redis is away').then(() => {
+        isFirst = false;
+        socket.destroy();
+      });
+    }).listen(0, '127.0.0.1').unref();
+    await once(egress, 'listening');
+    const id = await aWebhook('http://good.test/');
+    const { port } = egress.address() as AddressInfo;
+    const sender = start({ proxy: { host: '127.0.0.1', port, tls: { caFile: null } } });
+    const isBack = async () => !isFirst && (await readDelivery(store, id).catch(() => null))?.attempts === 0;
+    await until(isBack, 10, 'the attempt is given back');
+    await sender.close();
+    egress.close();
   });
 
   it('is noted as delivered once Redis is back, and not sent again, when its receiver answers while Redis is away', async () => {

@@ -3,7 +3,7 @@ import type { DueWebhook } from './due-webhooks.ts';
 
 /**
  * Claims the delivery of a due webhook: counts the attempt before it is sent, and leases it. When a sender died during
- * the last attempt, the delivery has failed. Answers {'taken', attempt, when it was due}, {'failed'}, {'early'} or {'gone'}.
+ * the last attempt, the delivery has failed. Answers {'taken', attempt, when it was due, now}, {'failed'}, {'early'} or {'gone'}.
  */
 const takeWebhookScript = script(
   'take-webhook',
@@ -23,7 +23,7 @@ end
 undos[1] = function() redis.pcall('ZADD', webhooks, at, member) end
 redis.call('ZADD', webhooks, now + tonumber(lease), member)
 redis.call('HSET', webhook, 'attempts', seen + 1, 'next_at', now + tonumber(lease), 'last_at', now)
-return { 'taken', seen + 1, at }
+return { 'taken', seen + 1, at, now }
 `,
 );
 
@@ -35,6 +35,8 @@ export interface TakenAttempt {
   readonly attempt: number;
   /** When it was due, in milliseconds. */
   readonly dueAt: number;
+  /** When it was claimed, in milliseconds: another claim of the same number is a later one. */
+  readonly takenAt: number;
 }
 
 /** Claims one attempt of a delivery; `null` when none is due. */
@@ -45,5 +47,6 @@ export async function takeWebhook(store: RecordStore, due: DueWebhook, leaseMs: 
     lease: leaseMs,
     max: maxWebhookAttempts,
   });
-  return reply[0] === 'taken' ? { attempt: Number(reply[1]), dueAt: Number(reply[2]) } : null;
+  if (reply[0] !== 'taken') return null;
+  return { attempt: Number(reply[1]), dueAt: Number(reply[2]), takenAt: Number(reply[3]) };
 }
