@@ -101,7 +101,8 @@ export function deliverWebhooks(options: DeliveryOptions): WebhookDelivery {
     else log.error('webhooks could not be searched or sent', { error });
   };
   const search = rerun(async () => {
-    if (!isClosing) await finder.find().catch(complain);
+    // What is queued may wait for egress alone, and a full queue has nothing searched.
+    if (startAll()) await finder.find().catch(complain);
   });
   const wake = () => void search.run();
   const timer = setInterval(wake, intervalMs);

@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { keys } from '../../src/store/keys.ts';
 import { readDelivery } from '../../src/store/webhooks/read-deliveries.ts';
 import { startReceiverProxy } from '../support/receiver-proxy.ts';
 import { aFolder } from '../support/redis.ts';
@@ -58,6 +60,30 @@ describe('a webhook while a part of the service is away', () => {
     await until(isBack, 10, 'the attempt is given back');
     await sender.close();
     egress.close();
+  });
+
+  it('does not keep webhooks waiting after egress is back, however many have waited', async () => {
+    const { store, told } = scene();
+    const { folder, remove } = aFolder();
+    const path = join(folder, 'egress.sock');
+    for (let n = 0; n < 32; n++) await aWebhook('http://good.test/');
+    // More accounts than webhooks find a place in memory; their jobs are gone, so that each ends when it is begun.
+    const since = store.clock.now();
+    store.advance(60_000);
+    const others = Array.from({ length: 20_100 }, (_, n) => [
+      String(since + n),
+      `${randomUUID()}@gone.test/${randomUUID()}`,
+    ]);
+    await store.connection.send(['ZADD', keys.webhooks, ...others.flat()]);
+    const sender = start({ proxy: { path } });
+    await until(() => told.lines.some((line) => line.includes('egress cannot be reached')), 5, 'egress is away');
+    const egress = await startReceiverProxy(path);
+    egress.answer('good.test', 200);
+    const left = () => store.connection.read(['ZCARD', keys.webhooks]);
+    await until(async () => (await left()) < 20_000, 15, 'webhooks are sent again');
+    await sender.close();
+    await egress.close();
+    remove();
   });
 
   it('is noted as delivered once Redis is back, and not sent again, when its receiver answers while Redis is away', async () => {
