@@ -136,7 +136,9 @@ describe('a command that Redis refuses', function () {
     const [readOnly, advice] = await changes();
     await send('REPLICAOF', 'NO', 'ONE');
     expect(readOnly).to.equal('problem');
-    expect(advice).to.match(/^Redis takes no changes: READONLY: TRAWL_REDIS_URL names a replica: name the primary, .* there\.$/);
+    expect(advice).to.match(
+      /^Redis takes no changes: READONLY: TRAWL_REDIS_URL names a replica: name the primary, .* there\.$/,
+    );
     await send('CONFIG', 'SET', 'min-replicas-to-write', '1');
     const alone = await changes();
     await send('CONFIG', 'SET', 'min-replicas-to-write', '0');

@@ -51,7 +51,9 @@ describe('a webhook while a part of the service is away', () => {
         isFirst = false;
         socket.destroy();
       });
-    }).listen(0, '127.0.0.1').unref();
+    })
+      .listen(0, '127.0.0.1')
+      .unref();
     await once(egress, 'listening');
     const id = await aWebhook('http://good.test/');
     const { port } = egress.address() as AddressInfo;
