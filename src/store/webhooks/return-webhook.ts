@@ -10,12 +10,12 @@ const returnWebhookScript = script(
   'return-webhook',
   'always',
   ['webhooks', 'webhook'] as const,
-  ['member', 'attempt', 'dueAt', 'takenAt'] as const,
+  ['member', 'attempt', 'dueAt', 'takenAt', 'takenBefore'] as const,
   /* lua */ `
 local attempts, last_at = unpack(redis.call('HMGET', webhook, 'attempts', 'last_at'))
 if attempts ~= attempt or last_at ~= takenAt or not redis.call('ZSCORE', webhooks, member) then return { 'stale' } end
 redis.call('ZADD', webhooks, dueAt, member)
-redis.call('HSET', webhook, 'attempts', string.format('%d', attempt - 1), 'next_at', dueAt)
+redis.call('HSET', webhook, 'attempts', string.format('%d', attempt - 1), 'next_at', dueAt, 'last_at', takenBefore)
 return { 'returned' }
 `,
 );
@@ -24,7 +24,7 @@ return { 'returned' }
 export async function returnWebhook(
   store: RecordStore,
   { receiver, jobId }: DueWebhook,
-  { attempt, dueAt, takenAt }: TakenAttempt,
+  taken: TakenAttempt,
 ): Promise<void> {
-  await run(store, returnWebhookScript, { jobId, member: `${receiver}/${jobId}`, attempt, dueAt, takenAt });
+  await run(store, returnWebhookScript, { jobId, member: `${receiver}/${jobId}`, ...taken });
 }
