@@ -6,11 +6,10 @@ export function of(metric: string, matchers = ''): string {
   return `trawl_${metric}{${[chosen, matchers].filter(Boolean).join(', ')}}`;
 }
 
-/** Returns those of some roles of which no process is seen, in each namespace that has processes of other roles. */
+/** Returns those of some roles of which no process is seen, in each namespace that has others; `up` has all roles in it. */
 export function rolesAway(roles: readonly string[]): string {
-  const others = of('build_info', 'role!="up"');
   const isAway = (role: string) =>
-    `label_replace(max by (namespace) (${others}) unless on (namespace) ${of('build_info', `role="${role}"`)}, "role", "${role}", "", "")`;
+    `label_replace(max by (namespace) (${of('build_info')}) unless on (namespace) ${of('build_info', `role=~"up|${role}"`)}, "role", "${role}", "", "")`;
   return roles.map(isAway).join(' or ');
 }
 

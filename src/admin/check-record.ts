@@ -1,15 +1,17 @@
 import type { Config } from '../base/config.ts';
+import { Refusal } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { readDrain } from '../store/access/drain.ts';
 import { readStrayProxy } from '../store/access/stray-proxy.ts';
 import { readBackupNotes } from '../store/backup/backup-notes.ts';
 import { readRestore } from '../store/backup/restore-lease.ts';
 import { isLeaderOff } from '../store/jobs/leadership.ts';
+import { keys } from '../store/keys.ts';
 import { findRecord, noRecord } from '../store/open-store.ts';
 import type { Patience } from '../store/redis/call-sender.ts';
 import { type Connection, connect } from '../store/redis/connection.ts';
-import { checkDurability, findChangeBar } from '../store/redis/durability.ts';
-import { sentenceForOperator } from '../store/redis/explain-failure.ts';
+import { checkDurability, readSection } from '../store/redis/durability.ts';
+import { explainFailure, sentenceForOperator } from '../store/redis/explain-failure.ts';
 import { readMemory } from '../store/redis/redis-memory.ts';
 import { readRecordState } from '../store/schema.ts';
 import { type Finding, findingOf } from './doctor-finding.ts';
@@ -63,10 +65,17 @@ export async function checkConnection(connection: Connection, config: Rules): Pr
   ];
 }
 
-/** Checks that Redis takes changes, which it answers reads without. */
+/** Checks that Redis takes changes, which it answers reads without, by one that finds nothing to change. */
 async function checkChanges({ send }: Connection): Promise<Finding> {
-  const bar = await findChangeBar(send);
-  return findingOf(bar === null, 'changes', bar === null ? 'Redis takes changes.' : `Redis takes no changes: ${bar}.`);
+  const isReplica = (await readSection(send, 'replication'))?.get('role') === 'slave';
+  // A change that a replica refuses is asked for again, for as long as the doctor waits.
+  const bar = isReplica ? new Error('READONLY') : await send(['HDEL', keys.plans, '']).then(() => null, causeOf);
+  const text = bar === null ? 'Redis takes changes.' : `Redis takes no changes: ${explainFailure(bar)}.`;
+  return findingOf(bar === null, 'changes', text);
+}
+
+function causeOf(error: Error): unknown {
+  return error instanceof Refusal ? error.cause : error;
 }
 
 async function checkRecordDurability(connection: Connection, mode: Config['durability']): Promise<Finding> {

@@ -101,7 +101,8 @@ export function deliverWebhooks(options: DeliveryOptions): WebhookDelivery {
     else log.error('webhooks could not be searched or sent', { error });
   };
   const search = rerun(async () => {
-    if (!isClosing) await finder.find().catch(complain);
+    // What is queued may wait for egress alone, and a full queue has nothing searched.
+    if (startAll()) await finder.find().catch(complain);
   });
   const wake = () => void search.run();
   const timer = setInterval(wake, intervalMs);
@@ -135,28 +136,29 @@ async function makeAttempt(
   const taken = await takeWebhook(store, due, leaseMsOf(options));
   if (taken === null) return undefined;
   const { attempt } = taken;
+  // While Redis is away, until another attempt may begin: none is to be lost, and none that was delivered is to be sent again.
+  const delayOf = (_: unknown, delayMs: number) => (performance.now() + delayMs < leaseEndsAt ? delayMs : null);
+  const note = <T>(step: () => Promise<T>) => retry(step, { ...backoff, signal: stop, delayOf });
   const kept = await readOutgoingWebhook(store, due.jobId);
   const trace = options.traces && kept && beginWebhookTrace(kept);
   const beganAt = store.clock.now();
   const posted = await post(options, { kept, attempt, jobId: due.jobId, traceparent: trace?.traceparent }, stop);
   if (posted.is === 'unsent') {
     log.debug('egress is away: the webhook waits', { job: due.jobId, why: posted.why });
-    await returnWebhook(store, due, taken);
+    await note(() => returnWebhook(store, due, taken));
     return posted.is;
   }
   if (posted.is === 'failed' && stop.aborted) return undefined;
   const status = posted.is === 'answered' ? posted.status : null;
-  const end = () => endWebhook(store, due, attempt, { verdict: verdictOf(posted), status }, gapSeconds * 1000);
-  // While Redis is away, until another attempt may begin: a webhook that was delivered is not to be sent again.
-  const delayOf = (_: unknown, delayMs: number) => (performance.now() + delayMs < leaseEndsAt ? delayMs : null);
-  const word = await retry(end, { ...backoff, signal: stop, delayOf });
+  const ended = { verdict: verdictOf(posted), status };
+  const word = await note(() => endWebhook(store, due, attempt, ended, gapSeconds * 1000));
   if (word !== 'stale') metrics.webhook_deliveries_total.inc({ outcome: outcomes[word] });
   const why = posted.is === 'answered' ? undefined : posted.why;
   const told = { job: due.jobId, attempt, outcome: word, status, why, ...traceField(trace ?? null) };
   log.info('an attempt to deliver a webhook ended', told);
   if (options.traces && trace) {
-    const ended = { beganAt, endedAt: store.clock.now(), attempt, outcome: word, status };
-    recordWebhook(options.traces, trace, due.jobId, ended);
+    const span = { beganAt, endedAt: store.clock.now(), attempt, outcome: word, status };
+    recordWebhook(options.traces, trace, due.jobId, span);
   }
   return posted.is;
 }

@@ -31,6 +31,8 @@ interface QueueLimits {
 
 /** All webhooks, those of an account, of a host or of a receiver. Only a receiver has a queue, all others have groups in turn. */
 interface Group {
+  /** Of the webhooks of a host; '' above and below. */
+  readonly host: string;
   readonly groups: Map<string, Group>;
   readonly queue: DueWebhook[];
   readonly maxQueued: number;
@@ -40,7 +42,7 @@ interface Group {
 }
 
 export function makeFairQueue(limits: QueueLimits): FairQueue {
-  const all = makeGroup(limits.maxAttempts, limits.maxKnown);
+  const all = makeGroup('', limits.maxAttempts, limits.maxKnown);
   const maxima = [
     [limits.maxAttemptsOfAccount, limits.maxQueuedOfAccount],
     [limits.maxAttemptsOfHost, limits.maxQueuedOfHost],
@@ -62,7 +64,8 @@ export function makeFairQueue(limits: QueueLimits): FairQueue {
       const path = [all];
       for (const [level, name] of namesOf(due).entries()) {
         const [maxAttempts = 0, maxQueued = 0] = maxima[level] ?? [];
-        const group = path.at(-1)?.groups.get(name) ?? makeGroup(hung.has(name) ? 1 : maxAttempts, maxQueued);
+        const host = level === 1 ? hostOf(due) : '';
+        const group = path.at(-1)?.groups.get(name) ?? makeGroup(host, hung.has(name) ? 1 : maxAttempts, maxQueued);
         // While older ones are in Redis newer ones stay there too, so that they keep their order.
         if (group.queued >= roomOf(maxQueued) || marked.has(name)) {
           marked.set(name, { group, from: Math.min(marked.get(name)?.from ?? at, at) });
@@ -75,7 +78,7 @@ export function makeFairQueue(limits: QueueLimits): FairQueue {
       path.at(-1)?.queue.push(due);
       known.add(nameOf(due));
     },
-    next: () => hung.begin(takeFrom(all, hung.isHeld)),
+    next: () => hung.begin(takeFrom(all, hung.findHeld())),
     done: (due, end) => {
       if (!known.delete(nameOf(due))) return;
       hung.end(due, end);
@@ -98,6 +101,8 @@ export function makeFairQueue(limits: QueueLimits): FairQueue {
   };
 }
 
+const none: ReadonlySet<string> = new Set();
+
 /** Keeps receivers and hosts that hung and have not answered since; a host counts for all accounts together. */
 function watchHung({ maxAttemptsOfHung, maxKnown }: QueueLimits) {
   const hung = new Set<string>();
@@ -110,20 +115,19 @@ function watchHung({ maxAttemptsOfHung, maxKnown }: QueueLimits) {
   };
   return {
     has: (receiver: string) => hung.has(receiver),
-    /** True for a group of a host that hung while such hosts have all the attempts that they may have. */
-    isHeld(name: string): boolean {
-      if (!hung.has(hostOf(name))) return false;
+    /** Returns the hosts that may have no attempt now: those that hung, while they have all the attempts that they may have together. */
+    findHeld(): ReadonlySet<string> {
       const ofHung = [...busy].reduce((sum, [host, running]) => (hung.has(host) ? sum + running : sum), 0);
-      return ofHung >= maxAttemptsOfHung;
+      return ofHung < maxAttemptsOfHung ? none : hung;
     },
     begin(due: DueWebhook | null): DueWebhook | null {
-      if (due !== null) count(hostOf(due.receiver), 1);
+      if (due !== null) count(hostOf(due), 1);
       return due;
     },
-    end({ receiver }: DueWebhook, end: WebhookResult['is'] | undefined): void {
-      const host = hostOf(receiver);
+    end(due: DueWebhook, end: WebhookResult['is'] | undefined): void {
+      const host = hostOf(due);
       count(host, -1);
-      for (const name of [receiver, host]) {
+      for (const name of [due.receiver, host]) {
         if (end === 'hung') remember(hung, name, maxKnown);
         if (end === 'answered') hung.delete(name);
       }
@@ -131,17 +135,17 @@ function watchHung({ maxAttemptsOfHung, maxKnown }: QueueLimits) {
   };
 }
 
-function makeGroup(maxAttempts: number, maxQueued: number): Group {
-  return { groups: new Map(), queue: [], maxAttempts, maxQueued, queued: 0, busy: 0 };
+function makeGroup(host: string, maxAttempts: number, maxQueued: number): Group {
+  return { host, groups: new Map(), queue: [], maxAttempts, maxQueued, queued: 0, busy: 0 };
 }
 
 /** Returns the next one of a group; `null` when all that are queued are for groups that are busy or held. */
-function takeFrom(group: Group, isHeld: (name: string) => boolean): DueWebhook | null {
+function takeFrom(group: Group, held: ReadonlySet<string>): DueWebhook | null {
   if (group.queued === 0 || group.busy >= group.maxAttempts) return null;
   let due = group.queue.shift() ?? null;
   for (const [name, member] of due === null ? group.groups : []) {
-    if (isHeld(name)) continue;
-    due = takeFrom(member, isHeld);
+    if (held.has(member.host)) continue;
+    due = takeFrom(member, held);
     if (due === null) continue;
     group.groups.delete(name);
     group.groups.set(name, member);
@@ -181,9 +185,8 @@ function nameOf(due: DueWebhook): string {
   return `${due.receiver}/${due.jobId}`;
 }
 
-/** Returns the host in the name of a host or a receiver of an account; '' in that of an account. */
-function hostOf(name: string): string {
-  const [host = ''] = name.slice(name.indexOf('@') + 1).split('/', 1);
+function hostOf({ receiver }: DueWebhook): string {
+  const [host = ''] = receiver.slice(receiver.indexOf('@') + 1).split('/', 1);
   return host;
 }
 

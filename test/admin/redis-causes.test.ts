@@ -31,6 +31,12 @@ async function saidBy(
   return { code, said };
 }
 
+/** Returns level and text of what the doctor finds about changes. */
+async function changesOf(url: string): Promise<string[]> {
+  const { said } = await saidBy((terminal) => runDoctor([], terminal), url);
+  return /^(\w+) +changes +(.*)$/m.exec(said)?.slice(1) ?? [];
+}
+
 const admin = (url: string, ...line: string[]) => saidBy((terminal) => runAdmin(line, terminal), url);
 
 describe('a command that Redis refuses', function () {
@@ -116,23 +122,29 @@ describe('a command that Redis refuses', function () {
     expect(said).to.match(/^Redis at \S+ refuses: MISCONF .*: .*disk.*\n$/);
   });
 
+  it('is told by the doctor that the user of Redis may read alone', async () => {
+    const rights = ['on', '~*', '&*', '+@all', '-@write'];
+    const [level, text] = await changesOf(await makeRedisUser(server, { user: 'eve', password: secret, rights }));
+    expect(level).to.equal('problem');
+    expect(text).to.match(/^Redis takes no changes: NOPERM .*: give this user the rights .*\.$/);
+  });
+
   it('is told by the doctor that Redis is a replica, or lacks its replicas, and what to do', async () => {
-    const changes = async () => {
-      const { said } = await saidBy((terminal) => runDoctor([], terminal), server.url);
-      return /^(\w+) +changes +(.*)$/m.exec(said)?.slice(1);
-    };
+    const changes = () => changesOf(server.url);
     expect(await changes()).to.deep.equal(['ok', 'Redis takes changes.']);
     await send('REPLICAOF', '127.0.0.1', '1');
-    const [readOnly, advice] = (await changes()) ?? [];
+    const [readOnly, advice] = await changes();
     await send('REPLICAOF', 'NO', 'ONE');
     expect(readOnly).to.equal('problem');
-    expect(advice).to.match(/^Redis takes no changes: it is a replica; name the primary, .* in TRAWL_REDIS_URL\.$/);
+    expect(advice).to.match(
+      /^Redis takes no changes: READONLY: TRAWL_REDIS_URL names a replica: name the primary, .* there\.$/,
+    );
     await send('CONFIG', 'SET', 'min-replicas-to-write', '1');
     const alone = await changes();
     await send('CONFIG', 'SET', 'min-replicas-to-write', '0');
     expect(alone).to.deep.equal([
       'problem',
-      'Redis takes no changes: it has 0 replicas that keep up, and min-replicas-to-write is 1; bring them back.',
+      'Redis takes no changes: NOREPLICAS Not enough good replicas to write: bring the primary and its replicas together again.',
     ]);
   });
 

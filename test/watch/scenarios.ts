@@ -30,6 +30,14 @@ export const silentScenarios: readonly Omit<Scenario, 'fires'>[] = [
     },
   },
   {
+    title: 'in a namespace with trawl up, which has all parts in it, and a dashboard apart',
+    change: {
+      'trawl_build_info{namespace="music",instance="up",version="1.0.0",role="up"}': '1x400',
+      'trawl_build_info{namespace="music",instance="dashboard",version="1.0.0",role="dashboard"}': '1x400',
+      'trawl_leader{namespace="music",instance="up"}': '1x400',
+    },
+  },
+  {
     title: 'while the 1,000 jobs of one account are worked off for hours, one after the other',
     change: { trawl_oldest_queued_seconds: '0x99 0+60x300' },
   },

@@ -1,5 +1,9 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { keys } from '../../src/store/keys.ts';
 import { readDelivery } from '../../src/store/webhooks/read-deliveries.ts';
 import { startReceiverProxy } from '../support/receiver-proxy.ts';
 import { aFolder } from '../support/redis.ts';
@@ -30,6 +34,55 @@ describe('a webhook while a part of the service is away', () => {
     expect(egress.received.length).to.equal(2);
     const delays = await metrics.registry.getSingleMetricAsString('trawl_webhook_delay_seconds');
     expect(delays).to.match(/_count 1$/);
+    await sender.close();
+    await egress.close();
+    remove();
+  });
+
+  it('D55: has no attempt that counts when Redis is away, too, while egress takes no connection', async () => {
+    const { store, redis } = scene();
+    let isFirst = true;
+    // Its clients wait for a handshake of TLS, which never comes.
+    const egress = createServer((socket) => {
+      socket.on('error', () => {});
+      if (isFirst) process.kill(redis.pid(), 'SIGKILL');
+      const isAway = () => !isFirst || !redis.connection.ready();
+      void until(isAway, 5, 'redis is away').then(() => {
+        isFirst = false;
+        socket.destroy();
+      });
+    })
+      .listen(0, '127.0.0.1')
+      .unref();
+    await once(egress, 'listening');
+    const id = await aWebhook('http://good.test/');
+    const { port } = egress.address() as AddressInfo;
+    const sender = start({ proxy: { host: '127.0.0.1', port, tls: { caFile: null } } });
+    const isBack = async () => !isFirst && (await readDelivery(store, id).catch(() => null))?.attempts === 0;
+    await until(isBack, 10, 'the attempt is given back');
+    await sender.close();
+    egress.close();
+  });
+
+  it('does not keep webhooks waiting after egress is back, however many have waited', async () => {
+    const { store, told } = scene();
+    const { folder, remove } = aFolder();
+    const path = join(folder, 'egress.sock');
+    for (let n = 0; n < 32; n++) await aWebhook('http://good.test/');
+    // More accounts than webhooks find a place in memory; their jobs are gone, so that each ends when it is begun.
+    const since = store.clock.now();
+    store.advance(60_000);
+    const others = Array.from({ length: 20_100 }, (_, n) => [
+      String(since + n),
+      `${randomUUID()}@gone.test/${randomUUID()}`,
+    ]);
+    await store.connection.send(['ZADD', keys.webhooks, ...others.flat()]);
+    const sender = start({ proxy: { path } });
+    await until(() => told.lines.some((line) => line.includes('egress cannot be reached')), 5, 'egress is away');
+    const egress = await startReceiverProxy(path);
+    egress.answer('good.test', 200);
+    const left = () => store.connection.read(['ZCARD', keys.webhooks]);
+    await until(async () => (await left()) < 20_000, 15, 'webhooks are sent again');
     await sender.close();
     await egress.close();
     remove();

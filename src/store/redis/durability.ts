@@ -75,18 +75,6 @@ export async function readDurability(ask: Ask, hasReplicas: boolean): Promise<Du
   return { weaknesses: found, replicas: online.length };
 }
 
-/** Returns why a Redis that answers reads takes no changes, and what to do; `null` where nothing that it tells bars them. */
-export async function findChangeBar(ask: Ask): Promise<string | null> {
-  const [settings, replication] = await Promise.all([readSettings(ask), readSection(ask, 'replication')]);
-  if (replication?.get('role') === 'slave') {
-    return 'it is a replica; name the primary, the Sentinels or every node of the Cluster in TRAWL_REDIS_URL';
-  }
-  const wanted = Number(settings?.get(replicaSetting) ?? 0);
-  const there = Number(replication?.get('min_slaves_good_slaves') ?? wanted);
-  if (there >= wanted) return null;
-  return `it has ${there} replicas that keep up, and ${replicaSetting} is ${wanted}; bring them back`;
-}
-
 async function readSettings(ask: Ask): Promise<Map<string, string> | undefined> {
   const reply = await askUnlessHidden(ask, ['CONFIG', 'GET', ...Object.keys(needed), replicaSetting]);
   const words = Array.isArray(reply) ? reply.map(String) : [];

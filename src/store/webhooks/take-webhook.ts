@@ -1,9 +1,9 @@
-import { type RecordStore, run, script } from '../script.ts';
+import { type RecordStore, run, script, text } from '../script.ts';
 import type { DueWebhook } from './due-webhooks.ts';
 
 /**
  * Claims the delivery of a due webhook: counts the attempt before it is sent, and leases it. When a sender died during
- * the last attempt, the delivery has failed. Answers {'taken', attempt, when it was due}, {'failed'}, {'early'} or {'gone'}.
+ * the last attempt, the delivery has failed. Answers {'taken', attempt, when it was due, now, when the one before was claimed or ''}, {'failed'}, {'early'} or {'gone'}.
  */
 const takeWebhookScript = script(
   'take-webhook',
@@ -14,7 +14,8 @@ const takeWebhookScript = script(
 local at = redis.call('ZSCORE', webhooks, member)
 if not at then return { 'gone' } end
 if now < tonumber(at) then return { 'early' } end
-local seen = tonumber(redis.call('HGET', webhook, 'attempts') or max)
+local attempts, last_at = unpack(redis.call('HMGET', webhook, 'attempts', 'last_at'))
+local seen = tonumber(attempts or max)
 if seen >= tonumber(max) then
   redis.call('HSET', webhook, 'state', 'failed', 'next_at', '')
   redis.call('ZREM', webhooks, member)
@@ -23,7 +24,7 @@ end
 undos[1] = function() redis.pcall('ZADD', webhooks, at, member) end
 redis.call('ZADD', webhooks, now + tonumber(lease), member)
 redis.call('HSET', webhook, 'attempts', seen + 1, 'next_at', now + tonumber(lease), 'last_at', now)
-return { 'taken', seen + 1, at }
+return { 'taken', seen + 1, at, now, last_at or '' }
 `,
 );
 
@@ -35,6 +36,10 @@ export interface TakenAttempt {
   readonly attempt: number;
   /** When it was due, in milliseconds. */
   readonly dueAt: number;
+  /** When it was claimed, in milliseconds: another claim of the same number is a later one. */
+  readonly takenAt: number;
+  /** When the one before was claimed; '' for none. */
+  readonly takenBefore: string;
 }
 
 /** Claims one attempt of a delivery; `null` when none is due. */
@@ -45,5 +50,7 @@ export async function takeWebhook(store: RecordStore, due: DueWebhook, leaseMs: 
     lease: leaseMs,
     max: maxWebhookAttempts,
   });
-  return reply[0] === 'taken' ? { attempt: Number(reply[1]), dueAt: Number(reply[2]) } : null;
+  if (reply[0] !== 'taken') return null;
+  const [attempt, dueAt, takenAt] = reply.slice(1, 4).map(Number) as [number, number, number];
+  return { attempt, dueAt, takenAt, takenBefore: text(reply[4]) };
 }
