@@ -75,7 +75,7 @@ class LiveDash(DashSegmentsFD):
         super().__init__(ydl, ydl.params)
         self.seconds, self.beginning = seconds, beginning
         self.lasted = None  # seconds of a live stream that ended early
-        self.anew = {}  # fragments behind another initialization, with the length of the one before
+        self.anew = set()  # fragments behind another initialization
         self.lacking = None  # periods without a format of this kind
 
     def real_download(self, filename, info_dict):
@@ -102,14 +102,14 @@ class LiveDash(DashSegmentsFD):
 
     def record(self, info):
         """Yields the fragments with their seconds, from the newest one on, as they appear, until they last long enough."""
-        seen, count, length, before, was_live, is_first, is_new = set(), 0, 0.0, None, False, True, False
+        seen, count, length, was_live, is_first, is_new = set(), 0, 0.0, False, True, False
         while length < self.beginning.limit(self.seconds):
             begun = time.monotonic()
             listed, is_live, has_lost = self.read(info, is_first)
             if has_lost:
                 return self.beginning.break_off(length)
             if not seen:
-                seen.update(each['url'] for each in listed[:-1] if each['seconds'])
+                seen.update(leave_past(listed))
             # The manifest of a stream that has ended may list its whole past.
             known = max((number for number, each in enumerate(listed) if each['url'] in seen), default=-1)
             new = [each for number, each in enumerate(listed)
@@ -118,9 +118,9 @@ class LiveDash(DashSegmentsFD):
                 if length < self.seconds:
                     seen.add(each['url'])
                     count, seconds = count + 1, each['seconds'] or 0
-                    if seconds and is_new and before is not None:
-                        self.anew[count] = before
-                    is_new, before = not seconds, seconds or before
+                    if seconds and is_new:
+                        self.anew.add(count)
+                    is_new = not seconds
                     length += seconds
                     yield {'frag_index': count, 'url': each['url']}, seconds
             if was_live and not is_live:
@@ -131,30 +131,41 @@ class LiveDash(DashSegmentsFD):
                 wait_for_next(begun, listed[-1]['seconds'] if listed and listed[-1]['seconds'] else 2, bool(new))
 
 
+def leave_past(listed):
+    """Returns the URLs of the fragments that a recording leaves out: all before the newest one, but its initialization."""
+    newest = max((number for number, each in enumerate(listed) if each['seconds']), default=0)
+    initial = max((number for number, each in enumerate(listed[:newest]) if not each['seconds']), default=newest)
+    return {each['url'] for each in listed[:newest]} - {each['url'] for each in (listed[initial:initial + 1] + listed[newest:])}
+
+
 def download(fetcher, filename, info):
     """Fetches the fragments that `fetcher.record` yields, up to one that the file cannot hold, because nobody can fetch the others again.
     Fails once those that the source does not give last too long (D92)."""
     fetcher.params = {**fetcher.params, **OPTIONS}
     ctx = {'filename': filename, 'total_frags': None, 'live': True}
     clock, missing, lasted, broken = Clock(), 0.0, 0.0, False
+    apart, is_anew = 0.0, False  # seconds since the last fragment that was there began; whether the clock may have begun anew since
 
     def place(content, index):
         nonlocal broken
         try:
-            return clock.place(content, length=fetcher.anew.get(index))
+            return clock.place(content, length=apart if is_anew else None)
         except Changed:
             broken = True
             return b''
 
     def fragments():
-        nonlocal missing, lasted
+        nonlocal missing, lasted, apart, is_anew
         for fragment, seconds in fetcher.record(info):
-            size = ctx['dest_stream'].tell()
+            size, is_anew = ctx['dest_stream'].tell(), is_anew or fragment['frag_index'] in fetcher.anew
             yield fragment
             is_missing = ctx['dest_stream'].tell() == size
             # Nothing is known of fragments whose initialization, which alone has no length, is missing.
             if broken or is_missing and not seconds:
                 return fetcher.beginning.break_off(lasted)
+            if seconds and not is_missing:
+                apart, is_anew = 0.0, False
+            apart += seconds
             lasted += seconds
             missing += seconds if is_missing else 0
             if missing > max(2, 0.05 * fetcher.seconds):
