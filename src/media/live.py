@@ -82,7 +82,8 @@ class LiveDash(DashSegmentsFD):
         return download(self, filename, info_dict)
 
     def read(self, info, is_first):
-        """Returns the fragments that the manifest lists now, each behind its initialization if there is one, whether more will come, and whether a new period has none."""
+        """Returns the fragments that the manifest lists now, each behind its initialization if there is one; whether more will come; and True for
+        a newest period, or another new one, without a format of this kind."""
         request = self._prepare_url(info, info.get('manifest_url') or info['url'])
 
         def read_now():
@@ -94,10 +95,13 @@ class LiveDash(DashSegmentsFD):
         number_segments(doc, now)
         periods = self.ydl.get_info_extractor('Generic')._parse_mpd_periods(
             doc, mpd_base_url=url.partition('?')[0].rpartition('/')[0], mpd_url=url)
-        forms = [manifests.most_similar(info, period['formats']) for period in periods]
+        forms = [manifests.most_similar(info, period['formats']) for period in periods if period['formats']]
+        lacking, self.lacking = self.lacking, forms.count(None)
+        has_lost = forms[-1:] == [None] or lacking is not None and self.lacking > lacking
+        # What stands behind a period without a format of this kind would be heard or seen too early.
+        kept = forms[:max(number for number, form in enumerate(forms) if form is None)] if has_lost else forms
         found = [{'url': each.get('url') or urljoin(form.get('fragment_base_url') or '', each['path']), 'seconds': each.get('duration')}
-                 for form in forms if form is not None for each in form.get('fragments') or []]
-        has_lost, self.lacking = self.lacking is not None and forms.count(None) > self.lacking, forms.count(None)
+                 for form in kept if form is not None for each in form.get('fragments') or []]
         return found, doc.get('type') == 'dynamic', has_lost
 
     def record(self, info):
@@ -106,8 +110,8 @@ class LiveDash(DashSegmentsFD):
         while length < self.beginning.limit(self.seconds):
             begun = time.monotonic()
             listed, is_live, has_lost = self.read(info, is_first)
-            if has_lost:
-                return self.beginning.break_off(length)
+            if has_lost and is_first:
+                return self.beginning.break_off(0.0)
             if not seen:
                 seen.update(leave_past(listed))
             # The manifest of a stream that has ended may list its whole past.
@@ -123,6 +127,8 @@ class LiveDash(DashSegmentsFD):
                     is_new = not seconds
                     length += seconds
                     yield {'frag_index': count, 'url': each['url']}, seconds
+            if has_lost and length < self.seconds:
+                return self.beginning.break_off(length)
             if was_live and not is_live:
                 self.lasted = length
                 return
@@ -177,11 +183,15 @@ def download(fetcher, filename, info):
 
 def number_segments(doc, now):
     """Gives templates that count segments by the clock alone the newest three numbers: yt-dlp knows none of a live one."""
+    if doc.get('type') != 'dynamic':
+        return
     begun = parse_iso8601(doc.get('availabilityStartTime') or '') or 0
     space = re.match(r'{[^}]*}|', doc.tag)[0]
     periods = doc.findall(f'{space}Period')
-    starts = [begun + (parse_duration(period.get('start') or '') or 0) for period in periods]
-    for period, start, end in zip(periods, starts, [*starts[1:], now]):
+    starts = [parse_duration(period.get('start') or '') for period in periods]
+    # A period that is announced without its start begins later.
+    ends = [now if after is None else begun + after for after in [*starts[1:], None]]
+    for period, start, end in zip(periods, [begun + (each or 0) for each in starts], ends):
         passed = min(end, now) - start
         for template in period.iter(f'{space}SegmentTemplate'):
             length = float(template.get('duration') or 0) / float(template.get('timescale') or 1)

@@ -22,6 +22,7 @@ describe('A live stream that goes on as another one', function () {
     addPieces(source, 'first', []);
     addPieces(source, 'second', ['-vf', 'scale=96:54']);
     addPieces(source, 'later', [], 5);
+    addPieces(source, 'last', [], 4);
   });
   after(() => source.stop());
 
@@ -89,6 +90,8 @@ describe('A live stream that goes on as another one', function () {
         readings += 1;
         const periods = [aPeriod(source, 'first', 0, Math.min(5, readings + 2), true)];
         if (readings > 3) periods.push(aPeriod(source, second, 5, Math.min(5, readings - 3), hasSound));
+        // The next one is announced, and nothing of it is known yet.
+        else if (readings > 2) periods.push('<Period id="soon"/>');
         response.setHeader('content-type', 'application/dash+xml').end(aManifest(periods));
       };
       let lengths: (number | null)[] = [];
@@ -126,6 +129,24 @@ describe('A live stream that goes on as another one', function () {
       expect(seconds).to.be.closeTo(3, 0.2);
     });
   }
+
+  it('D65: in DASH, whose newest period has no sound when the recording begins, is not delivered with sound of others', async () => {
+    let readings = 0;
+    const serve: RequestListener = (request, response) => {
+      const name = (request.url ?? '').slice(1);
+      if (name !== 'live.mpd')
+        return void response.setHeader('content-type', 'video/mp4').end(readFileSync(source.path(name)));
+      readings += 1;
+      const periods = [
+        aPeriod(source, 'first', 0, 5, true),
+        aPeriod(source, 'later', 5, Math.min(4, readings), false),
+        ...(readings > 4 ? [aPeriod(source, 'last', 9, Math.min(5, readings - 4), true)] : []),
+      ];
+      response.setHeader('content-type', 'application/dash+xml').end(aManifest(periods));
+    };
+    const ended = recordLive(serve, '/live.mpd', { ...film, max_duration: 5 }).catch((error: unknown) => error);
+    expect(await ended).to.include({ code: 'file_damaged' });
+  });
 
   for (const [title, missing] of [
     ['the last fragment of a period', 'first/1-005.m4s'],
