@@ -53,9 +53,11 @@ describe('A file with odd streams', function () {
     const coded = ['-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=none', '-c:a', 'copy'];
     source.ffmpeg('-i', source.film, ...coded, 'hevc.mkv');
     source.ffmpeg('-i', 'hevc.mkv', '-c', 'copy', 'hevc.ts');
+    source.ffmpeg('-i', 'hevc.mkv', '-c', 'copy', '-movflags', '+faststart', 'hevc.mp4');
     for (const [name, args] of [
       ['hevc.mkv', {}],
       ['hevc.ts', {}],
+      ['hevc.mp4', {}],
       ['hevc.ts', { start: 3, end: 8 }],
     ] as const) {
       const ended = await source.make('video', name, args, ({ file }) => {
