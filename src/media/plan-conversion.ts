@@ -7,7 +7,7 @@ import { Failed, type MediaOrder } from './tools.ts';
 
 export interface FetchedFile extends Probed {
   readonly file: string;
-  /** True for an mp4 that is like those that ffmpeg makes here (`plain-mp4.ts`). */
+  /** True for a whole mp4 that is like those that ffmpeg makes here (`plain-mp4.ts`). */
   readonly plain: boolean;
 }
 

@@ -117,7 +117,10 @@ describe('A live stream that goes on as another one', function () {
         if (name !== 'live.mpd')
           return void response.setHeader('content-type', 'video/mp4').end(readFileSync(source.path(name)));
         readings += 1;
-        const periods = [aPeriod(source, first, 0, 5, hasSound), aPeriod(source, 'later', 5, Math.min(5, readings), true)];
+        const periods = [
+          aPeriod(source, first, 0, 5, hasSound),
+          aPeriod(source, 'later', 5, Math.min(5, readings), true),
+        ];
         response.setHeader('content-type', 'application/dash+xml').end(aManifest(periods));
       };
       let widths: (number | null)[] = [];

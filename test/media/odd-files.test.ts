@@ -107,7 +107,13 @@ describe('A file with odd streams', function () {
     source.write('short.flv', whole.subarray(0, Math.floor(whole.length / 2)));
     const probe = look(source.path('short.flv'));
     expect(probe.duration).to.be.closeTo(10, 0.2);
-    const file = { file: 'short.flv', probe, ended: { code: 0, signal: null, stderr: '' }, count: 'none' as const, plain: false };
+    const file = {
+      file: 'short.flv',
+      probe,
+      ended: { code: 0, signal: null, stderr: '' },
+      count: 'none' as const,
+      plain: false,
+    };
     const part = { id: 'a', name: 'short.flv', video: true, audio: true, bytes: null, fragmented: false };
     const choice = { parts: [part], start: 0, seconds: null, section: false, expected: 10 };
     const plan = planConversion([file], choice, { endpoint: 'audio', args: { audio_format: 'm4a' } });
