@@ -167,7 +167,6 @@ export function newJob(call: KeyedCall, endpoint: Endpoint, args: Job['args'], w
   return call.trace ? { ...work, trace: writeTraceparent(call.trace) } : work;
 }
 
-/** Admits a job. */
 async function accept(credit: CreditRoutes, call: KeyedCall, work: NewJob, repeat: Repeat | null): Promise<ApiReply> {
   const wanted = { id: randomUUID(), valid: true, isOpen: credit.admissions.isOpen, repeat, work };
   const answer = requireAllowed(call.res, await admitJoined(credit.store, call.key, wanted));

@@ -75,14 +75,15 @@ class LiveDash(DashSegmentsFD):
         super().__init__(ydl, ydl.params)
         self.seconds, self.beginning = seconds, beginning
         self.lasted = None  # seconds of a live stream that ended early
-        self.anew = {}  # fragments behind another initialization, with the length of the one before
+        self.anew = set()  # fragments behind another initialization
         self.lacking = None  # periods without a format of this kind
 
     def real_download(self, filename, info_dict):
         return download(self, filename, info_dict)
 
     def read(self, info, is_first):
-        """Returns the fragments that the manifest lists now, each behind its initialization if there is one, whether more will come, and whether a new period has none."""
+        """Returns the fragments that the manifest lists now, each behind its initialization if there is one; whether more will come; and True for
+        a newest period, or another new one, without a format of this kind."""
         request = self._prepare_url(info, info.get('manifest_url') or info['url'])
 
         def read_now():
@@ -94,22 +95,25 @@ class LiveDash(DashSegmentsFD):
         number_segments(doc, now)
         periods = self.ydl.get_info_extractor('Generic')._parse_mpd_periods(
             doc, mpd_base_url=url.partition('?')[0].rpartition('/')[0], mpd_url=url)
-        forms = [manifests.most_similar(info, period['formats']) for period in periods]
+        forms = [manifests.most_similar(info, period['formats']) for period in periods if period['formats']]
+        lacking, self.lacking = self.lacking, forms.count(None)
+        has_lost = forms[-1:] == [None] or lacking is not None and self.lacking > lacking
+        # What stands behind a period without a format of this kind would be heard or seen too early.
+        kept = forms[:max(number for number, form in enumerate(forms) if form is None)] if has_lost else forms
         found = [{'url': each.get('url') or urljoin(form.get('fragment_base_url') or '', each['path']), 'seconds': each.get('duration')}
-                 for form in forms if form is not None for each in form.get('fragments') or []]
-        has_lost, self.lacking = self.lacking is not None and forms.count(None) > self.lacking, forms.count(None)
+                 for form in kept if form is not None for each in form.get('fragments') or []]
         return found, doc.get('type') == 'dynamic', has_lost
 
     def record(self, info):
         """Yields the fragments with their seconds, from the newest one on, as they appear, until they last long enough."""
-        seen, count, length, before, was_live, is_first, is_new = set(), 0, 0.0, None, False, True, False
+        seen, count, length, was_live, is_first, is_new = set(), 0, 0.0, False, True, False
         while length < self.beginning.limit(self.seconds):
             begun = time.monotonic()
             listed, is_live, has_lost = self.read(info, is_first)
-            if has_lost:
-                return self.beginning.break_off(length)
+            if has_lost and is_first:
+                return self.beginning.break_off(0.0)
             if not seen:
-                seen.update(each['url'] for each in listed[:-1] if each['seconds'])
+                seen.update(leave_past(listed))
             # The manifest of a stream that has ended may list its whole past.
             known = max((number for number, each in enumerate(listed) if each['url'] in seen), default=-1)
             new = [each for number, each in enumerate(listed)
@@ -118,11 +122,13 @@ class LiveDash(DashSegmentsFD):
                 if length < self.seconds:
                     seen.add(each['url'])
                     count, seconds = count + 1, each['seconds'] or 0
-                    if seconds and is_new and before is not None:
-                        self.anew[count] = before
-                    is_new, before = not seconds, seconds or before
+                    if seconds and is_new:
+                        self.anew.add(count)
+                    is_new = not seconds
                     length += seconds
                     yield {'frag_index': count, 'url': each['url']}, seconds
+            if has_lost and length < self.seconds:
+                return self.beginning.break_off(length)
             if was_live and not is_live:
                 self.lasted = length
                 return
@@ -131,30 +137,41 @@ class LiveDash(DashSegmentsFD):
                 wait_for_next(begun, listed[-1]['seconds'] if listed and listed[-1]['seconds'] else 2, bool(new))
 
 
+def leave_past(listed):
+    """Returns the URLs of the fragments that a recording leaves out: all before the newest one, but its initialization."""
+    newest = max((number for number, each in enumerate(listed) if each['seconds']), default=0)
+    initial = max((number for number, each in enumerate(listed[:newest]) if not each['seconds']), default=newest)
+    return {each['url'] for each in listed[:newest]} - {each['url'] for each in (listed[initial:initial + 1] + listed[newest:])}
+
+
 def download(fetcher, filename, info):
     """Fetches the fragments that `fetcher.record` yields, up to one that the file cannot hold, because nobody can fetch the others again.
     Fails once those that the source does not give last too long (D92)."""
     fetcher.params = {**fetcher.params, **OPTIONS}
     ctx = {'filename': filename, 'total_frags': None, 'live': True}
     clock, missing, lasted, broken = Clock(), 0.0, 0.0, False
+    apart, is_anew = 0.0, False  # seconds since the last fragment that was there began; whether the clock may have begun anew since
 
     def place(content, index):
         nonlocal broken
         try:
-            return clock.place(content, length=fetcher.anew.get(index))
+            return clock.place(content, length=apart if is_anew else None)
         except Changed:
             broken = True
             return b''
 
     def fragments():
-        nonlocal missing, lasted
+        nonlocal missing, lasted, apart, is_anew
         for fragment, seconds in fetcher.record(info):
-            size = ctx['dest_stream'].tell()
+            size, is_anew = ctx['dest_stream'].tell(), is_anew or fragment['frag_index'] in fetcher.anew
             yield fragment
             is_missing = ctx['dest_stream'].tell() == size
             # Nothing is known of fragments whose initialization, which alone has no length, is missing.
             if broken or is_missing and not seconds:
                 return fetcher.beginning.break_off(lasted)
+            if seconds and not is_missing:
+                apart, is_anew = 0.0, False
+            apart += seconds
             lasted += seconds
             missing += seconds if is_missing else 0
             if missing > max(2, 0.05 * fetcher.seconds):
@@ -166,11 +183,15 @@ def download(fetcher, filename, info):
 
 def number_segments(doc, now):
     """Gives templates that count segments by the clock alone the newest three numbers: yt-dlp knows none of a live one."""
+    if doc.get('type') != 'dynamic':
+        return
     begun = parse_iso8601(doc.get('availabilityStartTime') or '') or 0
     space = re.match(r'{[^}]*}|', doc.tag)[0]
     periods = doc.findall(f'{space}Period')
-    starts = [begun + (parse_duration(period.get('start') or '') or 0) for period in periods]
-    for period, start, end in zip(periods, starts, [*starts[1:], now]):
+    starts = [parse_duration(period.get('start') or '') for period in periods]
+    # A period that is announced without its start begins later.
+    ends = [now if after is None else begun + after for after in [*starts[1:], None]]
+    for period, start, end in zip(periods, [begun + (each or 0) for each in starts], ends):
         passed = min(end, now) - start
         for template in period.iter(f'{space}SegmentTemplate'):
             length = float(template.get('duration') or 0) / float(template.get('timescale') or 1)

@@ -11,10 +11,10 @@ const technicalTags = /^(major_brand|minor_version|compatible_brands|encoder|cre
 
 /**
  * Returns true for an mp4 as ffmpeg makes them here: its index lies before its pictures, so that it plays while it arrives, and it has no
- * words of its maker, such as title, place, comment and chapters.
+ * words of its maker, such as title, place, comment and chapters. HEVC has the name that Apple's players want.
  */
 export async function isPlainMp4(file: string, tools: MediaTools, signal: AbortSignal): Promise<boolean> {
-  return (await hasIndexInFront(file)) && !(await isDescribed(file, tools, signal));
+  return (await hasIndexInFront(file)) && !(await needsChange(file, tools, signal));
 }
 
 async function hasIndexInFront(file: string): Promise<boolean> {
@@ -35,7 +35,7 @@ async function hasIndexInFront(file: string): Promise<boolean> {
   }
 }
 
-async function isDescribed(file: string, tools: MediaTools, signal: AbortSignal): Promise<boolean> {
+async function needsChange(file: string, tools: MediaTools, signal: AbortSignal): Promise<boolean> {
   const lines: string[] = [];
   const options = {
     folder: tools.folder,
@@ -45,13 +45,18 @@ async function isDescribed(file: string, tools: MediaTools, signal: AbortSignal)
   };
   const { code } = await tools.run(
     tools.ffprobe,
-    ffprobeArguments(file, 'none', ['format_tags', 'chapter=id']),
+    ffprobeArguments(file, 'none', ['format_tags', 'chapter=id', 'stream=codec_tag_string']),
     options,
   ).ended;
   signal.throwIfAborted();
   // ffprobe is ended when a tag is too long.
   if (code !== 0) return true;
-  const { format, chapters } = asRecord(parseProbe(lines));
+  const { format, chapters, streams } = asRecord(parseProbe(lines));
   const tags = Object.keys(asRecord(asRecord(format).tags));
-  return tags.some((name) => !technicalTags.test(name)) || (Array.isArray(chapters) && chapters.length > 0);
+  const isMisnamed = listOf(streams).some((stream) => asRecord(stream).codec_tag_string === 'hev1');
+  return isMisnamed || tags.some((name) => !technicalTags.test(name)) || listOf(chapters).length > 0;
+}
+
+function listOf(json: unknown): readonly unknown[] {
+  return Array.isArray(json) ? json : [];
 }

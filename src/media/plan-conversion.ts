@@ -7,7 +7,7 @@ import { Failed, type MediaOrder } from './tools.ts';
 
 export interface FetchedFile extends Probed {
   readonly file: string;
-  /** True for an mp4 that is like those that ffmpeg makes here (`plain-mp4.ts`). */
+  /** True for a whole mp4 that is like those that ffmpeg makes here (`plain-mp4.ts`). */
   readonly plain: boolean;
 }
 
@@ -53,6 +53,8 @@ const endTolerance = 0.5;
 const [audible, farthest] = [0.05, 60];
 /** Formats whose index knows their length; others guess it from the bit rate. */
 const exactFormats = /^(mov|matroska|wav|flac)/;
+/** Formats of which a file that was cut off is known: by what ffmpeg says of its index, or by its last timestamps. */
+const wholeFormats = /^(mov|matroska|mpegts)/;
 
 /**
  * Plans the conversion: stream copy before remux before encoding. A picture is encoded only when mp4 is needed and cannot hold it, as for a
@@ -260,7 +262,7 @@ export function mayEndEarlier(plan: ConversionPlan, fetched: readonly FetchedFil
   const [only, ...others] = fetched.map(({ probe }) => probe);
   const { start, expected } = choice;
   const isPart = plan.video !== plan.audio && others.length === 0 && only?.video != null && only.audio !== null;
-  const length = isPart ? lengthOf(only) : null;
+  const length = isPart && wholeFormats.test(only.format) ? lengthOf(only) : null;
   return length !== null && expected !== null && length >= start + expected - lengthTolerance(expected);
 }
 

@@ -197,7 +197,8 @@ async function probeParts(
       throw new Failed(page.direct ? faultOfBytes(await beginningOf(file)) : 'file_damaged', ended.stderr);
     }
     if (damage.test(ended.stderr)) throw new Failed('file_damaged', ended.stderr);
-    const plain = /^mov/.test(probe.format) && (await isPlainMp4(file, tools, signal));
+    const mayStay = choice.parts.length === 1 && choice.seconds === null && choice.start === 0;
+    const plain = mayStay && /^mov/.test(probe.format) && (await isPlainMp4(file, tools, signal));
     fetched.push({ file, ...probed, plain });
   }
   return fetched;

@@ -43,10 +43,10 @@ def cut_playlist(text, after, seconds):
     return cut
 
 
-def lay_out(text, length=0.0, known=None):
+def lay_out(text, known=None):
     """Returns a media playlist whose later initializations are segments like the others, because yt-dlp takes only a first one; for each
-    fragment behind a discontinuity the length of the one before, which is the given one before the first; and the length of each."""
-    lines, pending, anew, lengths = [], [], {}, {}
+    fragment behind a discontinuity the length of the one before; and the length of each."""
+    lines, pending, anew, lengths, length = [], [], {}, {}, 0.0
     number, index, is_new = 0, 0, False
     for line in map(str.strip, text.splitlines()):
         is_new = is_new or line == DISCONTINUITY

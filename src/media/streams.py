@@ -131,7 +131,7 @@ class HlsStream(HlsFD):
 
     def record(self, info):
         """Yields the fragments of a live stream with their seconds, from its newest one on, until they last long enough."""
-        last, length, known_map, count, length_before = None, 0.0, None, 0, 0.0
+        last, length, known_map, count = None, 0.0, None, 0
         while length < self.beginning.limit(self.seconds):
             begun = time.monotonic()
             text, url = self.read({**info, 'hls_media_playlist_data': None})
@@ -140,11 +140,10 @@ class HlsStream(HlsFD):
             part = cut_playlist(text, last, self.seconds - length)
             maps = [line for line in part.text.splitlines() if line.startswith(MAP)]
             if part.last > last:
-                text_of_part, anew, lengths = lay_out(part.text, length_before, known_map)
+                text_of_part, anew, lengths = lay_out(part.text, known_map)
                 self.anew.update({count + number: seconds for number, seconds in anew.items()})
                 listed = Fragments(self.ydl, info, text_of_part, url).found
                 for number, fragment in enumerate(listed, 1):
-                    length_before = lengths.get(number, length_before)
                     yield {**fragment, 'frag_index': count + number}, lengths.get(number, 0.0)
                 count, length = count + len(listed), length + part.seconds
                 known_map = maps[-1] if maps else known_map

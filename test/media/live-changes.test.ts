@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
@@ -21,6 +22,7 @@ describe('A live stream that goes on as another one', function () {
     addPieces(source, 'first', []);
     addPieces(source, 'second', ['-vf', 'scale=96:54']);
     addPieces(source, 'later', [], 5);
+    addPieces(source, 'last', [], 4);
   });
   after(() => source.stop());
 
@@ -88,9 +90,9 @@ describe('A live stream that goes on as another one', function () {
         readings += 1;
         const periods = [aPeriod(source, 'first', 0, Math.min(5, readings + 2), true)];
         if (readings > 3) periods.push(aPeriod(source, second, 5, Math.min(5, readings - 3), hasSound));
-        const dates = 'availabilityStartTime="2026-01-01T00:00:00Z" minimumUpdatePeriod="PT1S"';
-        const text = `<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="dynamic" ${dates}>${periods.join('')}</MPD>`;
-        response.setHeader('content-type', 'application/dash+xml').end(text);
+        // The next one is announced, and nothing of it is known yet.
+        else if (readings > 2) periods.push('<Period id="soon"/>');
+        response.setHeader('content-type', 'application/dash+xml').end(aManifest(periods));
       };
       let lengths: (number | null)[] = [];
       const see = (file: string) => {
@@ -101,6 +103,79 @@ describe('A live stream that goes on as another one', function () {
       await recordLive(serve, '/live.mpd', { ...film, max_duration: 6.5 }, { see });
       expect(lengths).to.have.length(2);
       for (const each of lengths) expect(each).to.be.closeTo(length, 0.3);
+    });
+  }
+
+  for (const [title, first, hasSound] of [
+    ['pictures of another size', 'second', true],
+    ['no sound', 'first', false],
+  ] as const) {
+    it(`D65: in DASH is recorded behind an earlier period with ${title}, which its manifest still lists`, async () => {
+      let readings = 0;
+      const serve: RequestListener = (request, response) => {
+        const name = (request.url ?? '').slice(1);
+        if (name !== 'live.mpd')
+          return void response.setHeader('content-type', 'video/mp4').end(readFileSync(source.path(name)));
+        readings += 1;
+        const periods = [
+          aPeriod(source, first, 0, 5, hasSound),
+          aPeriod(source, 'later', 5, Math.min(5, readings), true),
+        ];
+        response.setHeader('content-type', 'application/dash+xml').end(aManifest(periods));
+      };
+      let widths: (number | null)[] = [];
+      const see = (file: string) => {
+        widths = look(file).streams.map(({ width }) => width);
+      };
+      const { seconds } = await recordLive(serve, '/live.mpd', { ...film, max_duration: 3 }, { see });
+      expect(widths).to.deep.equal([64, null]);
+      expect(seconds).to.be.closeTo(3, 0.2);
+    });
+  }
+
+  it('D65: in DASH, whose newest period has no sound when the recording begins, is not delivered with sound of others', async () => {
+    let readings = 0;
+    const serve: RequestListener = (request, response) => {
+      const name = (request.url ?? '').slice(1);
+      if (name !== 'live.mpd')
+        return void response.setHeader('content-type', 'video/mp4').end(readFileSync(source.path(name)));
+      readings += 1;
+      const periods = [
+        aPeriod(source, 'first', 0, 5, true),
+        aPeriod(source, 'later', 5, Math.min(4, readings), false),
+        ...(readings > 4 ? [aPeriod(source, 'last', 9, Math.min(5, readings - 4), true)] : []),
+      ];
+      response.setHeader('content-type', 'application/dash+xml').end(aManifest(periods));
+    };
+    const ended = recordLive(serve, '/live.mpd', { ...film, max_duration: 5 }).catch((error: unknown) => error);
+    expect(await ended).to.include({ code: 'file_damaged' });
+  });
+
+  for (const [title, missing] of [
+    ['the last fragment of a period', 'first/1-005.m4s'],
+    ['the first fragment of a period', 'later/1-001.m4s'],
+  ] as const) {
+    it(`D65: in DASH without ${title} of its sound has all other sound in time`, async () => {
+      let readings = 0;
+      const serve: RequestListener = (request, response) => {
+        const name = (request.url ?? '').slice(1);
+        if (name === missing) return void response.writeHead(404).end();
+        if (name !== 'live.mpd')
+          return void response.setHeader('content-type', 'video/mp4').end(readFileSync(source.path(name)));
+        readings += 1;
+        const periods = [aPeriod(source, 'first', 0, Math.min(5, readings + 1), true)];
+        if (readings > 4) periods.push(aPeriod(source, 'later', 5, Math.min(5, readings - 4), true));
+        response.setHeader('content-type', 'application/dash+xml').end(aManifest(periods));
+      };
+      let times: number[] = [];
+      const see = (file: string) => {
+        times = soundTimes(file);
+      };
+      await recordLive(serve, '/live.mpd', { ...film, max_duration: 6 }, { see });
+      const gaps = times.map((time, n) => time - (times[n - 1] ?? 0)).filter((gap) => gap > 0.1);
+      expect(gaps).to.have.length(1);
+      expect(gaps[0]).to.be.closeTo(1, 0.1);
+      expect(times.at(-1)).to.be.closeTo(6, 0.1);
     });
   }
 
@@ -148,6 +223,11 @@ function aList(kind: Kind, reading: number, second: string): string {
   return head + all.join('');
 }
 
+function aManifest(periods: readonly string[]): string {
+  const dates = 'availabilityStartTime="2026-01-01T00:00:00Z" minimumUpdatePeriod="PT1S"';
+  return `<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="dynamic" ${dates}>${periods.join('')}</MPD>`;
+}
+
 /** Returns a period that lists so many pieces in a folder of its own. */
 function aPeriod(source: Flashes, name: string, start: number, count: number, hasSound: boolean): string {
   const list = readFileSync(source.path(`${name}/list.mpd`), 'utf8');
@@ -173,4 +253,10 @@ function addPieces(source: Flashes, name: string, words: readonly string[], star
   ];
   const sets = ['-f', 'dash', '-seg_duration', '1', '-adaptation_sets', 'id=0,streams=v id=1,streams=a'];
   source.ffmpeg('-ss', String(start), '-i', source.film, ...coded, ...sets, ...names, join(name, 'list.mpd'));
+}
+
+/** Returns the seconds at which the packets of the sound are heard. */
+function soundTimes(file: string): number[] {
+  const words = ['-v', 'error', '-select_streams', 'a', '-show_entries', 'packet=pts_time', '-of', 'csv=p=0', file];
+  return execFileSync('ffprobe', words, { encoding: 'utf8' }).trim().split('\n').map(Number.parseFloat);
 }

@@ -65,22 +65,35 @@ describe('A live DASH stream', function () {
     const chunks = [54, 55, 56].map((number) => `chunk-stream0-000${number}.m4s`);
     const template = `<SegmentTemplate timescale="100" duration="192" startNumber="5" ${names}/>`;
     expect(listedAfter(100, template)).to.deep.equal(['init-stream0.m4s', ...chunks]);
+    const announced = (text: string) => text.replace('</MPD>', '<Period id="soon"/></MPD>');
+    expect(listedAfter(100, template, announced), 'with a period that begins later').to.deep.equal([
+      'init-stream0.m4s',
+      ...chunks,
+    ]);
+  });
+
+  it('D65: which has ended has no segments behind its end, although the clock goes on', () => {
+    const chunks = [5, 6, 7].map((number) => `chunk-stream0-0000${number}.m4s`);
+    const template = `<SegmentTemplate timescale="100" duration="192" startNumber="5" ${names}/>`;
+    const ended = (text: string) => text.replace('"dynamic"', '"static" mediaPresentationDuration="PT15S"');
+    expect(listedAfter(100, template, ended)).to.deep.equal(['init-stream0.m4s', ...chunks]);
   });
 });
 
 /** Returns the pieces that a manifest lists so many seconds after its period began. */
-function listedAfter(seconds: number, template: string): string[] {
+function listedAfter(seconds: number, template: string, change = (text: string) => text): string[] {
   const script = `
 import json, sys
 sys.path.insert(0, sys.argv[1])
-import live
+import live, manifests
+manifests.patch_parser()
 doc = live.compat_etree_fromstring(sys.argv[2].encode())
 live.number_segments(doc, live.parse_iso8601('2026-01-01T00:00:10Z') + int(sys.argv[3]))
 import yt_dlp
 found = yt_dlp.YoutubeDL({'quiet': True}).get_info_extractor('Generic')._parse_mpd_formats(doc, mpd_base_url='http://a', mpd_url='http://a/b')
 print(json.dumps([each['path'] for each in found[0]['fragments']]))
 `;
-  const words = ['-I', '-c', script, join(root, 'src/media'), manifest(template), String(seconds)];
+  const words = ['-I', '-c', script, join(root, 'src/media'), change(manifest(template)), String(seconds)];
   return JSON.parse(execFileSync(python, words, { encoding: 'utf8' })) as string[];
 }
 

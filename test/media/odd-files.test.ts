@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { mayEndEarlier, planConversion } from '../../src/media/plan-conversion.ts';
 import { expectMarks, type Flashes, openFlashes } from '../support/flashes.ts';
 import { decode, look } from '../support/media.ts';
 
@@ -53,9 +54,11 @@ describe('A file with odd streams', function () {
     const coded = ['-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=none', '-c:a', 'copy'];
     source.ffmpeg('-i', source.film, ...coded, 'hevc.mkv');
     source.ffmpeg('-i', 'hevc.mkv', '-c', 'copy', 'hevc.ts');
+    source.ffmpeg('-i', 'hevc.mkv', '-c', 'copy', '-movflags', '+faststart', 'hevc.mp4');
     for (const [name, args] of [
       ['hevc.mkv', {}],
       ['hevc.ts', {}],
+      ['hevc.mp4', {}],
       ['hevc.ts', { start: 3, end: 8 }],
     ] as const) {
       const ended = await source.make('video', name, args, ({ file }) => {
@@ -97,6 +100,25 @@ describe('A file with odd streams', function () {
       if (name === 'ts') expect(await lengthOf('audio', 'v.ts.m3u8', sound)).to.be.closeTo(4.5, 0.2);
     });
   }
+
+  it('D33: whose header tells a length that its packets do not reach does not excuse the short sound taken out of it', () => {
+    source.ffmpeg('-i', source.film, '-c:v', 'flv1', '-c:a', 'aac', 'whole.flv');
+    const whole = readFileSync(source.path('whole.flv'));
+    source.write('short.flv', whole.subarray(0, Math.floor(whole.length / 2)));
+    const probe = look(source.path('short.flv'));
+    expect(probe.duration).to.be.closeTo(10, 0.2);
+    const file = {
+      file: 'short.flv',
+      probe,
+      ended: { code: 0, signal: null, stderr: '' },
+      count: 'none' as const,
+      plain: false,
+    };
+    const part = { id: 'a', name: 'short.flv', video: true, audio: true, bytes: null, fragmented: false };
+    const choice = { parts: [part], start: 0, seconds: null, section: false, expected: 10 };
+    const plan = planConversion([file], choice, { endpoint: 'audio', args: { audio_format: 'm4a' } });
+    expect(mayEndEarlier(plan, [file], choice)).to.equal(false);
+  });
 
   for (const [endpoint, args, ext] of [
     ['video', { video_format: 'mp4' }, 'mp4'],
