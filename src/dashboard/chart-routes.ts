@@ -2,12 +2,11 @@ import { refuse } from '../base/errors.ts';
 import { type ChartDay, type ChartHour, chartDays, chartHours, firstHour } from '../model/chart-days.ts';
 import { remaining } from '../model/money.ts';
 import { historyRange, sumDays } from '../model/usage-history.ts';
-import { readSnapshot } from '../store/accounts/read-snapshot.ts';
 import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
 import { readHistoryAndHours } from '../store/log/read-history.ts';
-import { readLedger } from '../store/log/read-ledger.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { DashboardRoute } from './dashboard-app.ts';
+import { readMoney } from './read-money.ts';
 
 /** Series of the charts; the last day and the last hour are not over. */
 interface Charted {
@@ -61,11 +60,9 @@ export function chartRoutes(store: RecordStore, open: ReadArchivedPart): Dashboa
 async function readChart(store: RecordStore, open: ReadArchivedPart, accountId: string): Promise<Charted> {
   const now = store.clock.now();
   const range = historyRange(undefined, undefined, now)!;
-  // Before the ledger, in which a billing period that has ended is booked by this reading.
-  const { balances, unbooked } = await readSnapshot(store, accountId);
-  const [{ days, hours }, booked] = await Promise.all([
+  const [{ days, hours }, { balances, unbooked, entries: booked }] = await Promise.all([
     readHistoryAndHours(store, accountId, range, firstHour(now, shownHours)),
-    readLedger(store, accountId, maxEntries, open),
+    readMoney(store, accountId, maxEntries, open),
   ]);
   const counts = sumDays(
     days.map(({ day, calls, credits, completed, failed }) => ({ [day]: { calls, credits, completed, failed } })),

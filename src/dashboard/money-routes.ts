@@ -3,14 +3,13 @@ import { monthOf } from '../model/billing-period.ts';
 import { usage } from '../model/money.ts';
 import { type EndedPurchase, invoiceNumber, spentIn, writePrice } from '../model/purchase.ts';
 import { writeTime } from '../model/timestamp.ts';
-import { readSnapshot } from '../store/accounts/read-snapshot.ts';
 import { setAccount } from '../store/accounts/set-account.ts';
 import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
-import { readLedger } from '../store/log/read-ledger.ts';
 import { listPurchases, readPurchase } from '../store/money/read-purchases.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
 import { oneAtATime } from './one-at-a-time.ts';
+import { readMoney } from './read-money.ts';
 
 const ledgerEntries = 100;
 const writeOne = oneAtATime('An invoice of this account is being written: wait for it');
@@ -23,10 +22,8 @@ export function moneyRoutes(store: RecordStore, open: ReadArchivedPart): Dashboa
       path: '/api/billing',
       handle: async ({ accountId }) => {
         if (accountId === '') return { status: 200, body: { usage: null, plan: null, ledger: [], purchases: [] } };
-        // Before the ledger, in which a billing period that has ended is booked by this reading.
-        const { balances, account, plan } = await readSnapshot(store, accountId);
-        const [entries, bought] = await Promise.all([
-          readLedger(store, accountId, ledgerEntries, open),
+        const [{ balances, account, plan, entries }, bought] = await Promise.all([
+          readMoney(store, accountId, ledgerEntries, open),
           listPurchases(store, accountId),
         ]);
         const purchases = bought.map(purchaseJson);

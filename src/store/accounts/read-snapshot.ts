@@ -14,8 +14,14 @@ export interface AccountSnapshot {
   readonly unbooked: number;
 }
 
-/** Reads an account with its balances, and rolls its billing period first when that has ended. Throws `not_found`. */
-export async function readSnapshot(store: RecordStore, accountId: string): Promise<AccountSnapshot> {
+/**
+ * Reads an account with its balances, and rolls its billing period first when that has ended. `newestEntry` is the newest entry of its
+ * ledger at that moment, '' without one. Throws `not_found`.
+ */
+export async function readSnapshot(
+  store: RecordStore,
+  accountId: string,
+): Promise<AccountSnapshot & { readonly newestEntry: string }> {
   let seen = await readRawBalances(store, accountId);
   const ends = number(seen.fields.period_end);
   if (ends !== null && ends <= store.clock.now()) {
@@ -24,7 +30,7 @@ export async function readSnapshot(store: RecordStore, accountId: string): Promi
     seen = await readRawBalances(store, accountId);
   }
   const plan = seen.fields.plan ? await readPlan(store, seen.fields.plan) : null;
-  return snapshotOf(seen.fields, seen.packs, plan);
+  return { ...snapshotOf(seen.fields, seen.packs, plan), newestEntry: seen.newestEntry };
 }
 
 /** The quota is that of the plan, which may have changed since it was booked. */
