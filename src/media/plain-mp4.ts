@@ -5,7 +5,7 @@ import { asRecord } from './source-page.ts';
 import type { MediaTools } from './tools.ts';
 
 /** A file of the usual kinds has three or four boxes before its pictures. */
-const mostBoxes = 64;
+const maxBoxes = 64;
 /** Tags that say nothing but how a file was made. */
 const technicalTags = /^(major_brand|minor_version|compatible_brands|encoder|creation_time)$/i;
 
@@ -21,7 +21,7 @@ async function hasIndexInFront(file: string): Promise<boolean> {
   const handle = await openRegular(file);
   try {
     let position = 0;
-    for (let n = 0; n < mostBoxes; n += 1) {
+    for (let n = 0; n < maxBoxes; n += 1) {
       const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(16), position });
       const kind = buffer.toString('latin1', 4, 8);
       if (kind === 'moov') return true;

@@ -2,14 +2,9 @@ import type { Endpoint } from '../model/job.ts';
 import type { Args } from '../model/request-parameters.ts';
 import type { FormatChoice } from './choose-formats.ts';
 import { askedRate, type Container, canHold, containers, containersFor, familyOf, isAudioCopy } from './container.ts';
-import type { FileProbe, Probed, Stream } from './probe-file.ts';
+import { endOf, exactLength, lengthTolerance, longestOf, type SourceStream } from './file-lengths.ts';
+import type { FetchedFile, FileProbe } from './probe-file.ts';
 import { Failed, type MediaOrder } from './tools.ts';
-
-export interface FetchedFile extends Probed {
-  readonly file: string;
-  /** True for a whole mp4 that is like those that ffmpeg makes here (`plain-mp4.ts`). */
-  readonly plain: boolean;
-}
 
 export interface ConversionPlan {
   readonly container: Container;
@@ -22,11 +17,6 @@ export interface ConversionPlan {
   readonly starts: readonly number[];
   /** Seconds that the result must last according to the fetched files, `null` when their formats only estimate. */
   readonly length: number | null;
-}
-
-interface SourceStream {
-  readonly input: number;
-  readonly stream: Stream;
 }
 
 const film = [
@@ -51,11 +41,6 @@ const slowRates = { least: 2, most: 30 };
 const endTolerance = 0.5;
 /** Seconds by which sound may be beside its picture unnoticed, and by which two parts of one stream may be apart: farther, their clocks differ. */
 const [audible, farthest] = [0.05, 60];
-/** Formats whose index knows their length; others guess it from the bit rate. */
-const exactFormats = /^(mov|matroska|wav|flac)/;
-/** Formats of which a file that was cut off is known: by what ffmpeg says of its index, or by its last timestamps. */
-const wholeFormats = /^(mov|matroska|mpegts)/;
-
 /**
  * Plans the conversion: stream copy before remux before encoding. A picture is encoded only when mp4 is needed and cannot hold it, as for a
  * file that begins within the source and for a turned picture; when it is so slow that a copy would end too late; and when its pictures
@@ -166,11 +151,6 @@ function slowRate(video: SourceStream | null, args: Args, { seconds }: FormatCho
   return Math.min(slowRates.most, Math.max(slowRates.least, fastestRate ?? frameRate));
 }
 
-/** Returns the seconds that a length may differ from the source's own, or from `max_duration` (D92). */
-export function lengthTolerance(seconds: number): number {
-  return Math.max(2, 0.05 * seconds);
-}
-
 function soundPlan({ stream }: SourceStream, args: Args, endpoint: Endpoint): MuxPlan {
   const container =
     endpoint === 'audio' ? audioContainer(String(args.audio_format ?? 'mp3')) : familyOf(String(args.video_format));
@@ -233,52 +213,4 @@ function isAlready(fetched: readonly FetchedFile[], sources: readonly SourceStre
     only.streams.length === sources.length &&
     only.streams.every((stream) => stream.promised !== null)
   );
-}
-
-/** Returns the seconds that the longest file lasts, without end when one does not tell. */
-function longestOf(fetched: readonly FetchedFile[]): number {
-  return Math.max(...fetched.map(({ probe }) => lengthOf(probe) ?? Number.POSITIVE_INFINITY));
-}
-
-/** Returns the length of a file, or of its stream. Of one in fragments, ffprobe may tell the second at which it ends by its own clock. */
-function lengthOf({ format, begin, duration }: FileProbe, ofStream: number | null = null): number | null {
-  const told = ofStream ?? duration;
-  return told === null || !exactFormats.test(format) ? told : Math.max(0, told - Math.max(0, begin ?? 0));
-}
-
-/** Returns the second at which a stream ends, without end when its file does not tell. */
-function endOf({ input, stream }: SourceStream, fetched: readonly FetchedFile[]): number {
-  const probe = fetched[input]?.probe;
-  const known = probe !== undefined && stream.duration !== null && exactFormats.test(probe.format);
-  // Before its file begins there is no end: such a length is by another clock.
-  return (known && lengthOf(probe, stream.duration)) || Number.POSITIVE_INFINITY;
-}
-
-/**
- * Returns true when one kind of stream is wanted of a file that holds both, and the file lasts as long as its source states: the source is whole,
- * although that kind may end before.
- */
-export function mayEndEarlier(plan: ConversionPlan, fetched: readonly FetchedFile[], choice: FormatChoice): boolean {
-  const [only, ...others] = fetched.map(({ probe }) => probe);
-  const { start, expected } = choice;
-  const isPart = plan.video !== plan.audio && others.length === 0 && only?.video != null && only.audio !== null;
-  const length = isPart && wholeFormats.test(only.format) ? lengthOf(only) : null;
-  return length !== null && expected !== null && length >= start + expected - lengthTolerance(expected);
-}
-
-function exactLength(
-  fetched: readonly FetchedFile[],
-  sources: readonly SourceStream[],
-  { start, seconds }: FormatChoice,
-): number | null {
-  const known = sources.map(({ input, stream }) => {
-    const probe = fetched[input]?.probe;
-    const isWanted = (each: Stream) => sources.some((source) => source.input === input && source.stream === each);
-    // The length of a file may be that of another stream.
-    const isOwn = stream.duration !== null || probe?.streams.every((each) => each.kind === 'other' || isWanted(each));
-    return probe !== undefined && isOwn && exactFormats.test(probe.format) ? lengthOf(probe, stream.duration) : null;
-  });
-  const longest = Math.max(0, ...known.map((each) => each ?? 0));
-  if (longest === 0 || known.includes(null)) return null;
-  return Math.min(longest, seconds ?? longest) - start;
 }

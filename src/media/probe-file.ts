@@ -45,6 +45,12 @@ export interface Probed {
   readonly count: PacketCount;
 }
 
+export interface FetchedFile extends Probed {
+  readonly file: string;
+  /** True for a whole mp4 that is like those that ffmpeg makes here (`plain-mp4.ts`). */
+  readonly plain: boolean;
+}
+
 /** Beginnings of media formats; the bytes are those of Matroska and WebM. */
 const signatures = /^(.{4}(ftyp|moov|mdat|free|wide)|ID3|OggS|RIFF|fLaC|FLV)/s;
 const matroska = Buffer.from([0x1a, 0x45, 0xdf, 0xa3]);

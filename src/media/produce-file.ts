@@ -5,23 +5,18 @@ import type { AttemptProgress } from '../model/attempt-protocol.ts';
 import { recordingStage } from '../model/attempt-stages.ts';
 import { openRegular, removeNames, sizeOf } from './child-folder.ts';
 import { chooseFormatsFor, type FormatChoice } from './choose-formats.ts';
-import { classifyFfmpeg } from './classify-failure.ts';
 import { isAudioCopy } from './container.ts';
 import { describeMedia } from './describe-media.ts';
-import { ffmpegArguments, mediaEnv } from './ffmpeg-arguments.ts';
+import { ffmpegArguments } from './ffmpeg-arguments.ts';
+import { mayEndEarlier } from './file-lengths.ts';
+import { indexParts } from './index-parts.ts';
 import { makeOverallProgress, type OverallProgress } from './overall-progress.ts';
 import { type Endable, endable, withDeadline } from './page-deadline.ts';
 import { isPlainMp4 } from './plain-mp4.ts';
-import {
-  type ConversionPlan,
-  type FetchedFile,
-  isUntimed,
-  mayEndEarlier,
-  planConversion,
-  startsOf,
-} from './plan-conversion.ts';
-import { faultOfBytes, probeFile } from './probe-file.ts';
+import { type ConversionPlan, planConversion } from './plan-conversion.ts';
+import { type FetchedFile, faultOfBytes, probeFile } from './probe-file.ts';
 import { damage, prove } from './prove-file.ts';
+import { runFfmpeg } from './run-ffmpeg.ts';
 import type { SourcePage } from './source-page.ts';
 import { Failed, type MediaOrder, type MediaTools, type Produced } from './tools.ts';
 import { watchFetch } from './watch-fetch.ts';
@@ -218,51 +213,6 @@ async function convert(
   };
   await runFfmpeg(ffmpegArguments(inputs, plan.output, file, plan.starts), tools, signal, onLine);
   await Promise.all(inputs.map((input) => unlink(input)));
-}
-
-/** Gives an index to the files that are cut: a cut of one without begins at a key frame behind the wanted second, or beside it. */
-async function indexParts(
-  fetched: readonly FetchedFile[],
-  choice: FormatChoice,
-  tools: MediaTools,
-  signal: AbortSignal,
-): Promise<FetchedFile[]> {
-  const parts: FetchedFile[] = [];
-  for (const [n, start] of startsOf(fetched, choice).entries()) {
-    const each = fetched[n];
-    if (each !== undefined) parts.push(start > 0 ? await index(each, tools, signal) : each);
-  }
-  return parts;
-}
-
-/** Returns a copy with an index and what it says of the length, which other formats only guess. */
-async function index(part: FetchedFile, tools: MediaTools, signal: AbortSignal): Promise<FetchedFile> {
-  const { file, probe } = part;
-  if (/^(?:mov|matroska)/.test(probe.format) || isUntimed(probe)) return part;
-  const streams = [probe.video, probe.audio].filter((stream) => stream !== null);
-  const maps = streams.flatMap((stream) => ['-map', `0:${stream.index}`]);
-  const indexed = `${file}.mkv`;
-  await runFfmpeg(ffmpegArguments([file], [...maps, '-c', 'copy', '-f', 'matroska'], indexed), tools, signal);
-  await unlink(file);
-  const { duration } = (await probeFile(indexed, 'none', tools, signal)).probe;
-  const [video, audio] = [probe.video, probe.audio].map((stream) =>
-    stream === null ? null : { ...stream, index: streams.indexOf(stream) },
-  );
-  return { ...part, file: indexed, probe: { ...probe, duration, video: video ?? null, audio: audio ?? null } };
-}
-
-async function runFfmpeg(
-  args: readonly string[],
-  tools: MediaTools,
-  signal: AbortSignal,
-  onLine: (text: string) => void = () => {},
-): Promise<void> {
-  const options = { folder: tools.folder, env: mediaEnv(tools.folder), onLine, signal };
-  const ended = await tools.run(tools.ffmpeg, args, options).ended;
-  signal.throwIfAborted();
-  if (ended.signal === 'SIGXFSZ') throw new Failed('file_too_large', ended.stderr);
-  if (ended.code !== 0) throw new Failed(classifyFfmpeg(ended.stderr), ended.stderr);
-  if (damage.test(ended.stderr)) throw new Failed('file_damaged', ended.stderr);
 }
 
 async function beginningOf(file: string): Promise<Buffer> {

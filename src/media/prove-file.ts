@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { openRegular, sizeOf } from './child-folder.ts';
-import { type ConversionPlan, lengthTolerance } from './plan-conversion.ts';
+import { lengthTolerance } from './file-lengths.ts';
+import type { ConversionPlan } from './plan-conversion.ts';
 import { type FileProbe, type Probed, probeFile } from './probe-file.ts';
 import { Failed, type MediaTools, type Produced } from './tools.ts';
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { mayEndEarlier, planConversion } from '../../src/media/plan-conversion.ts';
+import { mayEndEarlier } from '../../src/media/file-lengths.ts';
+import { planConversion } from '../../src/media/plan-conversion.ts';
 import { expectMarks, type Flashes, openFlashes } from '../support/flashes.ts';
 import { decode, look } from '../support/media.ts';
 

@@ -1,0 +1,38 @@
+import { unlink } from 'node:fs/promises';
+import type { FormatChoice } from './choose-formats.ts';
+import { ffmpegArguments } from './ffmpeg-arguments.ts';
+import { isUntimed, startsOf } from './plan-conversion.ts';
+import { type FetchedFile, probeFile } from './probe-file.ts';
+import { runFfmpeg } from './run-ffmpeg.ts';
+import type { MediaTools } from './tools.ts';
+
+/** Gives an index to the files that are cut: a cut of one without begins at a key frame behind the wanted second, or beside it. */
+export async function indexParts(
+  fetched: readonly FetchedFile[],
+  choice: FormatChoice,
+  tools: MediaTools,
+  signal: AbortSignal,
+): Promise<FetchedFile[]> {
+  const parts: FetchedFile[] = [];
+  for (const [n, start] of startsOf(fetched, choice).entries()) {
+    const each = fetched[n];
+    if (each !== undefined) parts.push(start > 0 ? await index(each, tools, signal) : each);
+  }
+  return parts;
+}
+
+/** Returns a copy with an index and what it says of the length, which other formats only guess. */
+async function index(part: FetchedFile, tools: MediaTools, signal: AbortSignal): Promise<FetchedFile> {
+  const { file, probe } = part;
+  if (/^(?:mov|matroska)/.test(probe.format) || isUntimed(probe)) return part;
+  const streams = [probe.video, probe.audio].filter((stream) => stream !== null);
+  const maps = streams.flatMap((stream) => ['-map', `0:${stream.index}`]);
+  const indexed = `${file}.mkv`;
+  await runFfmpeg(ffmpegArguments([file], [...maps, '-c', 'copy', '-f', 'matroska'], indexed), tools, signal);
+  await unlink(file);
+  const { duration } = (await probeFile(indexed, 'none', tools, signal)).probe;
+  const [video, audio] = [probe.video, probe.audio].map((stream) =>
+    stream === null ? null : { ...stream, index: streams.indexOf(stream) },
+  );
+  return { ...part, file: indexed, probe: { ...probe, duration, video: video ?? null, audio: audio ?? null } };
+}
