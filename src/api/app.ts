@@ -14,7 +14,7 @@ import type { BlockedAddresses, FindCaller } from './caller-address.ts';
 import type { OpenLimit } from './open-limit.ts';
 import { type ApiReply, errorReply, goneStatus, sendReply, softened } from './reply.ts';
 import {
-  decodableTarget,
+  escapedPath,
   hasOneHost,
   headerOf,
   isLoadedByOtherSite,
@@ -77,16 +77,20 @@ export function makeApp(server: ApiServer, handlers: ApiHandlers): RequestListen
   return (message, res) => {
     // The type asks for the requests of an Express application; the router needs nothing of them.
     const req = message as Request;
-    // A parameter of the path is judged with all others, behind the key (D10).
-    req.url = decodableTarget(req.url);
-    router(req, res as Response, (error: unknown) => {
+    const end = (error: unknown) => {
+      if (error instanceof URIError) {
+        // A parameter of the path is judged with all others, behind the key (D10).
+        req.url = escapedPath(req.url);
+        return router(req, res as Response, end);
+      }
       if (error) {
         server.log.error('a request failed outside its route', { error });
         res.destroy();
         return;
       }
       finish(server, startCall(server, null, req, res), errorReply(refuse('not_found'), server.keyQuotaStatus));
-    });
+    };
+    router(req, res as Response, end);
   };
 }
 

@@ -33,10 +33,9 @@ export function originTarget(target: string): string {
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-/** Returns a target whose path can be decoded: where it cannot, each percent sign in the path stands for itself. */
-export function decodableTarget(target: string): string {
-  const path = /^[^?#]*/.exec(target)?.[0] ?? '';
-  return isDecodable(path) ? target : path.replaceAll('%', '%25') + target.slice(path.length);
+/** Returns a target in whose path each percent sign stands for itself. */
+export function escapedPath(target: string): string {
+  return target.replace(/^[^?#]*/, (path) => path.replaceAll('%', '%25'));
 }
 
 /** Returns the parameters in the query of a target. */
