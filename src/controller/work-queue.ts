@@ -88,7 +88,7 @@ function countFailure(failures: Map<string, number>, id: string): number {
 }
 
 /** A longer timer of Node fires at once: 24.8 days. */
-const longestTimerMs = 2 ** 31 - 1;
+const maxTimerMs = 2 ** 31 - 1;
 
 /** One timer for each id; of several delays of an id the earliest counts. */
 function makeDelays(onTime: (id: string) => void) {
@@ -104,7 +104,7 @@ function makeDelays(onTime: (id: string) => void) {
       const present = timers.get(id);
       if (present && present.at <= at) return;
       remove(id);
-      timers.set(id, { at, timer: setTimeout(onTime, Math.min(delayMs, longestTimerMs), id) });
+      timers.set(id, { at, timer: setTimeout(onTime, Math.min(delayMs, maxTimerMs), id) });
     },
     clear() {
       for (const id of [...timers.keys()]) remove(id);

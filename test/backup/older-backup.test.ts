@@ -25,6 +25,15 @@ describe('restores of an older backup', () => {
   eachWithRestoreScene((scene) => {
     ({ target, store, restored, objects, admin, backUp, restore } = scene);
   });
+  const revokeKey = (account: string, key: string) => {
+    const revocation = { kind: 'key', account, key, ends: 1 } as const;
+    return revoke(
+      async () => objects,
+      Date.now(),
+      revocation,
+      async () => {},
+    );
+  };
 
   it('take rights away again that were revoked since, and name them', async () => {
     const [one, other] = [await anAccount(store, { credits: 5 }), await anAccount(store, { credits: 5 })];
@@ -98,18 +107,10 @@ describe('restores of an older backup', () => {
   it('warn when the backup is older than what is kept of revocations', async () => {
     const { accountId, keyId } = await anAccount(store);
     const { folder } = await backUp();
-    const file = join(folder, 'manifest.json');
-    const facts = JSON.parse(readFileSync(file, 'utf8'));
-    expect((await restore()).json.revocations_since).to.equal(facts.begun_at);
-    const begun_at = new Date(Date.now() - 401 * 86_400_000).toISOString();
-    writeFileSync(file, JSON.stringify({ ...facts, begun_at }));
-    const revocation = { kind: 'key', account: accountId, key: keyId, ends: 1 } as const;
-    await revoke(
-      async () => objects,
-      Date.now(),
-      revocation,
-      async () => {},
-    );
+    const { begun_at } = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'));
+    expect((await restore()).json.revocations_since).to.equal(begun_at);
+    changeManifest(folder, { begun_at: new Date(Date.now() - 401 * 86_400_000).toISOString() });
+    await revokeKey(accountId, keyId);
     const { json } = await restore('--replace');
     expect(Date.parse(json.revocations_since)).to.be.closeTo(Date.now() - 400 * 86_400_000, 60_000);
     expect(json.revoked).to.have.length(1);
@@ -119,17 +120,9 @@ describe('restores of an older backup', () => {
   it('take away everything that is known to be revoked when the clock was ahead at the backup, because its time says nothing', async () => {
     const { accountId, slug, keyId, hash } = await anAccount(store);
     const { folder } = await backUp();
-    const file = join(folder, 'manifest.json');
-    const facts = JSON.parse(readFileSync(file, 'utf8'));
-    const begun_at = new Date(Date.now() + 3_600_000).toISOString();
-    writeFileSync(file, JSON.stringify({ ...facts, begun_at, taken_at: begun_at }));
-    const revocation = { kind: 'key', account: accountId, key: keyId, ends: 1 } as const;
-    await revoke(
-      async () => objects,
-      Date.now(),
-      revocation,
-      async () => {},
-    );
+    const ahead = new Date(Date.now() + 3_600_000).toISOString();
+    changeManifest(folder, { begun_at: ahead, taken_at: ahead });
+    await revokeKey(accountId, keyId);
     const { json } = await restore();
     expect(json.revoked.map(({ account }: Record<string, string>) => account)).to.deep.equal([slug]);
     expect(Date.parse(json.revocations_since)).to.be.closeTo(Date.now() - 400 * 86_400_000, 60_000);
@@ -207,3 +200,8 @@ describe('restores of an older backup', () => {
     expect(await target.connection.send(['HGET', keys.account(accountId), 'topup'])).to.equal('1');
   });
 });
+
+function changeManifest(folder: string, change: Readonly<Record<string, string>>): void {
+  const file = join(folder, 'manifest.json');
+  writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), ...change }));
+}

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { makeMetrics } from '../../src/base/metrics.ts';
+import type { PaymentParts } from '../../src/billing/apply-payment.ts';
 import { startPurchases } from '../../src/billing/buy-due.ts';
 import { changeTopup } from '../../src/billing/change-topup.ts';
-import { openStripe } from '../../src/billing/stripe-provider.ts';
+import type { PaymentProvider } from '../../src/billing/payment-provider.ts';
 import { monthOf } from '../../src/model/billing-period.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { removeAccount } from '../../src/store/accounts/remove-account.ts';
@@ -12,34 +12,27 @@ import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { grantCredits } from '../../src/store/money/grant-credits.ts';
 import { lookAtTopup } from '../../src/store/money/look-at-topup.ts';
 import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
-import { eachWithEmptyRecord } from '../support/empty-record.ts';
-import { aPlan, ask, holder, lead, type TestStore } from '../support/record.ts';
-import { aLog } from '../support/redis.ts';
-import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
-import { aBuyer, seller, spend, takenPurchase } from '../support/topups.ts';
+import { aPlan, ask, type TestStore } from '../support/record.ts';
+import type { StripeStandIn } from '../support/stripe-stand-in.ts';
+import { aBuyer, eachWithStripe, spend, takenPurchase } from '../support/topups.ts';
 
 const [minute, hour] = [60_000, 3_600_000];
 
 describe('the automatic top-up of an account that has no more charges', () => {
   let store: TestStore;
   let stripe: StripeStandIn;
-  eachWithEmptyRecord((made) => {
-    store = made;
+  let provider: PaymentProvider;
+  let parts: PaymentParts;
+  eachWithStripe((given) => {
+    ({ store, stripe, provider, parts } = given);
   });
-  beforeEach(async () => {
-    await lead(store, holder);
-    stripe = await startStripe();
-    // Each test begins with a month, so that it knows how far the next one is.
-    store.advance(monthOf(store.clock.now()).end - store.clock.now() + hour);
-  });
-  afterEach(() => stripe.stop());
+  // Each test begins with a month, so that it knows how far the next one is.
+  beforeEach(() => store.advance(monthOf(store.clock.now()).end - store.clock.now() + hour));
 
   /** Lets two controllers look at what is due; returns how often was paid until now. */
   const paidAfter = async (passedMs = 0): Promise<number> => {
     store.advance(passedMs);
-    const provider = openStripe({ key: () => 'sk_test_1', url: stripe.url, now: store.clock.now });
-    const options = { store, provider, seller, metrics: makeMetrics(), log: aLog().log, lookMs: 60_000 };
-    const controllers = [1, 2].map(() => startPurchases(options));
+    const controllers = [1, 2].map(() => startPurchases({ ...parts, provider, lookMs: 60_000 }));
     await Promise.all(controllers.map((one) => one.wake()));
     await Promise.all(controllers.map((one) => one.close()));
     return stripe.charges.length;
@@ -61,9 +54,7 @@ describe('the automatic top-up of an account that has no more charges', () => {
 
   /** A purchase that was paid, and whose answer the controller has not taken. */
   const openPurchase = async (buyer: Awaited<ReturnType<typeof aBuyer>>) =>
-    openStripe({ key: () => 'sk_test_1', url: stripe.url, now: store.clock.now }).charge(
-      await takenPurchase(store, buyer),
-    );
+    provider.charge(await takenPurchase(store, buyer));
 
   it('buys when the 72 hours after its last purchase are over', async () => {
     const { accountId } = await anEmptyBuyer();

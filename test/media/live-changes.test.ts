@@ -82,18 +82,13 @@ describe('A live stream that goes on as another one', function () {
     ['without sound', 'later', false, 2],
   ] as const) {
     it(`D65: in DASH, with a new period ${title}, is delivered ${length > 2 ? 'as one' : 'up to there'}`, async () => {
-      let readings = 0;
-      const serve: RequestListener = (request, response) => {
-        const name = (request.url ?? '').slice(1);
-        if (name !== 'live.mpd')
-          return void response.setHeader('content-type', 'video/mp4').end(readFileSync(source.path(name)));
-        readings += 1;
+      const serve = serveDash(source, (readings) => {
         const periods = [aPeriod(source, 'first', 0, Math.min(5, readings + 2), true)];
         if (readings > 3) periods.push(aPeriod(source, second, 5, Math.min(5, readings - 3), hasSound));
         // The next one is announced, and nothing of it is known yet.
         else if (readings > 2) periods.push('<Period id="soon"/>');
-        response.setHeader('content-type', 'application/dash+xml').end(aManifest(periods));
-      };
+        return periods;
+      });
       let lengths: (number | null)[] = [];
       const see = (file: string) => {
         lengths = look(file).streams.map(({ duration }) => duration);
@@ -111,18 +106,10 @@ describe('A live stream that goes on as another one', function () {
     ['no sound', 'first', false],
   ] as const) {
     it(`D65: in DASH is recorded behind an earlier period with ${title}, which its manifest still lists`, async () => {
-      let readings = 0;
-      const serve: RequestListener = (request, response) => {
-        const name = (request.url ?? '').slice(1);
-        if (name !== 'live.mpd')
-          return void response.setHeader('content-type', 'video/mp4').end(readFileSync(source.path(name)));
-        readings += 1;
-        const periods = [
-          aPeriod(source, first, 0, 5, hasSound),
-          aPeriod(source, 'later', 5, Math.min(5, readings), true),
-        ];
-        response.setHeader('content-type', 'application/dash+xml').end(aManifest(periods));
-      };
+      const serve = serveDash(source, (readings) => [
+        aPeriod(source, first, 0, 5, hasSound),
+        aPeriod(source, 'later', 5, Math.min(5, readings), true),
+      ]);
       let widths: (number | null)[] = [];
       const see = (file: string) => {
         widths = look(file).streams.map(({ width }) => width);
@@ -134,19 +121,11 @@ describe('A live stream that goes on as another one', function () {
   }
 
   it('D65: in DASH, whose newest period has no sound when the recording begins, is not delivered with sound of others', async () => {
-    let readings = 0;
-    const serve: RequestListener = (request, response) => {
-      const name = (request.url ?? '').slice(1);
-      if (name !== 'live.mpd')
-        return void response.setHeader('content-type', 'video/mp4').end(readFileSync(source.path(name)));
-      readings += 1;
-      const periods = [
-        aPeriod(source, 'first', 0, 5, true),
-        aPeriod(source, 'later', 5, Math.min(4, readings), false),
-        ...(readings > 4 ? [aPeriod(source, 'last', 9, Math.min(5, readings - 4), true)] : []),
-      ];
-      response.setHeader('content-type', 'application/dash+xml').end(aManifest(periods));
-    };
+    const serve = serveDash(source, (readings) => [
+      aPeriod(source, 'first', 0, 5, true),
+      aPeriod(source, 'later', 5, Math.min(4, readings), false),
+      ...(readings > 4 ? [aPeriod(source, 'last', 9, Math.min(5, readings - 4), true)] : []),
+    ]);
     const ended = recordLive(serve, '/live.mpd', { ...film, max_duration: 5 }).catch((error: unknown) => error);
     expect(await ended).to.include({ code: 'file_damaged' });
   });
@@ -156,17 +135,15 @@ describe('A live stream that goes on as another one', function () {
     ['the first fragment of a period', 'later/1-001.m4s'],
   ] as const) {
     it(`D65: in DASH without ${title} of its sound has all other sound in time`, async () => {
-      let readings = 0;
-      const serve: RequestListener = (request, response) => {
-        const name = (request.url ?? '').slice(1);
-        if (name === missing) return void response.writeHead(404).end();
-        if (name !== 'live.mpd')
-          return void response.setHeader('content-type', 'video/mp4').end(readFileSync(source.path(name)));
-        readings += 1;
-        const periods = [aPeriod(source, 'first', 0, Math.min(5, readings + 1), true)];
-        if (readings > 4) periods.push(aPeriod(source, 'later', 5, Math.min(5, readings - 4), true));
-        response.setHeader('content-type', 'application/dash+xml').end(aManifest(periods));
-      };
+      const serve = serveDash(
+        source,
+        (readings) => {
+          const periods = [aPeriod(source, 'first', 0, Math.min(5, readings + 1), true)];
+          if (readings > 4) periods.push(aPeriod(source, 'later', 5, Math.min(5, readings - 4), true));
+          return periods;
+        },
+        missing,
+      );
       let times: number[] = [];
       const see = (file: string) => {
         times = soundTimes(file);
@@ -221,6 +198,23 @@ function aList(kind: Kind, reading: number, second: string): string {
     return `${begun}${map}#EXTINF:1,\n${part}/${track}-${String(n + 1).padStart(3, '0')}.m4s\n`;
   });
   return head + all.join('');
+}
+
+/** Answers like the source of a live stream whose manifest lists other periods at each reading; one piece may be missing. */
+function serveDash(
+  source: Flashes,
+  list: (readings: number) => readonly string[],
+  missing: string | null = null,
+): RequestListener {
+  let readings = 0;
+  return (request, response) => {
+    const name = (request.url ?? '').slice(1);
+    if (name === missing) return void response.writeHead(404).end();
+    if (name !== 'live.mpd')
+      return void response.setHeader('content-type', 'video/mp4').end(readFileSync(source.path(name)));
+    readings += 1;
+    response.setHeader('content-type', 'application/dash+xml').end(aManifest(list(readings)));
+  };
 }
 
 function aManifest(periods: readonly string[]): string {
