@@ -30,19 +30,26 @@ interface PageFile {
 /** Adds the files of the pages, which are the same for everybody and hold nothing of an account. */
 export function servePages(app: Express, limitOpen: OpenLimit): void {
   const page = readPageFile('/index.html', join(folder, 'index.html'));
-  app.get(views, (req, res) => {
+  const sendPage = (req: Request, res: Response) => {
     try {
       limitOpen(req);
       send(req, res, page);
     } catch (error) {
       sendReply(res, errorReply(error));
     }
-  });
+  };
+  app.get(views, sendPage);
   // Not counted: a page loads thirty of them, and many people may share an address.
   for (const [path, name] of Object.entries(files)) {
     const file = readPageFile(path, name);
     app.get(path, (req, res) => send(req, res, file));
   }
+  // Whoever follows a wrong link reads this on the page; a program gets JSON.
+  app.get(/^\/(?!api\/)/, (req, res, next) => {
+    if (req.accepts(['json', 'html']) !== 'html') return next();
+    res.status(404);
+    sendPage(req, res);
+  });
 }
 
 function readPageFile(path: string, name: string): PageFile {

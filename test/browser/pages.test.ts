@@ -108,6 +108,19 @@ describe('the pages of the dashboard', function () {
     '/people': ['Invite', 'Remove'],
   };
 
+  it('are never JSON for whoever follows a wrong link, and always for a program', async () => {
+    const { page } = await on.signIn();
+    for (const path of ['/nowhere', '/keys/', '/jobs/a/b']) {
+      expect((await page.goto(on.api.dashboardUrl + path))?.status(), path).to.equal(404);
+      await page.getByRole('heading', { level: 1, name: 'Not found' }).waitFor();
+      const asked = await fetch(on.api.dashboardUrl + path);
+      expect([asked.status, await asked.json()], path).to.deep.equal([404, { error: 'Not Found' }]);
+    }
+    await page.getByRole('link', { name: 'To the overview' }).click();
+    await page.getByRole('heading', { level: 1, name: on.caller.slug }).waitFor();
+    expect((await page.goto(`${on.api.dashboardUrl}/api/nowhere`))?.headers()['content-type']).to.match(/json/);
+  });
+
   it('offer each role what it may change, and nothing else', async () => {
     await setOffer(on.api.store, { name: 'small', title: 'Small', credits: 50, price_cents: 500, currency: 'eur' });
     const buyer = await on.api.addCaller({ quota: 10, paid: true });
