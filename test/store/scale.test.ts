@@ -48,18 +48,36 @@ interface Figures {
   readonly costs: Readonly<Record<'scrape' | 'pass' | 'sweep' | 'list' | 'rare list' | 'log show', Cost>>;
 }
 
-/** Fills a record of its own and measures it. */
-async function measure(accounts: number, jobsOfEach: number): Promise<Figures> {
-  const redis = await startTestRedis();
+interface Size {
+  readonly accounts: number;
+  readonly jobsOfEach: number;
+}
+
+/** Fills a record of each size and measures both in turns: whatever else the machine does meets both alike. */
+async function measure(...sizes: readonly [Size, Size]): Promise<{ readonly few: Figures; readonly many: Figures }> {
+  const servers: Awaited<ReturnType<typeof startTestRedis>>[] = [];
+  const records: (Awaited<ReturnType<typeof fill>> & Awaited<ReturnType<typeof openWorks>>)[] = [];
   try {
-    const store = storeOf(redis.connection);
-    // Nothing here reads its file, which Redis would write anew for each doubling.
-    await redis.connection.send(['CONFIG', 'SET', 'appendonly', 'no']);
-    const { caller, ...bytes } = await fill(store, accounts, jobsOfEach);
-    const costs = await measureCosts(store, caller);
-    return { ...bytes, costs, ...(await measureVerification(store, accounts)) };
+    for (const { accounts, jobsOfEach } of sizes) {
+      const redis = await startTestRedis();
+      servers.push(redis);
+      const store = storeOf(redis.connection);
+      // Nothing here reads its file, which Redis would write anew for each doubling.
+      await redis.connection.send(['CONFIG', 'SET', 'appendonly', 'no']);
+      const filled = await fill(store, accounts, jobsOfEach);
+      records.push({ ...filled, ...(await openWorks(store, filled.caller)) });
+    }
+    const costs = await costsOf(records);
+    const figures: Figures[] = [];
+    for (const [n, { store, bytesOfAccount, bytesOfJob }] of records.entries())
+      figures.push({
+        ...{ bytesOfAccount, bytesOfJob, costs: costs[n]! },
+        ...(await measureVerification(store, sizes[n]!.accounts)),
+      });
+    return { few: figures[0]!, many: figures[1]! };
   } finally {
-    await redis.stop();
+    for (const { close } of records) await close();
+    for (const redis of servers) await redis.stop();
   }
 }
 
@@ -77,7 +95,16 @@ async function fill(store: TestStore, accounts: number, jobsOfEach: number) {
   };
 }
 
-async function measureCosts(store: TestStore, { accountId }: StoredCaller): Promise<Figures['costs']> {
+type Kind = keyof Figures['costs'];
+
+/** Pieces of work of one record. */
+interface Works {
+  readonly store: TestStore;
+  readonly works: Readonly<Record<Kind, () => Promise<unknown>>>;
+  readonly close: () => Promise<void>;
+}
+
+async function openWorks(store: TestStore, { accountId }: StoredCaller): Promise<Works> {
   const { folder, remove } = aFolder();
   const [metrics, { log }] = [makeMetrics(), aLog()];
   const leading = { isLeading: () => true, oldestUnsettled: () => null, backupsScheduled: false };
@@ -98,20 +125,39 @@ async function measureCosts(store: TestStore, { accountId }: StoredCaller): Prom
     await removeArchivedDays(store, objects, lifetimes.line, goOn);
     await archiveDays({ store, objects, lifetimes, goOn, metrics, log });
   };
-  const costs = {
-    scrape: await costOf(store, () => renderMetrics(metrics)),
-    pass: await costOf(store, pass),
-    sweep: await costOf(store, sweep),
-    list: await costOf(store, list()),
-    'rare list': await costOf(store, list('NotFound')),
-    'log show': await costOf(store, () => readLines(store, accountId, 100)),
+  const works = {
+    scrape: () => renderMetrics(metrics),
+    ...{ pass, sweep },
+    list: list(),
+    'rare list': list('NotFound'),
+    'log show': () => readLines(store, accountId, 100),
   };
-  await gauges.close();
-  remove();
+  const close = async () => {
+    await gauges.close();
+    remove();
+  };
+  return { store, works, close };
+}
+
+async function costsOf(records: readonly Works[]): Promise<Figures['costs'][]> {
+  const costs = records.map(() => ({}) as Record<Kind, Cost>);
+  for (const kind of Object.keys(records[0]!.works) as Kind[]) {
+    const times: Times[][] = records.map(() => []);
+    const idle: Times[] = [];
+    for (const { store } of records) idle.push(await timesOf(store, 1, () => pause(idleMs)));
+    for (let n = 0; n < timed.times; n++)
+      for (const [record, { store, works }] of records.entries())
+        times[record]!.push(await timesOf(store, timed.runs, works[kind]));
+    for (const [record, { store, works }] of records.entries())
+      costs[record]![kind] = { ...(await countOf(store, works[kind])), ...leastOf(times[record]!, idle[record]!) };
+  }
   return costs;
 }
 
-async function costOf(store: TestStore, work: () => Promise<unknown>): Promise<Cost> {
+async function countOf(
+  store: TestStore,
+  work: () => Promise<unknown>,
+): Promise<Pick<Cost, 'commands' | 'outputBytes'>> {
   const runs: Pick<Cost, 'commands' | 'outputBytes'>[] = [];
   for (let n = 0; n < repeats; n++) {
     await store.connection.send(['CONFIG', 'RESETSTAT']);
@@ -126,13 +172,15 @@ async function costOf(store: TestStore, work: () => Promise<unknown>): Promise<C
       outputBytes: Number(/^total_net_output_bytes:(\d+)/m.exec(told)?.[1]),
     });
   }
-  const idle = await timesOf(store, 1, () => pause(idleMs));
-  const times: Times[] = [];
-  for (let n = 0; n < timed.times; n++) times.push(await timesOf(store, timed.runs, work));
-  const ofIdle = (ms: number) => (idleMs === 0 ? 0 : (idle.redisMs * ms) / idle.ms);
   return {
     commands: Math.min(...runs.map(({ commands }) => commands)),
     outputBytes: Math.min(...runs.map(({ outputBytes }) => outputBytes)),
+  };
+}
+
+function leastOf(times: readonly Times[], idle: Times): Pick<Cost, 'redisMs' | 'processMs'> {
+  const ofIdle = (ms: number) => (idleMs === 0 ? 0 : (idle.redisMs * ms) / idle.ms);
+  return {
     redisMs: Math.min(...times.map(({ redisMs, ms }) => (redisMs - ofIdle(ms)) / timed.runs)),
     processMs: Math.min(...times.map(({ processMs }) => processMs / timed.runs)),
   };
@@ -173,7 +221,7 @@ async function measureVerification(
 describe('the cost of upkeep', () => {
   it('of 1,000 accounts is that of 100: no scrape, pass or sweep looks at accounts without due work', async function () {
     this.timeout(120_000);
-    const [few, many] = [await measure(100, 1), await measure(1000, 1)];
+    const { few, many } = await measure({ accounts: 100, jobsOfEach: 1 }, { accounts: 1000, jobsOfEach: 1 });
     for (const name of ['scrape', 'pass', 'sweep'] as const) {
       const [before, after] = [few.costs[name], many.costs[name]];
       expect(after.commands, `commands of a ${name}`).to.be.within(1, before.commands);
@@ -185,7 +233,10 @@ describe('the cost of upkeep', () => {
     it('of a large record is at most 1.5 times that of 1,000 accounts with a job each', async function () {
       this.timeout(4 * hour);
       const jobs = Math.min(1_000_000, 50 * rounds);
-      const [few, many] = [await measure(1000, 1), await measure(Math.max(1, Math.round(jobs / 10)), 10)];
+      const { few, many } = await measure(
+        { accounts: 1000, jobsOfEach: 1 },
+        { accounts: Math.max(1, Math.round(jobs / 10)), jobsOfEach: 10 },
+      );
       show(jobs, few, many);
       expect(many.longestTurnMs, 'milliseconds for which the check of all ledgers keeps others waiting').to.be.below(
         50,
