@@ -167,6 +167,17 @@ describe('the automatic top-up of an account that has no more charges', () => {
     });
   }
 
+  it('buys nothing for a charge that was made before the account lost its paid plan, nor by itself when it has one again', async () => {
+    const buyer = await aBuyer(store);
+    await spend(store, buyer, 10);
+    await setAccount(store, buyer.accountId, { plan: null });
+    expect([await paidAfter(), await looks()]).to.deep.equal([0, 0]);
+    await setAccount(store, buyer.accountId, { plan: buyer.plan });
+    expect(await paidAfter(2 * hour)).to.equal(0);
+    await spend(store, buyer, 6);
+    expect(await paidAfter()).to.equal(1);
+  });
+
   it('buys once when the purchase of a charge is under way at the end of the 72 hours', async () => {
     const buyer = await anEmptyBuyer();
     store.advance(73 * hour);

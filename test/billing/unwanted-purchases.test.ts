@@ -10,7 +10,7 @@ import { dropPurchase } from '../../src/store/money/drop-purchase.ts';
 import { lookAtTopup } from '../../src/store/money/look-at-topup.ts';
 import { listPurchases } from '../../src/store/money/read-purchases.ts';
 import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
-import type { TestStore } from '../support/record.ts';
+import { aPlan, type TestStore } from '../support/record.ts';
 import { contentOf } from '../support/script-faults.ts';
 import type { StripeStandIn } from '../support/stripe-stand-in.ts';
 import { aBuyer, buyDue, eachWithStripe, spend, takenPurchase } from '../support/topups.ts';
@@ -52,6 +52,11 @@ describe('a purchase that is wanted no more after its first try', () => {
     'its top-up was disabled': (account: string) => setTopup(store, account, { enabled: '0' }),
     'its account was suspended': (account: string) => setAccount(store, account, { suspended: true }),
     'an invoice of its account is unpaid': (account: string) => setAccount(store, account, { invoice: 'unpaid' }),
+    'its account has no plan any more': (account: string) => setAccount(store, account, { plan: null }),
+    'its account has a free plan': async (account: string) => {
+      await aPlan(store, 'free', { paid: false });
+      await setAccount(store, account, { plan: 'free' });
+    },
   };
   for (const [what, change] of Object.entries(changes)) {
     it(`topup-disable: a purchase whose first try did not reach Stripe is never charged after ${what}`, async () => {

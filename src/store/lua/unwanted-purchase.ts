@@ -1,11 +1,11 @@
 const lookAgainMs = 3_600_000;
 
 /**
- * Lua that decides whether a purchase is wanted, and drops one. It needs `outboxLua`, the keys `account`, `topup`, `purchases` and
+ * Lua that decides whether a purchase is wanted, and drops one. It needs `outboxLua`, the keys `account`, `plans`, `topup`, `purchases` and
  * `topupLooks`, and `accountId`.
  *
- * is_wanted(enabled) is false when the top-up is disabled, or when the account could not use what it buys because it is suspended or its
- * invoice is unpaid. drop(id) ends the purchase that the top-up has; drop_unwanted(id) also has the balance of an account that could not use it
+ * is_wanted(enabled) is false when the top-up is disabled, when the account has no paid plan any more, or when it could not use what it
+ * buys because it is suspended or its invoice is unpaid. drop(id) ends the purchase that the top-up has; drop_unwanted(id) also has the balance of an account that could not use it
  * looked at after an hour, look_again(at) at that time.
  */
 export const unwantedPurchaseLua = /* lua */ `
@@ -14,7 +14,13 @@ local function is_closed()
   return suspended == '1' or invoice ~= 'paid'
 end
 
-local function is_wanted(enabled) return enabled == '1' and not is_closed() end
+local function has_paid_plan()
+  local plan = redis.call('HGET', account, 'plan')
+  local json = plan and redis.call('HGET', plans, plan)
+  return json and cjson.decode(json).paid == true
+end
+
+local function is_wanted(enabled) return enabled == '1' and not is_closed() and has_paid_plan() end
 
 local function look_again(at)
   local look = redis.call('ZSCORE', topupLooks, accountId)

@@ -10,7 +10,7 @@ import type { TakenPurchase } from './take-purchase.ts';
 const dropPurchaseScript = script(
   'drop-purchase',
   'always',
-  ['account', 'topup', 'purchases', 'topupLooks'] as const,
+  ['account', 'plans', 'topup', 'purchases', 'topupLooks'] as const,
   ['accountId', 'id', 'attempt'] as const,
   /* lua */ `${outboxLua}${unwantedPurchaseLua}
 local current, enabled, attempts = unpack(redis.call('HMGET', topup, 'purchase', 'enabled', 'purchase_attempts'))

@@ -14,7 +14,7 @@ import { number, type RecordStore, readDue, run, script, text } from '../script.
 const takePurchaseScript = script(
   'take-purchase',
   'always',
-  ['account', 'topup', 'purchases', 'topupLooks', 'bought', ...outboxKeyNames] as const,
+  ['account', 'plans', 'topup', 'purchases', 'topupLooks', 'bought', ...outboxKeyNames] as const,
   ['accountId', 'lease', 'month', 'nextMonth'] as const,
   /* lua */ `${outboxLua}${unwantedPurchaseLua}
 local at = redis.call('ZSCORE', purchases, accountId)
