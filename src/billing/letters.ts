@@ -210,7 +210,7 @@ function alertPage({ percent, left }: Mail & { readonly kind: 'alert' }, name: s
     lines: [
       isEmpty
         ? `${name} has no credits left: further requests are refused until a pack or credits are added or the plan renews.`
-        : `${name} has used ${percent} % of the credits that it had after the last grant; ${left} ${left === 1 ? 'is' : 'are'} left.`,
+        : `${name} has used ${percent} % of its credits; ${left} ${left === 1 ? 'is' : 'are'} left.`,
     ],
   };
 }

@@ -29,7 +29,7 @@ const creditsLeft = `${quotaLeft} + b.packs_left + b.credits_given - b.credits_c
  * draw(jobId) → the balance that paid one credit, in the order of D42, or 'overdraft' when all are empty (D71). Asks for a
  *   purchase when the rest falls below the threshold (D49), or, with nothing left, for a look at the end of the 72 hours that still run,
  *   because there are no more charges. It reads nothing for that without a top-up. Leaves a mail when
- *   50, 80, 90 or 100 % are used of what was there at the first charge after the last grant.
+ *   50, 80, 90 or 100 % are used of what was there at the first charge after the last grant, without what lapsed since.
  */
 export const balances = /* lua */ `${indexedStream}${outboxLua}
 local b
@@ -95,6 +95,13 @@ local function arm_alerts()
   if b.alert ~= '' and b.alert ~= 'off' then set_field('alert', '') end
 end
 
+-- What lapses was not used.
+local function lapse(balance, amount, pack)
+  write_entry('lapse', balance, string.format('%d', amount), nil, pack)
+  local start, sent = string.match(b.alert, '^(%d+):(%d+)$')
+  if start then set_field('alert', string.format('%d:%d', start - amount, sent)) end
+end
+
 local function set_quota(quota)
   if quota == b.quota then return end
   local left = ${quotaLeft}
@@ -104,7 +111,7 @@ local function set_quota(quota)
     write_entry('grant', 'subscription', after - left)
     arm_alerts()
   end
-  if after < left then write_entry('lapse', 'subscription', left - after) end
+  if after < left then lapse('subscription', left - after) end
 end
 
 local function book_plan_quota() set_quota(b.terms and b.terms.quota or 0) end

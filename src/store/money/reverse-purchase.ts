@@ -35,7 +35,7 @@ if pack[1] then
   if lapsed > 0 then
     p.total = tonumber(pack[2])
     set_field('packs_left', b.packs_left - lapsed)
-    write_entry('lapse', 'packs', string.format('%d', lapsed), nil, id)
+    lapse('packs', lapsed, id)
     others[#others + 1] = function()
       undos[#undos + 1] = function()
         redis.pcall('HSET', packs, id, pack[1])
