@@ -191,6 +191,10 @@ describe('payments', () => {
     expect([await packsOf(buyer.accountId), await invoices()]).to.deep.equal([0, 0]);
     // The dashboard shows when it ended.
     expect((await listPurchases(store, buyer.accountId)).every(({ ended_at }) => ended_at > 0)).to.equal(true);
+    // It was charged, so the 72 hours began.
+    await spend(store, buyer, 1);
+    await buyAll();
+    expect(stripe.charges.length).to.equal(1);
   });
 
   it('of an owner at the checkout: bring the pack and an invoice, and store the card for top-ups; nothing without the event', async () => {

@@ -23,7 +23,8 @@ if r.state == 'disputed' or r.state == 'refunded' and state == 'refunded' then r
 local refused = read_balances()
 if refused then return refused end
 local pack = redis.call('HMGET', packs, id, 'used:' .. id)
-local setting = redis.call('HMGET', topup, 'purchase', 'enabled')
+local fields = { 'purchase', 'enabled', 'last_purchase_at' }
+local setting = redis.call('HMGET', topup, unpack(fields))
 local due = redis.call('ZSCORE', purchases, accountId)
 local queued_at = redis.call('ZSCORE', packQueue, id)
 local paid_for = redis.call('HGET', payments, r.payment)
@@ -49,13 +50,14 @@ end
 if state == 'disputed' then set_field('topup', '') end
 write_balances()
 undos[#undos + 1] = function()
-  put_back(topup, { 'purchase', 'enabled' }, setting)
+  put_back(topup, fields, setting)
   put_back(bought, { id }, { seen })
   put_back(payments, { r.payment }, { paid_for })
   if due then redis.pcall('ZADD', purchases, due, accountId) end
 end
 if setting[1] == id then
-  redis.call('HSET', topup, 'purchase', '')
+  -- It was charged, so the 72 hours begin.
+  redis.call('HSET', topup, 'purchase', '', 'last_purchase_at', string.format('%d', now))
   redis.call('ZREM', purchases, accountId)
 end
 if state == 'disputed' and setting[2] then redis.call('HSET', topup, 'enabled', '0') end
