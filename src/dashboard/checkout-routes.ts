@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ApiReply } from '../api/reply.ts';
 import { refuse } from '../base/errors.ts';
-import type { PaymentProvider } from '../billing/payment-provider.ts';
+import type { CheckoutOrder, PaymentProvider } from '../billing/payment-provider.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
 import { listOffers } from '../store/money/offers.ts';
 import { readTopup } from '../store/money/set-topup.ts';
@@ -9,6 +9,7 @@ import type { RecordStore } from '../store/script.ts';
 import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 
+const noPage = 'The payment provider opens no page now, and nothing was paid: try again later';
 const checkOut = oneAtATime('A checkout of this account is being opened: wait for it');
 
 interface CheckoutParts {
@@ -48,7 +49,7 @@ async function openCheckout(
   const { name } = await readAccount(store, accountId);
   const visit = randomBytes(12).toString('hex');
   const billing = `${dashboardUrl()}/billing`;
-  const url = await provider.checkout({
+  const order: CheckoutOrder = {
     id: `${accountId}-${visit}`,
     account: { id: accountId, name },
     email: signedIn.person.email,
@@ -57,6 +58,9 @@ async function openCheckout(
     returnUrl: billing,
     // The page waits for this purchase, of which the provider tells a moment later.
     paidUrl: offer === null ? billing : `${billing}?bought=${visit}`,
+  };
+  const url = await provider.checkout(order).catch((cause: unknown) => {
+    throw Object.assign(refuse('internal_error', noPage), { cause });
   });
   return { status: 200, body: { url } };
 }

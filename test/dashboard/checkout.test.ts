@@ -68,6 +68,19 @@ describe('the checkout', () => {
     expect([status, text.includes('No payment provider')]).to.deep.equal([409, true]);
   });
 
+  it('says that the provider opens no page when it refuses the key, and tells the operator why', async () => {
+    const { browser } = await signedIn('owner');
+    stripe.keys.add('sk_test_2');
+    const { status, headers, json } = await browser.ask('POST', '/api/checkout', { offer: 'small' });
+    stripe.keys.clear();
+    expect([status, headers.get('x-error-code')]).to.deep.equal([500, 'internal_error']);
+    expect(json).to.deep.equal({
+      error: 'The payment provider opens no page now, and nothing was paid: try again later',
+    });
+    expect(api.lines.join('\n')).to.include('Invalid API Key provided');
+    expect((await browser.ask('POST', '/api/checkout', { offer: 'small' })).status).to.equal(200);
+  });
+
   it('sells nothing while nothing would tell that it was paid', async () => {
     const deaf = await startApi({ TRAWL_STRIPE_KEY: 'sk_test_1', TRAWL_STRIPE_URL: stripe.url });
     try {
