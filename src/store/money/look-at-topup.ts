@@ -1,7 +1,10 @@
 import { keys } from '../keys.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
-import { type RecordStore, readDue, run, script } from '../script.ts';
+import { type RecordStore, readDueNow, run, script } from '../script.ts';
 import { withRolledPeriod } from './roll-period.ts';
+
+/** A month, until which a reached cap lasts: after a longer wait the clock of Redis must have gone back. */
+const maxWaitMs = 31 * 86_400_000;
 
 /**
  * Looks at the balance of an account whose top-up could not buy before. One with nothing left has no charge that would ask for the
@@ -14,7 +17,7 @@ const lookAtTopupScript = script(
   ['accountId'] as const,
   /* lua */ `${balances}
 local due = redis.call('ZSCORE', topupLooks, accountId)
-if not due or now < tonumber(due) then return { 'early' } end
+if not due or now < tonumber(due) and due - now <= ${maxWaitMs} then return { 'early' } end
 local refused = read_balances()
 if refused and refused[1] == 'roll' then return refused end
 undos[#undos + 1] = function() redis.pcall('ZADD', topupLooks, due, accountId) end
@@ -32,7 +35,7 @@ return { 'looked' }
 
 /** Returns up to 100 accounts whose balance is to be looked at now. */
 export function dueTopupLooks(store: RecordStore): Promise<string[]> {
-  return readDue(store, keys.topupLooks, store.clock.now());
+  return readDueNow(store, keys.topupLooks, maxWaitMs);
 }
 
 /** Asks for a purchase when nothing is left and one may be bought. */

@@ -3,7 +3,10 @@ import type { Purchase } from '../../model/purchase.ts';
 import { keys } from '../keys.ts';
 import { outboxKeyNames, outboxLua } from '../lua/outbox.ts';
 import { unwantedPurchaseLua } from '../lua/unwanted-purchase.ts';
-import { number, type RecordStore, readDue, run, script, text } from '../script.ts';
+import { number, type RecordStore, readDueNow, run, script, text } from '../script.ts';
+
+/** Lease of a try, after which the clock of Redis must have gone back. */
+const maxWaitMs = 3_600_000;
 
 /**
  * Claims the purchase that a charge asked for, and leases it; its id and terms stay the same over all tries. Before its first try it is
@@ -19,7 +22,7 @@ const takePurchaseScript = script(
   /* lua */ `${outboxLua}${unwantedPurchaseLua}
 local at = redis.call('ZSCORE', purchases, accountId)
 if not at then return { 'gone' } end
-if now < tonumber(at) then return { 'early' } end
+if now < tonumber(at) and at - now <= ${maxWaitMs} then return { 'early' } end
 local t = redis.call('HMGET', topup, 'purchase', 'enabled', 'monthly_cap_cents', 'price_cents', 'currency', 'purchase_attempts',
   'purchase_terms', 'purchase_since', 'cap_mailed_at')
 -- Cost of this month's top-ups, without those that were taken back and those in another currency.
@@ -33,7 +36,8 @@ local function spent()
   return sum
 end
 local function mail_cap()
-  if tonumber(t[9] or '') and tonumber(t[9]) >= tonumber(month) then return end
+  local mailed = tonumber(t[9] or '')
+  if mailed and mailed >= tonumber(month) and mailed < tonumber(nextMonth) then return end
   undos[#undos + 1] = function() put_back(topup, { 'cap_mailed_at' }, { t[9] }) end
   redis.call('HSET', topup, 'cap_mailed_at', string.format('%d', now))
   put_mail('cap-' .. accountId, { kind = 'cap', account = accountId, cap_cents = tonumber(t[3]), price_cents = tonumber(t[4]),
@@ -81,7 +85,7 @@ export interface TakenPurchase extends Purchase {
 
 /** Returns up to 100 accounts whose purchase is to be tried now. */
 export function duePurchases(store: RecordStore): Promise<string[]> {
-  return readDue(store, keys.purchases, store.clock.now());
+  return readDueNow(store, keys.purchases, maxWaitMs);
 }
 
 /** Claims the purchase of an account; 'capped' when the monthly cap forbids it, `null` when none is due. */
