@@ -69,7 +69,9 @@ class LedgerWalker {
     const { store } = this.#options;
     this.#walk ??= await readLedgerWalk(store);
     if (this.#walk.place === null) {
-      if (store.clock.now() - this.#walk.since < everyMs) return;
+      const age = store.clock.now() - this.#walk.since;
+      // Below 0: the clock of Redis went back since.
+      if (age >= 0 && age < everyMs) return;
       this.#walk = { ...this.#walk, place: firstAccount, problems: 0 };
     }
     // Its age counts from the first beginning.

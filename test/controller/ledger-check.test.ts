@@ -101,6 +101,16 @@ describe('the check of all ledgers', () => {
     await until(() => reads.seen.length === 2, 10, 'the next check');
   });
 
+  it('is made again at once after the clock of Redis was ahead during the last one', async () => {
+    await someAccounts(1);
+    const reads = countLedgers();
+    store.advance(400 * 86_400_000);
+    begin({ eval: reads.eval });
+    await until(() => ended(0), 10, 'a complete check');
+    store.advance(-400 * 86_400_000);
+    await until(() => reads.seen.length === 2, 10, 'the next check');
+  });
+
   it('has an age from its first beginning on, also while it never ends', async () => {
     await someAccounts(1);
     const { metrics } = begin({ eval: countLedgers(() => true).eval });
