@@ -21,6 +21,8 @@ const defaultLookMs = 30_000;
 export function startCardWatch(options: CardOptions): RepeatedLook {
   const { store, metrics, log, lookMs = defaultLookMs } = options;
   const look = async (isClosing: () => boolean) => {
+    // A card that has ended is forgotten.
+    if (!store.connection.clock.isSteady()) return;
     for (const account of await dueCards(store)) if (!isClosing()) await lookUp(options, account);
   };
   return repeatLook(look, lookMs, (error) => {

@@ -29,11 +29,13 @@ describe('stored cards', () => {
 
   const provider = () => openStripe({ key: () => 'sk_test_1', url: stripe.url, now: store.clock.now });
   /** Lets two controllers look up what is due and send what is to be said; returns the subjects. */
-  const told = async (days = 0): Promise<(string | undefined)[]> => {
+  const told = async (days = 0, seen: TestStore = store): Promise<(string | undefined)[]> => {
     store.advance(days * day);
     const { metrics } = sender;
     const log = aLog().log;
-    const watches = [1, 2].map(() => startCardWatch({ store, provider: provider(), metrics, log, lookMs: 60_000 }));
+    const watches = [1, 2].map(() =>
+      startCardWatch({ store: seen, provider: provider(), metrics, log, lookMs: 60_000 }),
+    );
     await Promise.all(watches.map((watch) => watch.wake()));
     await Promise.all(watches.map((watch) => watch.close()));
     await sender.send();
@@ -45,6 +47,10 @@ describe('stored cards', () => {
     return { exp_month: end.getUTCMonth() + 1, exp_year: end.getUTCFullYear() };
   };
   const endOf = ({ exp_month, exp_year }: ReturnType<typeof endIn>) => Date.UTC(exp_year, exp_month, 1);
+  const subjectOf = (card: ReturnType<typeof endIn>, slug: string) => {
+    const month = new Date(endOf(card) - 1).toISOString().slice(0, 7);
+    return `The card visa 4242 of ${slug} expires at the end of ${month}`;
+  };
   const daysBefore = (end: number, days: number) => (end - days * day - store.clock.now()) / day;
   const anOwner = async () => {
     const { accountId, slug } = await anAccount(store, { quota: 10, paid: true });
@@ -64,8 +70,7 @@ describe('stored cards', () => {
     await storeCard('pm_1');
     expect(await told()).to.deep.equal([]);
     expect(Number((await readTopup(store, accountId)).card_expires)).to.equal(endOf(card));
-    const month = new Date(endOf(card) - 1).toISOString().slice(0, 7);
-    const subject = `The card visa 4242 of ${slug} expires at the end of ${month}`;
+    const subject = subjectOf(card, slug);
     expect(await told(daysBefore(endOf(card), 31))).to.deep.equal([]);
     expect(await told(1)).to.deep.equal([subject]);
     await storeCard('pm_1');
@@ -74,6 +79,20 @@ describe('stored cards', () => {
     expect(await told(6)).to.deep.equal([]);
     expect(await told(2)).to.deep.equal([]);
     expect(await store.connection.send(['ZCARD', keys.expiringCards])).to.equal(0);
+  });
+
+  it('make no mail, and are not forgotten, while the clock of Redis has jumped', async () => {
+    const { slug, storeCard } = await anOwner();
+    const card = endIn(90);
+    stripe.cards.set('pm_1', card);
+    await storeCard('pm_1');
+    await told();
+    const clock = { now: Date.now, machineAheadMs: () => 0, isSteady: () => false };
+    const jumped = { ...store, connection: { ...store.connection, clock } };
+    const ahead = daysBefore(endOf(card), 29);
+    expect([await told(ahead, jumped), await told(100, jumped)]).to.deep.equal([[], []]);
+    store.advance(-(ahead + 100) * day);
+    expect(await told(ahead)).to.deep.equal([subjectOf(card, slug)]);
   });
 
   it('make no mail when the bank renews them or another one is stored, which is looked up itself', async () => {
