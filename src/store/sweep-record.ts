@@ -1,7 +1,7 @@
 import { Refusal } from '../base/errors.ts';
 import type { Endpoint } from '../model/job.ts';
 import { forgetBlocks, forgetFailures } from './access/count-auth-failure.ts';
-import { releaseExpiredCall } from './access/release-call.ts';
+import { maxHoldMs, releaseExpiredCall } from './access/release-call.ts';
 import { tellExpiry } from './accounts/key-expiry.ts';
 import { finishRemovals } from './accounts/remove-account.ts';
 import { endBatch } from './batches/end-batch.ts';
@@ -93,13 +93,16 @@ async function removeDue(
   }
 }
 
-function sweepCalls(store: RecordStore, now: number, options: SweepOptions): Promise<number> {
-  return removeDue(store, keys.calls, now, options, (member) => {
+async function sweepCalls(store: RecordStore, now: number, options: SweepOptions): Promise<number> {
+  const release = (member: string) => {
     const [accountId = '', id = ''] = member.split('/');
     // Every synchronous call asks for metadata. Its Idempotency-Key expires by itself.
     const endpoint: Endpoint = 'metadata';
     return releaseExpiredCall(store, { id, accountId, endpoint, repeat: null });
-  });
+  };
+  const released = await removeDue(store, keys.calls, now, options, release);
+  const [ahead, end] = [now + maxHoldMs + 1, Number.MAX_SAFE_INTEGER];
+  return released + (await removeDue(store, keys.calls, end, options, release, ahead));
 }
 
 async function sweepPeriods(store: RecordStore, now: number, options: SweepOptions): Promise<number> {

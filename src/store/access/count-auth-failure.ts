@@ -16,10 +16,15 @@ const countAuthFailureScript = script(
 local day = 86400000
 local known = redis.call('HGET', failures, address)
 local seen, last, old = string.match(known or '', '^(%d+) (%d+)(.*)$')
-local level = last and now - tonumber(last) < day and tonumber(seen) or 0
+-- A time in the future is of one before the clock went back.
+local function is_within(at, span)
+  local age = now - tonumber(at)
+  return age >= 0 and age < span
+end
+local level = last and is_within(last, day) and tonumber(seen) or 0
 local times = {}
 for at in string.gmatch(old or '', '%d+') do
-  if now - tonumber(at) < tonumber(window) then times[#times + 1] = at end
+  if is_within(at, tonumber(window)) then times[#times + 1] = at end
 end
 local stamp = string.format('%d', now)
 times[#times + 1] = stamp

@@ -3,6 +3,9 @@ import { type Change, changeOf, type RecordStore, run, script } from '../script.
 import { repeatKey } from './admit-call.ts';
 import type { HeldCall } from './charge-call.ts';
 
+/** Longer than any hold of a synchronous call: one that would last longer is of a time before the clock of Redis went back. */
+export const maxHoldMs = 86_400_000;
+
 /**
  * Gives back the hold of a synchronous call that did not answer 200, once. With a log status it counts in the statistics;
  * without one the call died and was not answered. The answer stored for its Idempotency-Key is forgotten. A call that is
@@ -16,7 +19,7 @@ const releaseCallScript = script(
   /* lua */ `${statistics}
 local deadline = redis.call('ZSCORE', calls, accountId .. '/' .. id)
 if not deadline then return { 'gone' } end
-if isExpired == '1' and now < tonumber(deadline) then return { 'early' } end
+if isExpired == '1' and now < tonumber(deadline) and deadline - now <= ${maxHoldMs} then return { 'early' } end
 local held = redis.call('HGET', account, 'held')
 local is_repeatable = redis.call('HGET', repeats, 'id') == id
 undos[1] = function()
