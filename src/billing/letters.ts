@@ -84,7 +84,11 @@ function pageOf(mail: Mail, reader: Reader): Page | null {
   }
   return {
     subject: `Invoice ${invoiceNumber(purchase.invoice ?? 0)}: ${purchase.pack_title}, ${price}`,
-    lines: [`Thank you. ${purchase.pack_total} credits were added to ${name} and are paid.`],
+    lines: [
+      purchase.state === 'paid'
+        ? `Thank you. ${purchase.pack_total} credits were added to ${name} and are paid.`
+        : `${purchase.pack_total} credits were added to ${name}. Their payment was ${purchase.state} since, and what was left of them has lapsed.`,
+    ],
     rows: invoiceRows(purchase),
   };
 }

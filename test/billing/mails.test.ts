@@ -79,6 +79,15 @@ describe('mails', () => {
     expect(values.find(({ labels }) => labels.outcome === 'sent')?.value).to.be.greaterThan(0);
   });
 
+  it('events-7: say in an invoice that was delayed that its payment was refunded meanwhile', async () => {
+    const purchase = await pay(await aMailedBuyer('ada@example.com'));
+    await reversePurchase(store, purchase, 'refunded', 'pi_1');
+    await sender.send();
+    const { mail } = sender.box.mails.find(({ mail }) => mail.subject?.startsWith('Invoice'))!;
+    expect(mail.text).to.include('was refunded since, and what was left of them has lapsed');
+    expect(mail.text).not.to.include('are paid');
+  });
+
   it('tell of a decline, of the monthly cap by its amount, and of what is used', async () => {
     const declined = await aMailedBuyer('ada@example.com');
     const end = { verdict: 'declined', payment: '', reason: 'Your card has expired.' } as const;
