@@ -1,8 +1,14 @@
+import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
+import { makePersonSecret, personIdOf } from '../../src/model/person.ts';
 import { countAuthFailure } from '../../src/store/access/count-auth-failure.ts';
 import { listBlocks } from '../../src/store/access/list-blocks.ts';
 import { removeAccount } from '../../src/store/accounts/remove-account.ts';
+import { keys } from '../../src/store/keys.ts';
+import { countSignIn } from '../../src/store/people/count-sign-in.ts';
+import { mailSignInLink } from '../../src/store/people/mail-sign-in-link.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
+import { invited } from '../support/browser-session.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
 import { admitted, anAccount, type TestStore } from '../support/record.ts';
 
@@ -36,5 +42,28 @@ describe('after the clock of Redis was ahead by 400 days and is right again', ()
     await fail();
     const [lasts] = await blocked();
     expect(lasts).to.be.within(0.24, 0.26);
+  });
+
+  it('a person who asked for a sign-in link meanwhile gets another one', async () => {
+    const email = 'ada@example.com';
+    const { accountId } = await anAccount(store);
+    await invited(store, accountId, 'owner', email);
+    const ask = async () => {
+      const secret = makePersonSecret(personIdOf(email), randomBytes(32));
+      await mailSignInLink(store, { email, accountId, secret, sealed: '' });
+      return store.connection.send(['HDEL', keys.outbox, `link-${personIdOf(email)}`]);
+    };
+    store.advance(ahead);
+    expect([await ask(), await ask()]).to.deep.equal([1, 0]);
+    store.advance(-ahead);
+    expect([await ask(), await ask()]).to.deep.equal([1, 0]);
+  });
+
+  it('sign-ins of a person that failed meanwhile count no more', async () => {
+    const count = async () => (await countSignIn(store, 'ada', day)).count;
+    store.advance(ahead);
+    expect([await count(), await count()]).to.deep.equal([1, 2]);
+    store.advance(-ahead);
+    expect([await count(), await count()]).to.deep.equal([1, 2]);
   });
 });

@@ -12,7 +12,8 @@ const countSignInScript = script(
   ['signInFailures'] as const,
   ['window'] as const,
   /* lua */ `${readCount}
-ends = ends or now + window
+-- A window that ends later than one that begins now is of a time before the clock went back.
+if not ends or ends - now > tonumber(window) then count, ends = 0, now + window end
 redis.call('SET', signInFailures, string.format('%d %d', count + 1, ends), 'PX', window)
 return { 'counted', count + 1, ends - now }
 `,

@@ -20,7 +20,9 @@ const mailSignInLinkScript = script(
   /* lua */ `${keepNewest}${outboxLua}
 if redis.call('EXISTS', person) == 0 then return { 'unknown' } end
 local last = redis.call('HGET', person, 'link_mailed_at')
-if last and now - tonumber(last) < tonumber(gap) then return { 'recent' } end
+-- A time in the future is of one before the clock went back.
+local since = last and now - tonumber(last) or -1
+if since >= 0 and since < tonumber(gap) then return { 'recent' } end
 undos[1] = function() put_back(person, { 'link_mailed_at' }, { last }) end
 redis.call('HSET', person, 'link_mailed_at', string.format('%d', now))
 keep_newest(signInLinks, linkHash, { account = accountId, bound = false, ['until'] = tonumber(until_at) })
