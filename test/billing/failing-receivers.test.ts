@@ -55,6 +55,17 @@ describe('mails about failing receivers', () => {
     expect(await deliver('refused')).to.equal(2);
   });
 
+  it('tell owners again once the clock of Redis is right that was ahead when they were told', async () => {
+    const caller = await anAccount(store, { credits: 50 });
+    await invited(store, caller.accountId, 'owner', 'ada@example.com');
+    const ahead = 20 * 24 * 3_600_000;
+    store.advance(ahead);
+    expect(await deliverTo(caller, 'a', 'refused', 5)).to.equal(1);
+    store.advance(-ahead);
+    expect(await deliverTo(caller, 'a', 'refused')).to.equal(2);
+    expect(await deliverTo(caller, 'a', 'refused')).to.equal(2);
+  });
+
   it('tell owners of a failing receiver though 100 others failed once before, and of 100 a day at most', async () => {
     const caller = await anAccount(store, { credits: 50 });
     await invited(store, caller.accountId, 'owner', 'ada@example.com');

@@ -18,11 +18,14 @@ local function read_receiver(entry)
   return tonumber(failed), tonumber(told_at), tonumber(failed_at)
 end
 
+-- A time in the future is of one before the clock went back.
+local function was_told_today(told_at) return told_at <= now and now - told_at < ${dayMs} end
+
 local function oldest_receiver()
   local flat, oldest, least = redis.call('HGETALL', failingHooks), nil, nil
   for n = 1, #flat, 2 do
     local _, told_at, failed_at = read_receiver(flat[n + 1])
-    if now - told_at >= ${dayMs} and (not least or failed_at < least) then oldest, least = flat[n], failed_at end
+    if not was_told_today(told_at) and (not least or failed_at < least) then oldest, least = flat[n], failed_at end
   end
   return oldest
 end
@@ -37,7 +40,7 @@ local function note_receiver(accountId, receiver, is_delivered, status)
   local old = redis.call('HGET', failingHooks, receiver)
   if is_delivered and not old then return end
   local failed, told_at, failed_at = read_receiver(old or '0 0 0')
-  if is_delivered and now - told_at >= ${dayMs} then return forget_receiver(receiver) end
+  if is_delivered and not was_told_today(told_at) then return forget_receiver(receiver) end
   if is_delivered and failed == 0 then return end
   if not old and redis.call('HLEN', failingHooks) >= ${maxReceivers} then
     local oldest = oldest_receiver()
@@ -45,7 +48,7 @@ local function note_receiver(accountId, receiver, is_delivered, status)
     forget_receiver(oldest)
   end
   if is_delivered then failed = 0 else failed, failed_at = failed + 1, now end
-  local is_told = failed >= ${toldAfter} and now - told_at >= ${dayMs}
+  local is_told = failed >= ${toldAfter} and not was_told_today(told_at)
   undos[#undos + 1] = function() put_back(failingHooks, { receiver }, { old }) end
   redis.call('HSET', failingHooks, receiver, string.format('%d %d %d', failed, is_told and now or told_at, failed_at))
   redis.call('PEXPIRE', failingHooks, ${keptMs})
