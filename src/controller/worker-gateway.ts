@@ -1,7 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { Refusal, refusals } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { readBody } from '../base/read-body.ts';
+import { maxClientConnections } from '../base/resource-limits.ts';
 import { type CertificateFiles, makeHttpServer } from '../base/server-certificate.ts';
 import {
   type AttemptProgress,
@@ -73,12 +75,34 @@ export function makeWorkerGateway(options: WorkerGatewayOptions): Server {
       .finally(() => clearInterval(alive));
     answer(res, 200, said);
   };
-  return makeHttpServer(files && { files, log }, untimed, (req, res) => {
+  const server = makeHttpServer(files && { files, log }, untimed, (req, res) => {
     serve(req, res).catch((error: unknown) => {
       const status = statusOf(error);
       // A worker that has left in the middle of its request gets no answer, and needs none.
       if (status === 500 && req.errored === null) log.error('the gateway could not answer a worker', { error });
       answer(res, status, null);
+    });
+  });
+  limitConnections(server);
+  return server;
+}
+
+/**
+ * Closes what one address opens beyond its connections: each may hold a body of 64 KiB, and a pod that was taken over has 28,000
+ * ports for them, but must not use up the memory of the controller. A UNIX socket has no address.
+ */
+function limitConnections(server: Server): void {
+  const counts = new Map<string, number>();
+  server.on('connection', (socket: Socket) => {
+    const { remoteAddress: client } = socket;
+    if (client === undefined) return;
+    const count = counts.get(client) ?? 0;
+    if (count >= maxClientConnections) return void socket.destroy();
+    counts.set(client, count + 1);
+    socket.once('close', () => {
+      const left = (counts.get(client) ?? 0) - 1;
+      if (left > 0) counts.set(client, left);
+      else counts.delete(client);
     });
   });
 }
