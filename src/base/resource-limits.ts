@@ -21,7 +21,7 @@ export function inspectionsAtOnce(processors: number, memoryBytes: number): numb
   return Math.max(minInspections, Math.min(inspectionsPerProcessor * processors, fitting));
 }
 
-/** Connections to egress of all clients with one address, such as one inspector or one worker. */
+/** Connections to egress, and those to a gateway, of all clients with one address, such as one inspector or one worker. */
 export const maxClientConnections = 256;
 
 /** One inspection needs one at a time. */

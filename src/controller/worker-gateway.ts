@@ -1,7 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { Refusal, refusals } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { readBody } from '../base/read-body.ts';
+import { maxClientConnections } from '../base/resource-limits.ts';
 import { type CertificateFiles, makeHttpServer } from '../base/server-certificate.ts';
 import {
   type AttemptProgress,
@@ -36,11 +38,17 @@ interface WorkerGatewayOptions {
   readonly log: Log;
   /** Without these files it speaks no TLS. */
   readonly certificate?: CertificateFiles | null;
+  /** Pause between two signs of life to a worker that waits for an answer. */
+  readonly aliveMs?: number;
 }
 
 type GatewayRoute = (caller: AttemptId, req: IncomingMessage) => Promise<object | null>;
 
 const maxJsonBytes = 64 * 1024;
+/** A worker gives up a connection on which nothing moves for 30 s, and a disk may take longer to make a large file durable. */
+const defaultAliveMs = 10_000;
+/** Node would cut off a file that takes more than 300 s; the deadline of an attempt ends a worker that sends no more. */
+const untimed = { requestTimeout: 0 };
 /** Progress of an attempt whose worker has not reported yet. */
 const beginning: AttemptProgress = {
   ...{ progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null },
@@ -49,7 +57,7 @@ const beginning: AttemptProgress = {
 
 /** The only server that workers reach. 410: the attempt is over. Stateless, so each call of a worker may reach another controller. */
 export function makeWorkerGateway(options: WorkerGatewayOptions): Server {
-  const { attemptOf, log, certificate: files = null } = options;
+  const { attemptOf, log, certificate: files = null, aliveMs = defaultAliveMs } = options;
   const routes = makeRoutes(options);
   const complain = makeUploadComplaint(log);
   const serve = async (req: IncomingMessage, res: ServerResponse) => {
@@ -58,18 +66,43 @@ export function makeWorkerGateway(options: WorkerGatewayOptions): Server {
     const caller = token === undefined ? null : await attemptOf(token);
     if (caller === null) return answer(res, 401, null);
     if (route === undefined) return answer(res, 404, null);
-    const said = await route(caller, req).catch((error: unknown) => {
-      complain(req, caller, error);
-      throw error;
-    });
+    const alive = setInterval(() => res.writeProcessing(), aliveMs);
+    const said = await route(caller, req)
+      .catch((error: unknown) => {
+        complain(req, caller, error);
+        throw error;
+      })
+      .finally(() => clearInterval(alive));
     answer(res, 200, said);
   };
-  return makeHttpServer(files && { files, log }, {}, (req, res) => {
+  const server = makeHttpServer(files && { files, log }, untimed, (req, res) => {
     serve(req, res).catch((error: unknown) => {
       const status = statusOf(error);
       // A worker that has left in the middle of its request gets no answer, and needs none.
       if (status === 500 && req.errored === null) log.error('the gateway could not answer a worker', { error });
       answer(res, status, null);
+    });
+  });
+  limitConnections(server);
+  return server;
+}
+
+/**
+ * Closes what one address opens beyond its connections: each may hold a body of 64 KiB, and a pod that was taken over has 28,000
+ * ports for them, but must not use up the memory of the controller. A UNIX socket has no address.
+ */
+function limitConnections(server: Server): void {
+  const counts = new Map<string, number>();
+  server.on('connection', (socket: Socket) => {
+    const { remoteAddress: client } = socket;
+    if (client === undefined) return;
+    const count = counts.get(client) ?? 0;
+    if (count >= maxClientConnections) return void socket.destroy();
+    counts.set(client, count + 1);
+    socket.once('close', () => {
+      const left = (counts.get(client) ?? 0) - 1;
+      if (left > 0) counts.set(client, left);
+      else counts.delete(client);
     });
   });
 }

@@ -16,15 +16,16 @@ interface YtDlpFailure {
 
 const maxWordsLength = 4000;
 
-const byClass: Readonly<Record<string, FailureCode>> = {
-  TooLarge: 'file_too_large',
-  Playlist: 'playlist_only',
-  UnsupportedError: 'unsupported_url',
-  GeoRestrictedError: 'geo_blocked',
-  UserNotLive: 'not_started',
-  ContentTooShortError: 'source_broken',
-  MemoryError: 'file_too_large',
-};
+/** A map, because a child may name any class: an object has a `constructor` for everybody. */
+const byClass: ReadonlyMap<string, FailureCode> = new Map([
+  ['TooLarge', 'file_too_large'],
+  ['Playlist', 'playlist_only'],
+  ['UnsupportedError', 'unsupported_url'],
+  ['GeoRestrictedError', 'geo_blocked'],
+  ['UserNotLive', 'not_started'],
+  ['ContentTooShortError', 'source_broken'],
+  ['MemoryError', 'file_too_large'],
+]);
 
 /** Classes of broken connections; the message decides before them. */
 const transports = new Set(
@@ -143,7 +144,7 @@ export function readFailure(json: unknown): YtDlpFailure {
 export function classifyFailure(failure: YtDlpFailure): FailureCode {
   if (failure.verdict?.startsWith('refused')) return 'address_not_allowed';
   if (failure.verdict !== null) return 'source_broken';
-  const named = failure.classes.map((name) => byClass[name]).find((code) => code !== undefined);
+  const named = failure.classes.map((name) => byClass.get(name)).find((code) => code !== undefined);
   if (named !== undefined) return named;
   const message = failure.message.toLowerCase();
   const words = message.replaceAll(noise, ' ').slice(0, maxWordsLength);

@@ -7,6 +7,7 @@ import { openRegular, removeNames, sizeOf } from './child-folder.ts';
 import { chooseFormatsFor, type FormatChoice } from './choose-formats.ts';
 import { isAudioCopy } from './container.ts';
 import { describeMedia } from './describe-media.ts';
+import { isEncryptedMp4 } from './encrypted-mp4.ts';
 import { ffmpegArguments } from './ffmpeg-arguments.ts';
 import { mayEndEarlier } from './file-lengths.ts';
 import { indexParts } from './index-parts.ts';
@@ -185,6 +186,7 @@ async function probeParts(
     const file = join(tools.folder, name);
     const size = await sizeOf(file);
     if (size === 0) throw new Failed('file_damaged', `${name} is empty`);
+    if (await isEncryptedMp4(file)) throw new Failed('drm_protected', `${name} has encrypted samples`);
     // A small file is read whole at once, in case it is delivered unchanged: that is faster than a second ffprobe.
     const probed = await probeFile(file, size <= smallBytes ? 'shown' : 'none', tools, signal);
     const { probe, ended } = probed;

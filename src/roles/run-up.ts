@@ -17,7 +17,9 @@ import { openObjects } from '../objects/open-objects.ts';
 import { openProcessRunner } from '../runners/process-runner.ts';
 import type { AttemptId } from '../runners/runner.ts';
 import { chooseSandbox, type SandboxMode } from '../worker/choose-sandbox.ts';
-import { hasNamespaces } from '../worker/sandbox-command.ts';
+import { findExposed } from '../worker/exposed-paths.ts';
+import { findPrograms } from '../worker/find-programs.ts';
+import { hasNamespaces, hasOwnUser } from '../worker/sandbox-command.ts';
 import { endStuckSandboxes } from '../worker/stuck-sandboxes.ts';
 import { buildController, type OpenWorkers } from './build-controller.ts';
 import { childEnv, keepChild, ownCommand } from './children.ts';
@@ -66,7 +68,7 @@ async function start(running: RunningRole): Promise<void> {
   readiness.set('record', () => isRecordReady(store));
   const work = join(home.path, 'work');
   await clearWork(work, stop);
-  const sandbox = config.runner === 'process' ? await requireIsolation(config, work) : config.sandbox;
+  const sandbox = config.runner === 'process' ? await requireIsolation(config, home.path, terminal) : config.sandbox;
   if (config.runner === 'process') showYtDlpVersion(projectPython, metrics, log);
   const seal = sealOf(config, home.secret);
   const objects = await openObjects(
@@ -141,10 +143,18 @@ function processWorkers(env: Readonly<Record<string, string>>, seal: Seal, paren
  * Returns the setting for workers and inspector, which choose again and warn: where bubblewrap works now it is required of them,
  * whatever happens later. The start is refused here, where the operator sees it.
  */
-async function requireIsolation({ sandbox }: Config, work: string): Promise<SandboxMode> {
+async function requireIsolation(config: Config, data: string, { env }: Terminal): Promise<SandboxMode> {
+  const { sandbox, cookies, ytdlpPlugins } = config;
+  const work = join(data, 'work');
   const chosen = await chooseSandbox(sandbox, work, projectPython, () => undefined).catch((error: Error) => {
     throw refuse('unavailable', error.message);
   });
+  const kept = [data, ...(cookies === null ? [] : [cookies])];
+  const exposed = findExposed(kept, findPrograms(env.PATH ?? ''), ytdlpPlugins);
+  if (sandbox !== 'off' && !hasOwnUser(chosen) && exposed.length > 0) {
+    const where = 'in a folder of programs or plugins, and children run as the user of trawl';
+    throw refuse('unavailable', `yt-dlp could read ${exposed.join(' and ')}: it lies ${where}. Choose another folder.`);
+  }
   return hasNamespaces(chosen) ? 'required' : sandbox;
 }
 

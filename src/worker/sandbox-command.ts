@@ -1,4 +1,5 @@
 import { existsSync, realpathSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type ChildLimits, limitCommand } from './child-limits.ts';
 import { childUsers } from './child-users.ts';
@@ -119,7 +120,7 @@ function forwardedCommand(command: readonly string[], route: EgressRoute, python
 
 /** Returns the folders that programs need to run: the parent of each one's `bin`, also where links lead. */
 export function programFolders(programs: readonly string[]): string[] {
-  const homes = programs.flatMap((program) => [program, realpathSync(program)]).map(homeOf);
+  const homes = programs.flatMap((program) => [program, realpathSync(program)]).flatMap(homesOf);
   return [...new Set(homes)].filter((home) => !systemFolders.some((folder) => `${home}/`.startsWith(`${folder}/`)));
 }
 
@@ -166,8 +167,13 @@ function isolatedPython(python: string): string[] {
   return [python, '-I', '-S'];
 }
 
-/** Returns the folder above `bin`; directly below the root, where that would expose too much, the program's own folder. */
-function homeOf(program: string): string {
+/**
+ * Returns the folder above `bin`; directly below the root, where that would expose too much, the program's own folder. In the home of
+ * trawl's user it would expose keys of that user, and perhaps the record.
+ */
+function homesOf(program: string): string[] {
   const home = dirname(dirname(program));
-  return home.split('/').length > 2 ? home : dirname(program);
+  if ([homedir(), join(homedir(), '.local')].includes(home))
+    return [dirname(program), join(home, 'lib')].filter((path) => existsSync(path));
+  return [home.split('/').length > 2 ? home : dirname(program)];
 }

@@ -43,6 +43,20 @@ describe('A file with odd streams', function () {
     }
   });
 
+  it('D60: whose samples are encrypted is protected, wherever its index lies, and although ffprobe reads it like any other one', async () => {
+    const key = ['-encryption_key', '0'.repeat(32), '-encryption_kid', '1'.repeat(32)];
+    const scrambled = ['-c', 'copy', '-bsf:v', 'filter_units=remove_types=6', '-encryption_scheme', 'cenc-aes-ctr'];
+    for (const [name, flags] of [
+      ['front.scrambled.mp4', ['-movflags', 'faststart']],
+      ['back.scrambled.mp4', []],
+      ['pieces.scrambled.mp4', ['-movflags', 'frag_keyframe+empty_moov']],
+    ] as const) {
+      source.ffmpeg('-i', source.film, ...scrambled, ...key, ...flags, name);
+      for (const endpoint of ['video', 'audio'] as const)
+        expect(await source.make(endpoint, name, {}, () => 'delivered'), name).to.match(/^drm_protected/);
+    }
+  });
+
   it('D32: is delivered byte for byte when it is an mp4 that needs no change', async () => {
     source.ffmpeg('-i', source.film, '-c', 'copy', '-movflags', '+faststart', 'front.mp4');
     const isSame = await source.make('video', 'front.mp4', {}, ({ file }) =>
