@@ -10,8 +10,18 @@ export const refusals: readonly (readonly [string, Readonly<Record<string, unkno
   ['two of Redis', { 'redis.bundled.enabled': true, generateSecrets: true }, /exclude each other/],
   ['a bundled Redis without a password', { ...redis, 'redis.bundled.enabled': true }, /needs generateSecrets/],
   ['a bundled S3 server without credentials', { 's3.bundled.enabled': true }, /needs generateSecrets/],
+  [
+    'a bucket of the bundled S3 server, which has one of its own',
+    { ...redis, 'redis.bundled.enabled': true, generateSecrets: true, 's3.bundled.enabled': true },
+    /s3\.bundled\.enabled excludes s3\.bucket/,
+  ],
   ['no bucket', { 's3.bucket': '' }, /s3\.bucket must name a bucket/],
   ['TLS without a certificate', { 'tls.enabled': true }, /tls\.secrets\.\w+ must name a Secret/],
+  [
+    'TLS whose authority nobody knows',
+    { 'tls.enabled': true, 'tls.certManager.issuerRef': { name: 'internal' } },
+    /tls\.ca or tls\.caConfigMap must hold the authority/,
+  ],
   ['two sources of authorities', { 'tls.ca': 'a', 'tls.caConfigMap': 'b' }, /exclude each other/],
   ['another durability', { 'redis.durability': 'some' }, /strict or relaxed/],
   ['another adaptation', { adaptSecurityContext: 'yes' }, /auto, force or disabled/],
@@ -163,6 +173,27 @@ export const refusals: readonly (readonly [string, Readonly<Record<string, unkno
     'a first account without credits',
     { ...bootstrap, 'bootstrap.credits': 0 },
     /bootstrap\.credits must be a whole number of 1 or/,
+  ],
+  [
+    'a number of pods with its name alone',
+    { 'controller.replicas': null },
+    /controller\.replicas must be a whole number/,
+  ],
+  ['half a pod', { 'api.replicas': 0.5 }, /api\.replicas must be a whole number of 0 or more/],
+  [
+    'the name of a Secret where one for images has a field for it',
+    { imagePullSecrets: ['registry'] },
+    /each entry of imagePullSecrets needs a name, such as \{name: registry\}/,
+  ],
+  [
+    'an address alone where a way has fields',
+    { 'networkPolicy.redis': ['10.0.0.7/32'] },
+    /each entry of networkPolicy\.redis needs a cidr and a port/,
+  ],
+  [
+    'a host with paths, as other charts have it',
+    { 'api.ingress.enabled': true, 'api.trustedProxies': '10.0.0.0/8', 'api.ingress.hosts': [{ host: 'a.test' }] },
+    /each entry of api\.ingress\.hosts must be the name of a host/,
   ],
   ['half a worker', { 'workers.most': 1.5 }, /workers\.most must be a whole number of 1 or more/],
   [

@@ -97,9 +97,41 @@ describe('the values of the chart', function () {
   });
 
   it('are refused for a release whose name no Service may have', () => {
-    expect(tryRender({ release: 'films.trawl' }).err).to.match(
-      /the name of the release, films\.trawl, must have no dot/,
+    const said = 'the name of the release, films.trawl, must have no dot';
+    expect(tryRender({ release: 'films.trawl' }).err).to.include(said);
+    const more = ['--kube-version', '1.35.0'];
+    expect(tryRender({ release: '2films', more }).err).to.include(
+      '2films, must begin with a letter before Kubernetes 1.36',
     );
+    expect(tryRender({ release: '2films' }).code).to.equal(0);
+  });
+
+  it('stay texts where names look like numbers or words of YAML', () => {
+    const secrets = ['secret', 'redis', 's3', 'bootstrap', 'billing', 'openid'].map((part) => `${part}.existingSecret`);
+    const keysOf = [
+      'secret.key',
+      'secret.oldKey',
+      'redis.key',
+      's3.accessKeyIdKey',
+      's3.secretAccessKeyKey',
+      'bootstrap.key',
+    ];
+    const others = [
+      'backup.existingClaim',
+      'controller.cookiesSecret',
+      'caCertificates.configMap',
+      'tls.secrets.gateway',
+    ];
+    const classes = ['api.priorityClassName', 'workers.priorityClass', 'api.ingress.className'];
+    const kindsOf = (release: string, namespace: string, name: string) => {
+      const values = Object.fromEntries([...secrets, ...keysOf, ...others, ...classes].map((value) => [value, name]));
+      const scenario = 'ci/everything-values.yaml' as const;
+      const made = render({ release, namespace, scenario, values: { ...values, 'workers.namespace': '' } });
+      return JSON.parse(JSON.stringify(made), (_, value) => (typeof value === 'string' ? 'a text' : value));
+    };
+    const plain = kindsOf('films', 'media', 'name');
+    expect(kindsOf('true', '20260', '2026')).to.deep.equal(plain);
+    expect(kindsOf('null', '0x10', '1e3')).to.deep.equal(plain);
   });
 
   it('need workers that share user ids before Kubernetes 1.33', () => {

@@ -14,7 +14,7 @@ metadata:
   {{- end }}
 spec:
   {{- with .values.ingress.className }}
-  ingressClassName: {{ . }}
+  ingressClassName: {{ . | quote }}
   {{- end }}
   {{- with .values.ingress.tls }}
   tls:
@@ -81,7 +81,7 @@ externalTrafficPolicy: {{ .externalTrafficPolicy | default "Local" }}
 {{- with .Values.openid.existingSecret }}
 - name: TRAWL_OIDC_CLIENT_SECRET
   valueFrom:
-    secretKeyRef: {name: {{ . }}, key: client-secret}
+    secretKeyRef: {name: {{ . | quote }}, key: client-secret}
 {{- end }}
 {{- end }}
 

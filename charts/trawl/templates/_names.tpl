@@ -16,7 +16,7 @@ app.kubernetes.io/part-of: trawl
 
 {{- define "trawl.selector" -}}
 app.kubernetes.io/name: trawl
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 {{- with .component }}
 app.kubernetes.io/component: {{ . }}
 {{- end }}
@@ -24,8 +24,8 @@ app.kubernetes.io/component: {{ . }}
 
 {{- /* Name, namespace and labels of an object: root, component, and optionally name and namespace. */ -}}
 {{- define "trawl.metadata" -}}
-name: {{ .name | default (printf "%s-%s" (include "trawl.name" .root) .component) }}
-namespace: {{ .namespace | default .root.Release.Namespace }}
+name: {{ .name | default (printf "%s-%s" (include "trawl.name" .root) .component) | quote }}
+namespace: {{ .namespace | default .root.Release.Namespace | quote }}
 labels:
   {{- include "trawl.labels" . | nindent 2 }}
 {{- end }}
