@@ -134,6 +134,25 @@ describe('the values of the chart', function () {
     expect(kindsOf('null', '0x10', '1e3')).to.deep.equal(plain);
   });
 
+  it('make texts of labels, annotations and selectors that are written as a number or as true', () => {
+    // Labels of all objects and of one stand in one map, where no name may stand twice.
+    const written = (n: number) => ({ [`whole${n}`]: 1_000_000, [`yes${n}`]: true });
+    const of = (name: string) => [`api.${name}`, `controller.${name}`, `egress.${name}`];
+    const names = ['podLabels', 'podAnnotations', 'nodeSelector', 'serviceAccount.annotations'].flatMap(of);
+    const others = ['api.service.annotations', 'api.ingress.annotations', 'dashboard.service.annotations'];
+    const places = [
+      'commonLabels',
+      'workers.serviceAccount.annotations',
+      'monitoring.podMonitor.labels',
+      ...others,
+      ...names,
+    ];
+    const values = Object.fromEntries(places.map((place, n) => [place, written(n)]));
+    const made = JSON.stringify(render({ scenario: 'ci/everything-values.yaml', values }));
+    for (const n of places.keys()) expect(made).to.include(`"whole${n}":"1000000"`).and.include(`"yes${n}":"true"`);
+    expect(made).not.to.match(/"(whole|yes)\d+":(?!")/);
+  });
+
   it('need workers that share user ids before Kubernetes 1.33', () => {
     const more = ['--kube-version', '1.32.0'];
     expect(tryRender({ more }).err).to.match(/workers\.hostUsers must be true before Kubernetes 1\.33/);

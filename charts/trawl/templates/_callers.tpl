@@ -10,7 +10,7 @@ metadata:
   {{- include "trawl.metadata" . | nindent 2 }}
   {{- with .values.ingress.annotations }}
   annotations:
-    {{- toYaml . | nindent 4 }}
+    {{- include "trawl.texts" . | nindent 4 }}
   {{- end }}
 spec:
   {{- with .values.ingress.className }}

@@ -10,7 +10,7 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 app.kubernetes.io/part-of: trawl
 {{ include "trawl.selector" . }}
 {{- with .root.Values.commonLabels }}
-{{ toYaml . }}
+{{ include "trawl.texts" . }}
 {{- end }}
 {{- end }}
 
@@ -28,6 +28,13 @@ name: {{ .name | default (printf "%s-%s" (include "trawl.name" .root) .component
 namespace: {{ .namespace | default .root.Release.Namespace | quote }}
 labels:
   {{- include "trawl.labels" . | nindent 2 }}
+{{- end }}
+
+{{- /* Labels, annotations and selectors are texts, also where `--set` or YAML make a number or true of one. */ -}}
+{{- define "trawl.texts" -}}
+{{- $texts := dict -}}
+{{- range $name, $value := . }}{{ $_ := set $texts $name (kindIs "float64" $value | ternary (toRawJson $value) (toString $value)) }}{{ end -}}
+{{ toYaml $texts }}
 {{- end }}
 
 {{- define "trawl.image" -}}

@@ -3,11 +3,11 @@
 labels:
   {{- include "trawl.labels" . | nindent 2 }}
   {{- with .values.podLabels }}
-  {{- toYaml . | nindent 2 }}
+  {{- include "trawl.texts" . | nindent 2 }}
   {{- end }}
 {{- with .values.podAnnotations }}
 annotations:
-  {{- toYaml . | nindent 2 }}
+  {{- include "trawl.texts" . | nindent 2 }}
 {{- end }}
 {{- end }}
 
@@ -60,7 +60,7 @@ imagePullSecrets:
 {{- define "trawl.placement" -}}
 {{- with .values.nodeSelector }}
 nodeSelector:
-  {{- toYaml . | nindent 2 }}
+  {{- include "trawl.texts" . | nindent 2 }}
 {{- end }}
 {{- with .values.affinity }}
 affinity:
@@ -305,7 +305,7 @@ metadata:
   {{- include "trawl.metadata" . | nindent 2 }}
   {{- with .values.serviceAccount.annotations }}
   annotations:
-    {{- toYaml . | nindent 4 }}
+    {{- include "trawl.texts" . | nindent 4 }}
   {{- end }}
 automountServiceAccountToken: false
 {{- end }}
