@@ -247,6 +247,25 @@ describe('the values of the chart', function () {
     expect(out).not.to.match(/helm\.sh\/hook/);
   });
 
+  it('decide about the notes of an install, which promise nothing that these values turn off', () => {
+    const notes = (values: Readonly<Record<string, unknown>>) => {
+      const sets = Object.entries(values).flatMap(([name, value]) => [
+        '--set-json',
+        `${name}=${JSON.stringify(value)}`,
+      ]);
+      const least = ['--namespace', 'media', '--values', join(chart, 'ci/least-values.yaml'), ...sets];
+      return helm('install', 'trawl', chart, '--dry-run=client', ...least).out.split('\nNOTES:\n')[1];
+    };
+    expect(notes({}))
+      .to.include('--logs does the same, and tries whether')
+      .and.include('helm uninstall fails while jobs are open. It leaves what you made yourself and nothing else.');
+    const tls = { 'tls.enabled': true, 'tls.caConfigMap': 'ours', 'tls.certManager.issuerRef': { name: 'ours' } };
+    expect(notes({ ...tls, 'test.film': '', 'test.policies': false, 'uninstall.force': true }))
+      .to.include('--logs makes an account and no job, because test.film is empty.')
+      .and.include('helm uninstall leaves open jobs behind (uninstall.force). It leaves what you made')
+      .and.include('nothing else, and cert-manager the Secrets of its certificates.');
+  });
+
   it('hold the version of the program', () => {
     const { version } = JSON.parse(read('package.json'));
     const { version: ofChart, appVersion } = loadYaml(read('charts/trawl/Chart.yaml')) as Json;
