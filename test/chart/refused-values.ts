@@ -195,6 +195,19 @@ export const refusals: readonly (readonly [string, Readonly<Record<string, unkno
     { 'api.ingress.enabled': true, 'api.trustedProxies': '10.0.0.0/8', 'api.ingress.hosts': [{ host: 'a.test' }] },
     /each entry of api\.ingress\.hosts must be the name of a host/,
   ],
+  [
+    'an address of Redis without its mask',
+    { 'networkPolicy.redis': [{ cidr: '10.0.0.7', port: 6379 }] },
+    /networkPolicy\.redis: 10\.0\.0\.7 is no CIDR such as/,
+  ],
+  [
+    'an address of the API server without its mask',
+    { 'networkPolicy.kubernetes.cidrs': ['10.96.0.1'] },
+    /networkPolicy\.kubernetes\.cidrs: 10\.96\.0\.1 is no CIDR/,
+  ],
+  ['a namespace in capitals', { 'workers.namespace': 'Films' }, /workers\.namespace must be the name of .* be Films$/m],
+  ['a registry with a scheme', { 'images.registry': 'https://a.test/b' }, /images\.registry must have no scheme/],
+  ['half a digest', { 'images.worker.digest': '0e072d' }, /images\.worker\.digest must begin with sha256:/],
   ['half a worker', { 'workers.most': 1.5 }, /workers\.most must be a whole number of 1 or more/],
   [
     'a time that is none of cron',

@@ -40,10 +40,16 @@
   {{- range $hosts }}{{ if not (kindIs "string" .) }}{{ fail (printf "each entry of %s must be the name of a host, such as trawl.example.com" $name) }}{{ end }}{{ end -}}
 {{- end -}}
 {{- if $values.networkPolicy.enabled -}}
+{{- /* The API server would refuse such a policy after it has let in pods that have none then. */ -}}
+{{- $cidr := "^[.:0-9A-Fa-f]+/[0-9]{1,3}$" -}}
+{{- range $values.networkPolicy.kubernetes.cidrs -}}
+  {{- if not (regexMatch $cidr (toString .)) }}{{ fail (printf "networkPolicy.kubernetes.cidrs: %v is no CIDR such as 10.96.0.1/32" .) }}{{ end -}}
+{{- end -}}
 {{- /* A port that is missing would open every port. */ -}}
 {{- range $name := list "redis" "s3" "billing" "openid" "workersS3" "egressTo" -}}
   {{- range index $values.networkPolicy $name -}}
     {{- if not (and (kindIs "map" .) .cidr .port) }}{{ fail (printf "each entry of networkPolicy.%s needs a cidr and a port, such as {cidr: 10.0.0.7/32, port: 6379}" $name) }}{{ end -}}
+    {{- if not (regexMatch $cidr (toString .cidr)) }}{{ fail (printf "networkPolicy.%s: %s is no CIDR such as 10.0.0.7/32" $name .cidr) }}{{ end -}}
   {{- end -}}
 {{- end -}}
 {{- range $name := list "dns" "kubernetes" "traces" -}}
@@ -86,6 +92,12 @@
 {{- if and $values.tls.enabled (not (or $values.tls.ca $values.tls.caConfigMap)) }}{{ fail "tls.ca or tls.caConfigMap must hold the authority of the certificates: no public one signs names inside a cluster, so no pod would trust another" }}{{ end -}}
 {{- if has $values.redis.durability (list "strict" "relaxed") | not }}{{ fail "redis.durability must be strict or relaxed" }}{{ end -}}
 {{- if has $values.adaptSecurityContext (list "auto" "force" "disabled") | not }}{{ fail "adaptSecurityContext must be auto, force or disabled" }}{{ end -}}
+{{- if not (regexMatch $forms.TRAWL_KUBE_NAMESPACE.form (include "trawl.workersNamespace" .)) }}{{ fail (printf "workers.namespace must be the name of a Kubernetes namespace, of at most 63 characters; it would be %s" (include "trawl.workersNamespace" .)) }}{{ end -}}
+{{- if contains "://" ($values.images.registry | default "") }}{{ fail "images.registry must have no scheme, such as registry.example.com/trawl" }}{{ end -}}
+{{- range $name := list "server" "worker" "redis" "s3" -}}
+  {{- $digest := (index $values.images $name).digest -}}
+  {{- if and $digest (not (hasPrefix "sha256:" $digest)) }}{{ fail (printf "images.%s.digest must begin with sha256:" $name) }}{{ end -}}
+{{- end -}}
 {{- if eq (include "trawl.workersNamespace" .) .Release.Namespace }}{{ fail "workers.namespace must be another one than that of the release: it is closed to everything but workers" }}{{ end -}}
 {{- if and $values.workers.createPriorityClass (not $values.workers.priorityClass) }}{{ fail "workers.createPriorityClass needs workers.priorityClass, the name of that PriorityClass" }}{{ end -}}
 {{- if and $values.networkPolicy.enabled (not $values.redis.bundled.enabled) (not $values.networkPolicy.redis) }}{{ fail "networkPolicy.redis must name the addresses of Redis, such as [{cidr: 10.0.0.7/32, port: 6379}]" }}{{ end -}}
