@@ -34,6 +34,15 @@ describe('the monitoring of the chart', () => {
     expect(settingOf('')).to.equal(undefined);
   });
 
+  it('leads to the runbooks, whether or not their address ends with a slash', () => {
+    const [plain, slashed] = ['https://a.test/b', 'https://a.test/b/'].map((runbooks) => {
+      const prometheusRule = { enabled: true, runbooks };
+      return find(render({ values: { 'monitoring.prometheusRule': prometheusRule } }), 'PrometheusRule', 'trawl').spec;
+    });
+    expect(plain).to.deep.equal(slashed);
+    expect(JSON.stringify(plain)).to.include('"https://a.test/b/docs/runbooks/TrawlNoLeader.md"');
+  });
+
   it('is left out unless it is asked for', () => {
     const kinds = render().map(({ kind, metadata }) => `${kind} ${metadata.name}`);
     expect(kinds.filter((one) => /PrometheusRule|PodMonitor|dashboard/.test(one))).to.deep.equal([]);

@@ -4,7 +4,7 @@ import { readConfig } from '../../src/base/config.ts';
 import { needsDashboardPort } from '../../src/roles/run-dashboard.ts';
 import { needsOwnPorts } from '../../src/roles/serve-api.ts';
 import { sharedRules, sharedSettings } from '../../src/roles/shared.ts';
-import { find, podsOf, render, scenarios } from '../support/chart.ts';
+import { find, podsOf, render, scenarios, tryRender } from '../support/chart.ts';
 import { environmentOf } from '../support/chart-environment.ts';
 import type { Json } from '../support/json.ts';
 import { read } from '../support/tree.ts';
@@ -232,6 +232,17 @@ describe('the pods of the chart', function () {
       .filter(({ kind }) => kind === 'NetworkPolicy')
       .filter(({ spec }) => JSON.stringify(spec.egress ?? []).includes('0.0.0.0/0'));
     expect(open.map(({ metadata }) => metadata.name)).to.deep.equal(['trawl-egress']);
+  });
+
+  it('reach the Internet at the ports that egress reads, also where these begin with zeros', () => {
+    const { out } = tryRender({
+      values: { 'settings.TRAWL_EGRESS_PORTS': '080, 0443' },
+      more: ['-s', 'templates/egress.yaml'],
+    });
+    // Helm and kubectl read 0443 as the octal number 291.
+    expect(out.match(/\bport: \d+/g))
+      .to.include.members(['port: 80', 'port: 443'])
+      .and.not.include('port: 0443');
   });
 
   it('have images of our own, by tag or by digest', () => {

@@ -97,9 +97,60 @@ describe('the values of the chart', function () {
   });
 
   it('are refused for a release whose name no Service may have', () => {
-    expect(tryRender({ release: 'films.trawl' }).err).to.match(
-      /the name of the release, films\.trawl, must have no dot/,
+    const said = 'the name of the release, films.trawl, must have no dot';
+    expect(tryRender({ release: 'films.trawl' }).err).to.include(said);
+    const more = ['--kube-version', '1.35.0'];
+    expect(tryRender({ release: '2films', more }).err).to.include(
+      '2films, must begin with a letter before Kubernetes 1.36',
     );
+    expect(tryRender({ release: '2films' }).code).to.equal(0);
+  });
+
+  it('stay texts where names look like numbers or words of YAML', () => {
+    const secrets = ['secret', 'redis', 's3', 'bootstrap', 'billing', 'openid'].map((part) => `${part}.existingSecret`);
+    const keysOf = [
+      'secret.key',
+      'secret.oldKey',
+      'redis.key',
+      's3.accessKeyIdKey',
+      's3.secretAccessKeyKey',
+      'bootstrap.key',
+    ];
+    const others = [
+      'backup.existingClaim',
+      'controller.cookiesSecret',
+      'caCertificates.configMap',
+      'tls.secrets.gateway',
+    ];
+    const classes = ['api.priorityClassName', 'workers.priorityClass', 'api.ingress.className'];
+    const kindsOf = (release: string, namespace: string, name: string) => {
+      const values = Object.fromEntries([...secrets, ...keysOf, ...others, ...classes].map((value) => [value, name]));
+      const scenario = 'ci/everything-values.yaml' as const;
+      const made = render({ release, namespace, scenario, values: { ...values, 'workers.namespace': '' } });
+      return JSON.parse(JSON.stringify(made), (_, value) => (typeof value === 'string' ? 'a text' : value));
+    };
+    const plain = kindsOf('films', 'media', 'name');
+    expect(kindsOf('true', '20260', '2026')).to.deep.equal(plain);
+    expect(kindsOf('null', '0x10', '1e3')).to.deep.equal(plain);
+  });
+
+  it('make texts of labels, annotations and selectors that are written as a number or as true', () => {
+    // Labels of all objects and of one stand in one map, where no name may stand twice.
+    const written = (n: number) => ({ [`whole${n}`]: 1_000_000, [`yes${n}`]: true });
+    const of = (name: string) => [`api.${name}`, `controller.${name}`, `egress.${name}`];
+    const names = ['podLabels', 'podAnnotations', 'nodeSelector', 'serviceAccount.annotations'].flatMap(of);
+    const others = ['api.service.annotations', 'api.ingress.annotations', 'dashboard.service.annotations'];
+    const places = [
+      'commonLabels',
+      'workers.serviceAccount.annotations',
+      'monitoring.podMonitor.labels',
+      ...others,
+      ...names,
+    ];
+    const values = Object.fromEntries(places.map((place, n) => [place, written(n)]));
+    const made = JSON.stringify(render({ scenario: 'ci/everything-values.yaml', values }));
+    for (const n of places.keys()) expect(made).to.include(`"whole${n}":"1000000"`).and.include(`"yes${n}":"true"`);
+    expect(made).not.to.match(/"(whole|yes)\d+":(?!")/);
   });
 
   it('need workers that share user ids before Kubernetes 1.33', () => {
@@ -194,6 +245,25 @@ describe('the values of the chart', function () {
     expect(first).to.include('manifests/install-values.yaml');
     expect(rest.join('\n') === out, 'make verify').to.equal(true);
     expect(out).not.to.match(/helm\.sh\/hook/);
+  });
+
+  it('decide about the notes of an install, which promise nothing that these values turn off', () => {
+    const notes = (values: Readonly<Record<string, unknown>>) => {
+      const sets = Object.entries(values).flatMap(([name, value]) => [
+        '--set-json',
+        `${name}=${JSON.stringify(value)}`,
+      ]);
+      const least = ['--namespace', 'media', '--values', join(chart, 'ci/least-values.yaml'), ...sets];
+      return helm('install', 'trawl', chart, '--dry-run=client', ...least).out.split('\nNOTES:\n')[1];
+    };
+    expect(notes({}))
+      .to.include('--logs does the same, and tries whether')
+      .and.include('helm uninstall fails while jobs are open. It leaves what you made yourself and nothing else.');
+    const tls = { 'tls.enabled': true, 'tls.caConfigMap': 'ours', 'tls.certManager.issuerRef': { name: 'ours' } };
+    expect(notes({ ...tls, 'test.film': '', 'test.policies': false, 'uninstall.force': true }))
+      .to.include('--logs makes an account and no job, because test.film is empty.')
+      .and.include('helm uninstall leaves open jobs behind (uninstall.force). It leaves what you made')
+      .and.include('nothing else, and cert-manager the Secrets of its certificates.');
   });
 
   it('hold the version of the program', () => {

@@ -74,7 +74,10 @@ describe('the namespace of the workers', function () {
   });
 
   it('refuses the pod of each such Job as well, whoever makes it', async () => {
-    const ofPods = foreignJobs.filter(([title, , said]) => !said.endsWith('Jobs') && !/of the Job|Kueue/.test(title));
+    // A pod may have any priority, because a cluster may give all pods one by default; only a Job is ours to make.
+    const ofPods = foreignJobs.filter(
+      ([title, , said]) => !said.endsWith('Jobs') && !/of the Job|Kueue|priority/.test(title),
+    );
     for (const [title, change] of ofPods) {
       const { metadata, spec } = aJob(change).spec.template;
       const { labels, annotations } = metadata;
@@ -173,6 +176,24 @@ describe('the namespace of the workers', function () {
     ] as const) {
       expect(await said(change), field).to.include(`only the ${field} of workers`);
     }
+  });
+
+  it('lets in the pods of our Jobs in a cluster that gives pods a default priority and always pulls images', async () => {
+    const classes = '/apis/scheduling.k8s.io/v1/priorityclasses';
+    const other = 'workers-with-a-priority';
+    await ask('POST', classes, { metadata: { name: 'low' }, value: 1 });
+    await makeWorkersNamespace(cluster, other, { ...aShape(other), priorityClass: 'low' });
+    await ask('POST', classes, { metadata: { name: 'usual' }, value: 1_000, globalDefault: true });
+    const there = `/api/v1/namespaces/${other}/pods?dryRun=All`;
+    const isUsual = async () =>
+      /only the priorityClassName/.test(await refusal(ask('POST', there, makeWorkerPod('usual', aShape(other)))));
+    await until(isUsual, 20, 'pods get the priority, also where another one is wanted');
+    const plain = makeWorkerPod('usual', shape);
+    // As the plugin AlwaysPullImages does.
+    plain.spec.containers[0].imagePullPolicy = 'Always';
+    expect(await refusal(ask('POST', `${pods}?dryRun=All`, plain))).to.equal('it was let in');
+    expect(await refusal(ask('POST', `${jobs}?dryRun=All`, aJob()))).to.equal('it was let in');
+    await ask('DELETE', `${classes}/usual`);
   });
 
   it('lets the cluster choose a user that is not root where the settings say so, as OpenShift does', async () => {

@@ -40,7 +40,7 @@ variables:
 - message: |-
     trawl: only the imagePullPolicy of workers
   expression: |-
-    (has(variables.worker.imagePullPolicy) && (variables.worker.imagePullPolicy == "IfNotPresent"))
+    (has(variables.worker.imagePullPolicy) && (variables.worker.imagePullPolicy == "IfNotPresent" || variables.worker.imagePullPolicy == "Always"))
 - message: |-
     trawl: only the args of workers
   expression: |-
@@ -150,6 +150,17 @@ variables:
     trawl: only the affinity of workers
   expression: |-
     (variables.pod.?affinity.orValue({}) == {{ include "trawl.cel" .affinity }})
+{{- if .priorityClass }}
+- message: |-
+    trawl: only the priorityClassName of workers
+  expression: |-
+    (has(variables.pod.priorityClassName)) && (variables.pod.priorityClassName == {{ .priorityClass | toRawJson }})
+{{- else }}
+- message: |-
+    trawl: only the priorityClassName of workers
+  expression: |-
+    (request.kind.kind != 'Job' || !has(variables.pod.priorityClassName))
+{{- end }}
 - message: |-
     trawl: only the restartPolicy of workers
   expression: |-
@@ -180,12 +191,6 @@ variables:
     trawl: only the hostUsers of workers
   expression: |-
     (has(variables.pod.hostUsers) && (variables.pod.hostUsers == false))
-{{- end }}
-{{- if .priorityClass }}
-- message: |-
-    trawl: only the priorityClassName of workers
-  expression: |-
-    (has(variables.pod.priorityClassName) && (variables.pod.priorityClassName == {{ .priorityClass | toRawJson }}))
 {{- end }}
 {{- if .runtimeClass }}
 - message: |-
@@ -245,73 +250,37 @@ variables:
   expression: |-
     (!has(variables.pod.imagePullSecrets) || (variables.pod.imagePullSecrets == [{{ include "trawl.dynNames" .pullSecrets }}]))
 {{- end }}
-{{- if .priorityClass }}
 {{- if .runtimeClass }}
 {{- if .pullSecrets }}
 - message: |-
     trawl: workers have no other fields
   messageExpression: |-
-    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("priorityClassName"), dyn("runtimeClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])).join(', ')
+    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("runtimeClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priorityClassName"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])).join(', ')
   expression: |-
-    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("priorityClassName"), dyn("runtimeClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])
+    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("runtimeClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priorityClassName"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])
 {{- else }}
 - message: |-
     trawl: workers have no other fields
   messageExpression: |-
-    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("priorityClassName"), dyn("runtimeClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])).join(', ')
+    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("runtimeClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priorityClassName"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])).join(', ')
   expression: |-
-    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("priorityClassName"), dyn("runtimeClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])
+    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("runtimeClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priorityClassName"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])
 {{- end }}
 {{- else }}
 {{- if .pullSecrets }}
 - message: |-
     trawl: workers have no other fields
   messageExpression: |-
-    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("priorityClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy")])).join(', ')
+    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priorityClassName"), dyn("priority"), dyn("preemptionPolicy")])).join(', ')
   expression: |-
-    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("priorityClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy")])
+    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priorityClassName"), dyn("priority"), dyn("preemptionPolicy")])
 {{- else }}
 - message: |-
     trawl: workers have no other fields
   messageExpression: |-
-    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("priorityClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy")])).join(', ')
+    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priorityClassName"), dyn("priority"), dyn("preemptionPolicy")])).join(', ')
   expression: |-
-    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("priorityClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy")])
-{{- end }}
-{{- end }}
-{{- else }}
-{{- if .runtimeClass }}
-{{- if .pullSecrets }}
-- message: |-
-    trawl: workers have no other fields
-  messageExpression: |-
-    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("runtimeClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])).join(', ')
-  expression: |-
-    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("runtimeClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])
-{{- else }}
-- message: |-
-    trawl: workers have no other fields
-  messageExpression: |-
-    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("runtimeClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])).join(', ')
-  expression: |-
-    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("runtimeClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])
-{{- end }}
-{{- else }}
-{{- if .pullSecrets }}
-- message: |-
-    trawl: workers have no other fields
-  messageExpression: |-
-    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy")])).join(', ')
-  expression: |-
-    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy")])
-{{- else }}
-- message: |-
-    trawl: workers have no other fields
-  messageExpression: |-
-    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy")])).join(', ')
-  expression: |-
-    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priority"), dyn("preemptionPolicy")])
-{{- end }}
+    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priorityClassName"), dyn("priority"), dyn("preemptionPolicy")])
 {{- end }}
 {{- end }}
 {{- if .queue }}

@@ -10,11 +10,11 @@ metadata:
   {{- include "trawl.metadata" . | nindent 2 }}
   {{- with .values.ingress.annotations }}
   annotations:
-    {{- toYaml . | nindent 4 }}
+    {{- include "trawl.texts" . | nindent 4 }}
   {{- end }}
 spec:
   {{- with .values.ingress.className }}
-  ingressClassName: {{ . }}
+  ingressClassName: {{ . | quote }}
   {{- end }}
   {{- with .values.ingress.tls }}
   tls:
@@ -81,7 +81,7 @@ externalTrafficPolicy: {{ .externalTrafficPolicy | default "Local" }}
 {{- with .Values.openid.existingSecret }}
 - name: TRAWL_OIDC_CLIENT_SECRET
   valueFrom:
-    secretKeyRef: {name: {{ . }}, key: client-secret}
+    secretKeyRef: {name: {{ . | quote }}, key: client-secret}
 {{- end }}
 {{- end }}
 

@@ -19,11 +19,12 @@
 {{- range $name, $quantity := dict "cpu" $values.workers.cpu "memory" $values.workers.memory -}}
   {{- if not (regexMatch $forms.TRAWL_WORKER_MEMORY.form $quantity) }}{{ fail (printf "workers.%s must be %s" $name $forms.TRAWL_WORKER_MEMORY.allowed) }}{{ end -}}
 {{- end -}}
-{{- range $name, $number := dict "workers.most" $values.workers.most "workers.mostEnded" $values.workers.mostEnded "workers.awaySeconds" $values.workers.awaySeconds "backup.keep" $values.backup.keep "uninstall.waitSeconds" $values.uninstall.waitSeconds "bootstrap.credits" (ternary $values.bootstrap.credits 1 (not (empty $values.bootstrap.existingSecret))) "egress.terminationGracePeriodSeconds" $values.egress.terminationGracePeriodSeconds -}}
+{{- range $name, $number := dict "workers.most" $values.workers.most "workers.mostEnded" $values.workers.mostEnded "workers.awaySeconds" $values.workers.awaySeconds "backup.keep" $values.backup.keep "uninstall.waitSeconds" $values.uninstall.waitSeconds "bootstrap.credits" (ternary $values.bootstrap.credits 1 (not (empty $values.bootstrap.existingSecret))) "egress.terminationGracePeriodSeconds" $values.egress.terminationGracePeriodSeconds "api.replicas" $values.api.replicas "dashboard.replicas" $values.dashboard.replicas "controller.replicas" $values.controller.replicas "inspector.replicas" $values.inspector.replicas "egress.replicas" $values.egress.replicas -}}
   {{- /* A pod of egress leaves its Service for 5 s before it drains, and ends for 5 s after. */ -}}
   {{- $leasts := dict "workers.mostEnded" 0 "uninstall.waitSeconds" 0 "egress.terminationGracePeriodSeconds" 10 -}}
-  {{- $least := hasKey $leasts $name | ternary (index $leasts $name) 1 -}}
-  {{- if or (lt (float64 $number) (float64 $least)) (ne (floor $number) (float64 $number)) }}{{ fail (printf "%s must be a whole number of %d or more" $name $least) }}{{ end -}}
+  {{- $least := hasKey $leasts $name | ternary (index $leasts $name) (hasSuffix ".replicas" $name | ternary 0 1) -}}
+  {{- /* A name with nothing behind it would count as 0. */ -}}
+  {{- if or (kindIs "invalid" $number) (lt (float64 $number) (float64 $least)) (ne (floor $number) (float64 $number)) }}{{ fail (printf "%s must be a whole number of %d or more" $name $least) }}{{ end -}}
 {{- end -}}
 {{- if gt (float64 $values.uninstall.waitSeconds) 86400.0 }}{{ fail "uninstall.waitSeconds must be 86400 or less" }}{{ end -}}
 {{- range $component := list "api" "dashboard" "inspector" -}}
@@ -32,11 +33,23 @@
     {{- if and $isThere .enabled (gt (float64 .minReplicas) (float64 .maxReplicas)) }}{{ fail (printf "%s.autoscaling.maxReplicas must be at least minReplicas" $component) }}{{ end -}}
   {{- end -}}
 {{- end -}}
+{{- range $secret := $values.imagePullSecrets -}}
+  {{- if not (and (kindIs "map" $secret) $secret.name) }}{{ fail "each entry of imagePullSecrets needs a name, such as {name: registry}" }}{{ end -}}
+{{- end -}}
+{{- range $name, $hosts := dict "api.ingress.hosts" $values.api.ingress.hosts "api.httpRoute.hostnames" $values.api.httpRoute.hostnames "dashboard.ingress.hosts" $values.dashboard.ingress.hosts "dashboard.httpRoute.hostnames" $values.dashboard.httpRoute.hostnames -}}
+  {{- range $hosts }}{{ if not (kindIs "string" .) }}{{ fail (printf "each entry of %s must be the name of a host, such as trawl.example.com" $name) }}{{ end }}{{ end -}}
+{{- end -}}
 {{- if $values.networkPolicy.enabled -}}
+{{- /* The API server would refuse such a policy after it has let in pods that have none then. */ -}}
+{{- $cidr := "^[.:0-9A-Fa-f]+/[0-9]{1,3}$" -}}
+{{- range $values.networkPolicy.kubernetes.cidrs -}}
+  {{- if not (regexMatch $cidr (toString .)) }}{{ fail (printf "networkPolicy.kubernetes.cidrs: %v is no CIDR such as 10.96.0.1/32" .) }}{{ end -}}
+{{- end -}}
 {{- /* A port that is missing would open every port. */ -}}
 {{- range $name := list "redis" "s3" "billing" "openid" "workersS3" "egressTo" -}}
   {{- range index $values.networkPolicy $name -}}
-    {{- if not (and .cidr .port) }}{{ fail (printf "each entry of networkPolicy.%s needs a cidr and a port, such as {cidr: 10.0.0.7/32, port: 6379}" $name) }}{{ end -}}
+    {{- if not (and (kindIs "map" .) .cidr .port) }}{{ fail (printf "each entry of networkPolicy.%s needs a cidr and a port, such as {cidr: 10.0.0.7/32, port: 6379}" $name) }}{{ end -}}
+    {{- if not (regexMatch $cidr (toString .cidr)) }}{{ fail (printf "networkPolicy.%s: %s is no CIDR such as 10.0.0.7/32" $name .cidr) }}{{ end -}}
   {{- end -}}
 {{- end -}}
 {{- range $name := list "dns" "kubernetes" "traces" -}}
@@ -44,6 +57,7 @@
 {{- end -}}
 {{- end -}}
 {{- if contains "." .Release.Name }}{{ fail (printf "the name of the release, %s, must have no dot: Services begin with it" .Release.Name) }}{{ end -}}
+{{- if and (semverCompare "<1.36.0-0" .Capabilities.KubeVersion.Version) (regexMatch "^[0-9]" .Release.Name) }}{{ fail (printf "the name of the release, %s, must begin with a letter before Kubernetes 1.36: Services begin with it" .Release.Name) }}{{ end -}}
 {{- if and $values.backup.existingClaim (not (regexMatch "^(@(hourly|daily|midnight|weekly|monthly|yearly|annually)|@every [0-9][0-9hms.]*|[^ @]+( +[^ ]+){4})$" ($values.backup.schedule | default ""))) }}{{ fail "backup.schedule must be five fields of cron such as 17 3 * * *, or @daily" }}{{ end -}}
 {{- if not (regexMatch "^https?://[^/?#@ ]+" ($values.publicUrl | default "")) }}{{ fail "publicUrl must be the http:// or https:// URL at which callers reach the API, such as https://trawl.example.com" }}{{ end -}}
 {{- if not (regexMatch "^https?://[^/?#@ ]+$" ($values.dashboardUrl | default "")) }}{{ fail "dashboardUrl must be the http:// or https:// URL at which people reach the dashboard, such as https://dashboard.example.com" }}{{ end -}}
@@ -67,7 +81,7 @@
 {{- if and $values.redis.bundled.enabled $values.redis.existingSecret }}{{ fail "redis.existingSecret and redis.bundled.enabled exclude each other" }}{{ end -}}
 {{- if and $values.redis.bundled.enabled (not $values.generateSecrets) }}{{ fail "redis.bundled.enabled needs generateSecrets: its password is made at the first install" }}{{ end -}}
 {{- if and $values.s3.bundled.enabled (not $values.generateSecrets) }}{{ fail "s3.bundled.enabled needs generateSecrets: its credentials are made at the first install" }}{{ end -}}
-{{- if and $values.s3.bundled.enabled (or $values.s3.endpoint $values.s3.existingSecret) }}{{ fail "s3.bundled.enabled excludes s3.endpoint and s3.existingSecret" }}{{ end -}}
+{{- if and $values.s3.bundled.enabled (or $values.s3.bucket $values.s3.endpoint $values.s3.existingSecret) }}{{ fail "s3.bundled.enabled excludes s3.bucket, s3.endpoint and s3.existingSecret" }}{{ end -}}
 {{- if not (or $values.s3.bucket $values.s3.bundled.enabled) }}{{ fail "s3.bucket must name a bucket; s3.bundled.enabled=true installs a server with one for trying out" }}{{ end -}}
 {{- if and $values.tls.ca $values.tls.caConfigMap }}{{ fail "tls.ca and tls.caConfigMap exclude each other" }}{{ end -}}
 {{- if and $values.tls.enabled (not $values.tls.certManager.issuerRef) -}}
@@ -75,8 +89,15 @@
     {{- if not $secret }}{{ fail (printf "tls.secrets.%s must name a Secret with tls.crt and tls.key, or tls.certManager.issuerRef an issuer of cert-manager that makes it" $server) }}{{ end -}}
   {{- end -}}
 {{- end -}}
+{{- if and $values.tls.enabled (not (or $values.tls.ca $values.tls.caConfigMap)) }}{{ fail "tls.ca or tls.caConfigMap must hold the authority of the certificates: no public one signs names inside a cluster, so no pod would trust another" }}{{ end -}}
 {{- if has $values.redis.durability (list "strict" "relaxed") | not }}{{ fail "redis.durability must be strict or relaxed" }}{{ end -}}
 {{- if has $values.adaptSecurityContext (list "auto" "force" "disabled") | not }}{{ fail "adaptSecurityContext must be auto, force or disabled" }}{{ end -}}
+{{- if not (regexMatch $forms.TRAWL_KUBE_NAMESPACE.form (include "trawl.workersNamespace" .)) }}{{ fail (printf "workers.namespace must be the name of a Kubernetes namespace, of at most 63 characters; it would be %s" (include "trawl.workersNamespace" .)) }}{{ end -}}
+{{- if contains "://" ($values.images.registry | default "") }}{{ fail "images.registry must have no scheme, such as registry.example.com/trawl" }}{{ end -}}
+{{- range $name := list "server" "worker" "redis" "s3" -}}
+  {{- $digest := (index $values.images $name).digest -}}
+  {{- if and $digest (not (hasPrefix "sha256:" $digest)) }}{{ fail (printf "images.%s.digest must begin with sha256:" $name) }}{{ end -}}
+{{- end -}}
 {{- if eq (include "trawl.workersNamespace" .) .Release.Namespace }}{{ fail "workers.namespace must be another one than that of the release: it is closed to everything but workers" }}{{ end -}}
 {{- if and $values.workers.createPriorityClass (not $values.workers.priorityClass) }}{{ fail "workers.createPriorityClass needs workers.priorityClass, the name of that PriorityClass" }}{{ end -}}
 {{- if and $values.networkPolicy.enabled (not $values.redis.bundled.enabled) (not $values.networkPolicy.redis) }}{{ fail "networkPolicy.redis must name the addresses of Redis, such as [{cidr: 10.0.0.7/32, port: 6379}]" }}{{ end -}}

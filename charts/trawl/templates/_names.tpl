@@ -10,13 +10,13 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 app.kubernetes.io/part-of: trawl
 {{ include "trawl.selector" . }}
 {{- with .root.Values.commonLabels }}
-{{ toYaml . }}
+{{ include "trawl.texts" . }}
 {{- end }}
 {{- end }}
 
 {{- define "trawl.selector" -}}
 app.kubernetes.io/name: trawl
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 {{- with .component }}
 app.kubernetes.io/component: {{ . }}
 {{- end }}
@@ -24,10 +24,17 @@ app.kubernetes.io/component: {{ . }}
 
 {{- /* Name, namespace and labels of an object: root, component, and optionally name and namespace. */ -}}
 {{- define "trawl.metadata" -}}
-name: {{ .name | default (printf "%s-%s" (include "trawl.name" .root) .component) }}
-namespace: {{ .namespace | default .root.Release.Namespace }}
+name: {{ .name | default (printf "%s-%s" (include "trawl.name" .root) .component) | quote }}
+namespace: {{ .namespace | default .root.Release.Namespace | quote }}
 labels:
   {{- include "trawl.labels" . | nindent 2 }}
+{{- end }}
+
+{{- /* Labels, annotations and selectors are texts, also where `--set` or YAML make a number or true of one. */ -}}
+{{- define "trawl.texts" -}}
+{{- $texts := dict -}}
+{{- range $name, $value := . }}{{ $_ := set $texts $name (kindIs "float64" $value | ternary (toRawJson $value) (toString $value)) }}{{ end -}}
+{{ toYaml $texts }}
 {{- end }}
 
 {{- define "trawl.image" -}}

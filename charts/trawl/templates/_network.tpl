@@ -79,7 +79,7 @@
 
 {{- define "trawl.workersPeer" -}}
 - namespaceSelector:
-    matchLabels: {kubernetes.io/metadata.name: {{ include "trawl.workersNamespace" . }}}
+    matchLabels: {kubernetes.io/metadata.name: {{ include "trawl.workersNamespace" . | quote }}}
   podSelector:
     matchLabels:
       app.kubernetes.io/managed-by: trawl

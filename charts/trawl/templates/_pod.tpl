@@ -3,11 +3,11 @@
 labels:
   {{- include "trawl.labels" . | nindent 2 }}
   {{- with .values.podLabels }}
-  {{- toYaml . | nindent 2 }}
+  {{- include "trawl.texts" . | nindent 2 }}
   {{- end }}
 {{- with .values.podAnnotations }}
 annotations:
-  {{- toYaml . | nindent 2 }}
+  {{- include "trawl.texts" . | nindent 2 }}
 {{- end }}
 {{- end }}
 
@@ -60,7 +60,7 @@ imagePullSecrets:
 {{- define "trawl.placement" -}}
 {{- with .values.nodeSelector }}
 nodeSelector:
-  {{- toYaml . | nindent 2 }}
+  {{- include "trawl.texts" . | nindent 2 }}
 {{- end }}
 {{- with .values.affinity }}
 affinity:
@@ -71,7 +71,7 @@ tolerations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 topologySpreadConstraints:
 {{- with .values.topologySpreadConstraints }}
@@ -143,7 +143,7 @@ lifecycle:
 {{- range $name, $key := dict "TRAWL_STRIPE_KEY" "stripe-key" "TRAWL_STRIPE_WEBHOOK_SECRET" "stripe-webhook-secret" "TRAWL_SMTP_URL" "smtp-url" }}
 - name: {{ $name }}
   valueFrom:
-    secretKeyRef: {name: {{ $secret }}, key: {{ $key }}, optional: true}
+    secretKeyRef: {name: {{ $secret | quote }}, key: {{ $key }}, optional: true}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -178,13 +178,13 @@ lifecycle:
 - name: AWS_ACCESS_KEY_ID
   valueFrom:
     secretKeyRef:
-      name: {{ $values.s3.existingSecret | default $generated }}
-      key: {{ $values.s3.bundled.enabled | ternary "s3-access-key-id" $values.s3.accessKeyIdKey }}
+      name: {{ $values.s3.existingSecret | default $generated | quote }}
+      key: {{ $values.s3.bundled.enabled | ternary "s3-access-key-id" $values.s3.accessKeyIdKey | quote }}
 - name: AWS_SECRET_ACCESS_KEY
   valueFrom:
     secretKeyRef:
-      name: {{ $values.s3.existingSecret | default $generated }}
-      key: {{ $values.s3.bundled.enabled | ternary "s3-secret-access-key" $values.s3.secretAccessKeyKey }}
+      name: {{ $values.s3.existingSecret | default $generated | quote }}
+      key: {{ $values.s3.bundled.enabled | ternary "s3-secret-access-key" $values.s3.secretAccessKeyKey | quote }}
 {{- end }}
 {{- if $values.caCertificates.configMap }}
 - {name: NODE_EXTRA_CA_CERTS, value: /etc/trawl/ca/ca.crt}
@@ -207,25 +207,25 @@ lifecycle:
 {{- $generated := include "trawl.generatedSecret" .root -}}
 - name: secret
   secret:
-    secretName: {{ $values.secret.existingSecret | default $generated }}
+    secretName: {{ $values.secret.existingSecret | default $generated | quote }}
     defaultMode: 0440
     items:
-      - {key: {{ ternary "secret" $values.secret.key (empty $values.secret.existingSecret) }}, path: secret}
+      - {key: {{ ternary "secret" $values.secret.key (empty $values.secret.existingSecret) | quote }}, path: secret}
       {{- with $values.secret.oldKey }}
-      - {key: {{ . }}, path: old}
+      - {key: {{ . | quote }}, path: old}
       {{- end }}
 - name: redis
   secret:
-    secretName: {{ $values.redis.existingSecret | default $generated }}
+    secretName: {{ $values.redis.existingSecret | default $generated | quote }}
     defaultMode: 0440
     items:
-      - {key: {{ ternary "redis-url" $values.redis.key (empty $values.redis.existingSecret) }}, path: url}
+      - {key: {{ ternary "redis-url" $values.redis.key (empty $values.redis.existingSecret) | quote }}, path: url}
 {{- with $values.caCertificates.configMap }}
 - name: ca
   configMap:
-    name: {{ . }}
+    name: {{ . | quote }}
     items:
-      - {key: {{ $values.caCertificates.key }}, path: ca.crt}
+      - {key: {{ $values.caCertificates.key | quote }}, path: ca.crt}
 {{- end }}
 {{- with .values.extraVolumes }}
 {{ toYaml . }}
@@ -305,7 +305,7 @@ metadata:
   {{- include "trawl.metadata" . | nindent 2 }}
   {{- with .values.serviceAccount.annotations }}
   annotations:
-    {{- toYaml . | nindent 4 }}
+    {{- include "trawl.texts" . | nindent 4 }}
   {{- end }}
 automountServiceAccountToken: false
 {{- end }}

@@ -27,7 +27,7 @@
 {{- with .server }}
 - name: tls
   secret:
-    secretName: {{ include "trawl.tlsSecret" $ }}
+    secretName: {{ include "trawl.tlsSecret" $ | quote }}
     defaultMode: 0440
     items:
       - {key: tls.crt, path: tls.crt}
@@ -36,7 +36,7 @@
 {{- with include "trawl.caConfigMap" .root }}
 - name: authorities
   configMap:
-    name: {{ . }}
+    name: {{ . | quote }}
     defaultMode: 0440
     items:
       - {key: ca.crt, path: ca.crt}

@@ -58,7 +58,7 @@ pullSecrets: {{ .Values.imagePullSecrets | toRawJson }}
 {{- define "trawl.workersTo" -}}
 - to:
     - namespaceSelector:
-        matchLabels: {kubernetes.io/metadata.name: {{ .root.Release.Namespace }}}
+        matchLabels: {kubernetes.io/metadata.name: {{ .root.Release.Namespace | quote }}}
       podSelector:
         matchLabels:
           app.kubernetes.io/name: trawl

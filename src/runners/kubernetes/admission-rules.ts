@@ -42,7 +42,9 @@ const ofOthers = [
 /** Fields that the API server computes, and refuses when somebody else has set them to another value. */
 const computedOfPod = ['priority', 'preemptionPolicy'];
 /** Fields that a pod may lack when nothing is wanted of them. */
-const placed = ['nodeSelector', 'affinity'];
+const placed = ['nodeSelector', 'affinity', 'priorityClassName'];
+/** The API server pulls every image anew where its plugin AlwaysPullImages is enabled. */
+const ofPlugins = [['imagePullPolicy', 'Always']] as const;
 const computedOfJob = ['selector'];
 const controllerLabels = ['controller-uid', 'job-name'].flatMap((name) => [name, `batch.kubernetes.io/${name}`]);
 const controllerFinalizer = 'batch.kubernetes.io/job-tracking';
@@ -73,7 +75,7 @@ export function listAdmissionRules(shape: WorkerShape, allowances: AdmissionAllo
   const { metadata, spec } = makeJob({ name: 'a-1', jobId: 'a', attempt: 1, endpoint: 'video', deadline: 0 }, shape, 0);
   const { metadata: marks, spec: pod } = spec?.template ?? {};
   const { containers, activeDeadlineSeconds: podSeconds = 0, ...podFields } = pod ?? ({} as V1PodSpec);
-  const { nodeSelector, affinity, ...otherFields } = podFields;
+  const { nodeSelector, affinity, priorityClassName, ...otherFields } = podFields;
   const { image, ...workerFields } = containers[0] ?? { name: '' };
   const marksOfOthers = [...allowances.marks, ...(shape.clusterUser ? chosenByCluster.marks : [])];
   const securityOf = (name: 'pod' | 'worker', { securityContext = {} }: { securityContext?: object }): OwnRules =>
@@ -91,7 +93,7 @@ export function listAdmissionRules(shape: WorkerShape, allowances: AdmissionAllo
   return [
     rule('one container', 'variables.pod.containers.size() == 1'),
     rule('only the image of workers', `variables.worker.image in ${literal(images)}`),
-    ...compareFields('worker', workerFields, {}, alternatives('worker'), ['image'], {
+    ...compareFields('worker', workerFields, {}, [...ofPlugins, ...alternatives('worker')], ['image'], {
       ...securityOf('worker', workerFields),
       args: compareArgs([workerFields.args, ...alternatives('worker').flatMap(valuesOf('args'))]),
     }),
@@ -102,6 +104,7 @@ export function listAdmissionRules(shape: WorkerShape, allowances: AdmissionAllo
       const equal = [value, ...values].map((one) => `variables.pod.?${field}.orValue({}) == ${literal(one)}`);
       return rule(`only the ${field} of workers`, equal.join(' || '));
     }),
+    comparePriority(priorityClassName, alternatives('').flatMap(valuesOf('priorityClassName'))),
     ...compareFields(
       'pod',
       otherFields,
@@ -156,6 +159,15 @@ function compareSecurity(name: 'pod' | 'worker', expected: object): AdmissionRul
       ? [`${context}.?fsGroup.orValue(1) > 0`, `${context}.?supplementalGroups.orValue([]).all(g, g > 0)`]
       : []),
   );
+}
+
+/** Compares the priority; the default one of the cluster, which pods get and Jobs do not, is let in where none is wanted. */
+function comparePriority(wanted: string | undefined, others: readonly unknown[]): AdmissionRule {
+  const place = `${places.pod}.priorityClassName`;
+  const equal = [...(wanted === undefined ? [] : [wanted]), ...others].map((value) => equals(place, value));
+  const none = [`request.kind.kind != 'Job'`, `!has(${place})`, ...equal].join(' || ');
+  const message = `only the priorityClassName of ${owners.pod}`;
+  return wanted === undefined ? rule(message, none) : rule(message, `has(${place})`, equal.join(' || '));
 }
 
 /** Compares the arguments; the pod that tries what workers reach has an address of its own. */

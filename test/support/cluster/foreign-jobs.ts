@@ -115,7 +115,7 @@ export const foreignJobs: [title: string, change: (pod: Json, worker: Json, job:
   [
     'the priority of the system',
     (pod) => (pod.priorityClassName = 'system-node-critical'),
-    'workers have no priorityClassName',
+    'only the priorityClassName of workers',
   ],
   ['a node of its choice', (pod) => (pod.nodeName = 'control-plane'), 'workers have no nodeName'],
   [
