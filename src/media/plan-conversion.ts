@@ -112,7 +112,7 @@ function filmPlan(
     // Apple's players want this name for HEVC; ffmpeg would take the other one.
     const named = container.ext === 'mp4' && picture === 'hevc' ? ['-tag:v', 'hvc1'] : [];
     if (canHold(container, picture, sound)) return { container, encoding: ['-c', 'copy', ...named], encodes: false };
-    if (container.ext === 'mp4' && canHold(container, picture, null)) {
+    if (container.ext !== 'webm' && canHold(container, picture, null)) {
       return { container, encoding: ['-c:v', 'copy', ...named, '-c:a', 'aac', '-b:a', '192k'], encodes: true };
     }
   }

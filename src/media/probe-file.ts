@@ -1,5 +1,5 @@
 import type { FailureCode } from '../base/errors.ts';
-import { ffprobeArguments, mediaEnv, type PacketCount } from './ffmpeg-arguments.ts';
+import { ffprobeArguments, type InputFile, mediaEnv, type PacketCount } from './ffmpeg-arguments.ts';
 import { asRecord, asText, positive, readCodec } from './source-page.ts';
 import { type ChildEnd, Failed, type MediaTools } from './tools.ts';
 
@@ -45,11 +45,13 @@ export interface Probed {
   readonly count: PacketCount;
 }
 
-export interface FetchedFile extends Probed {
-  readonly file: string;
+export interface FetchedFile extends Probed, InputFile {
   /** True for a whole mp4 that is like those that ffmpeg makes here (`plain-mp4.ts`). */
   readonly plain: boolean;
 }
+
+/** Codec of AAC whose sample rate or channels change: a file with one header for all of it cannot hold a copy. */
+export const changingAac = 'aac_changing';
 
 /** Beginnings of media formats; the bytes are those of Matroska and WebM. */
 const signatures = /^(.{4}(ftyp|moov|mdat|free|wide)|ID3|OggS|RIFF|fLaC|FLV)/s;

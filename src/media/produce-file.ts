@@ -12,9 +12,10 @@ import { mayEndEarlier } from './file-lengths.ts';
 import { indexParts } from './index-parts.ts';
 import { makeOverallProgress, type OverallProgress } from './overall-progress.ts';
 import { type Endable, endable, withDeadline } from './page-deadline.ts';
+import { readPartChanges } from './part-changes.ts';
 import { isPlainMp4 } from './plain-mp4.ts';
 import { type ConversionPlan, planConversion } from './plan-conversion.ts';
-import { type FetchedFile, faultOfBytes, probeFile } from './probe-file.ts';
+import { changingAac, type FetchedFile, faultOfBytes, probeFile } from './probe-file.ts';
 import { damage, prove } from './prove-file.ts';
 import { runFfmpeg } from './run-ffmpeg.ts';
 import type { SourcePage } from './source-page.ts';
@@ -194,7 +195,10 @@ async function probeParts(
     if (damage.test(ended.stderr)) throw new Failed('file_damaged', ended.stderr);
     const mayStay = choice.parts.length === 1 && choice.seconds === null && choice.start === 0;
     const plain = mayStay && /^mov/.test(probe.format) && (await isPlainMp4(file, tools, signal));
-    fetched.push({ file, ...probed, plain });
+    const changes = await readPartChanges(file, probe.format, signal);
+    const sound = probe.audio;
+    const audio = changes.sound && sound?.codec === 'aac' ? { ...sound, codec: changingAac } : sound;
+    fetched.push({ file, ...probed, probe: { ...probe, audio }, plain, renumbered: changes.numbers });
   }
   return fetched;
 }
@@ -205,14 +209,13 @@ async function convert(
   file: string,
   { tools, progress, signal }: Making,
 ): Promise<void> {
-  const inputs = fetched.map((each) => each.file);
-  if (plan.output === null) return await rename(inputs[0] ?? '', file);
+  if (plan.output === null) return await rename(fetched[0]?.file ?? '', file);
   const onLine = (text: string) => {
     const [name, value] = text.split('=');
     if (name === 'out_time_us' && plan.length) progress.at('convert', Number(value) / 1e6 / plan.length);
   };
-  await runFfmpeg(ffmpegArguments(inputs, plan.output, file, plan.starts), tools, signal, onLine);
-  await Promise.all(inputs.map((input) => unlink(input)));
+  await runFfmpeg(ffmpegArguments(fetched, plan.output, file, plan.starts), tools, signal, onLine);
+  await Promise.all(fetched.map((each) => unlink(each.file)));
 }
 
 async function beginningOf(file: string): Promise<Buffer> {
