@@ -197,9 +197,12 @@ function output(
   const length = choice.seconds === null ? [] : ['-t', String(choice.seconds - choice.start)];
   // Copied sound would else begin where the picture's key frame lies.
   const cut = starts.some((each) => each > 0) ? [...length, '-copypriorss:a', '0'] : length;
-  const front = /^(mp4|ipod)$/.test(made.container.muxer) ? ['-movflags', '+faststart'] : [];
+  const { muxer } = made.container;
+  const front = /^(mp4|ipod)$/.test(muxer) ? ['-movflags', '+faststart'] : [];
+  // Players learn of Dolby Vision from a part of the file that ffmpeg calls unofficial.
+  const vision = /^(mp4|matroska)$/.test(muxer) ? ['-strict', 'unofficial'] : [];
   const clean = ['-map_metadata', '-1', '-map_chapters', '-1', '-dn', '-sn'];
-  return [...maps, ...clean, ...made.encoding, ...cut, ...front, '-threads', '2', '-f', made.container.muxer];
+  return [...maps, ...clean, ...made.encoding, ...cut, ...front, ...vision, '-threads', '2', '-f', muxer];
 }
 
 /** Returns true for an mp4 that needs no change: only its index promises the number of packets, which the proof counts. */

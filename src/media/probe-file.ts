@@ -55,11 +55,14 @@ export const changingAac = 'aac_changing';
 
 /** Beginnings of media formats; the bytes are those of Matroska and WebM. */
 const signatures = /^(.{4}(ftyp|moov|mdat|free|wide)|ID3|OggS|RIFF|fLaC|FLV)/s;
+/** Beginnings of still pictures, of which ffprobe takes AVIF for a film, and animated ones that ffmpeg does not read. */
+const stills = /^(RIFF.{4}WEBP|.{4}ftyp(avif|heic|heix|mif1))/s;
 const matroska = Buffer.from([0x1a, 0x45, 0xdf, 0xa3]);
 
 /** Returns the failure of a direct link that ffprobe cannot read: damaged, or no media at all (D62). No bytes are a damaged file. */
 export function faultOfBytes(beginning: Buffer): FailureCode {
-  const isMedia = beginning.subarray(0, 4).equals(matroska) || signatures.test(beginning.toString('latin1'));
+  const text = beginning.toString('latin1');
+  const isMedia = beginning.subarray(0, 4).equals(matroska) || (signatures.test(text) && !stills.test(text));
   return isMedia || beginning.length === 0 ? 'file_damaged' : 'unsupported_url';
 }
 
