@@ -24,6 +24,8 @@ import { watchFetch } from './watch-fetch.ts';
 import { type FetchEnd, startYtDlp, type YtDlp } from './yt-dlp.ts';
 
 const smallBytes = 2 ** 26;
+/** Seconds of a live source below which what was recorded before it changes is not worth a file. */
+const shortestRecording = 1.5;
 /** Failures of a cut fetch after which the whole is fetched instead. */
 const mendable = new Set<FailureCode>([
   'file_damaged',
@@ -63,13 +65,15 @@ export async function produce(
       error instanceof Failed &&
       !isRecording &&
       (error.code === 'file_damaged' || (error instanceof SectionFailed && mendable.has(error.code)));
-    if (!again) throw error;
+    if (!again && !(error instanceof RecordingFailed)) throw error;
     await removeNames(tools.folder, /^(part|media)/);
     return await attempt(order, tools, tell, signal, false);
   }
 }
 
 class SectionFailed extends Failed {}
+/** A live source went on in another size or codec so soon that its recording begins anew. */
+class RecordingFailed extends Failed {}
 
 async function attempt(
   order: MediaOrder,
@@ -116,6 +120,9 @@ async function make(driver: YtDlp, order: MediaOrder, chosen: Chosen, making: Ma
   const end = await fetchParts(driver, chosen, making);
   const stderr = await driver.end();
   if (choice.section && !page.live && brokenOff.test(stderr)) throw new SectionFailed('source_broken', stderr);
+  if (end.broken && end.seconds !== null && end.seconds < shortestRecording) {
+    throw new RecordingFailed('source_incomplete', `the stream changes after ${end.seconds} s`);
+  }
   progress.at('convert', 0);
   const fetched = await indexParts(await probeParts(choice, page, tools, signal), choice, tools, signal);
   // Sound and picture break off one after the other.
