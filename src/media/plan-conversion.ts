@@ -71,7 +71,13 @@ export function planConversion(
   const made =
     soundOnly && audio !== null
       ? soundPlan(audio, order.args, order.endpoint)
-      : filmPlan(video, audio, order.args, choice.start, filterOf(video, fetched, order.args, choice));
+      : filmPlan(
+          video,
+          audio,
+          order.args,
+          isMp4Only(video, fetched, choice),
+          filterOf(video, fetched, order.args, choice),
+        );
   const sources = [video, audio].filter((source) => source !== null);
   const length = exactLength(fetched, sources, choice);
   const as_is =
@@ -96,12 +102,10 @@ function filmPlan(
   video: SourceStream | null,
   audio: SourceStream | null,
   args: Args,
-  start: number,
+  mp4Only: boolean,
   filter: string | null,
 ): MuxPlan {
   const [picture, sound] = [video?.stream.codec ?? null, audio?.stream.codec ?? null];
-  // Only an mp4 says at which frame it begins, and how its picture is turned.
-  const mp4Only = start > 0 || (video?.stream.turned ?? false);
   const wanted = mp4Only ? [containers.mp4] : containersFor(String(args.video_format ?? 'mp4'));
   if (filter !== null) {
     // A webm holds no H.264.
@@ -117,6 +121,11 @@ function filmPlan(
     }
   }
   return { container: containers.mp4, encoding: [...film, '-vf', evenSize], encodes: true };
+}
+
+/** Returns true for what only an mp4 can say: at which frame it begins, and how its picture is turned. */
+function isMp4Only(video: SourceStream | null, fetched: readonly FetchedFile[], { start }: FormatChoice): boolean {
+  return start > 0 || (video !== null && (video.stream.turned || fetched[video.input]?.hides === true));
 }
 
 /** Returns the filter with which to encode a picture that cannot be copied into any container, else `null`. */

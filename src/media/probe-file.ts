@@ -48,6 +48,8 @@ export interface Probed {
 export interface FetchedFile extends Probed, InputFile {
   /** True for a whole mp4 that is like those that ffmpeg makes here (`plain-mp4.ts`). */
   readonly plain: boolean;
+  /** True for an mp4 of which players decode more of the picture than they show. */
+  readonly hides?: boolean;
 }
 
 /** Codec of AAC whose sample rate or channels change: a file with one header for all of it cannot hold a copy. */

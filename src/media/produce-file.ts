@@ -13,7 +13,7 @@ import { indexParts } from './index-parts.ts';
 import { makeOverallProgress, type OverallProgress } from './overall-progress.ts';
 import { type Endable, endable, withDeadline } from './page-deadline.ts';
 import { readPartChanges } from './part-changes.ts';
-import { isPlainMp4 } from './plain-mp4.ts';
+import { hidesBeginning, isPlainMp4 } from './plain-mp4.ts';
 import { type ConversionPlan, planConversion } from './plan-conversion.ts';
 import { changingAac, type FetchedFile, faultOfBytes, probeFile } from './probe-file.ts';
 import { damage, prove } from './prove-file.ts';
@@ -124,7 +124,7 @@ async function make(driver: YtDlp, order: MediaOrder, chosen: Chosen, making: Ma
     throw new RecordingFailed('source_incomplete', `the stream changes after ${end.seconds} s`);
   }
   progress.at('convert', 0);
-  const fetched = await indexParts(await probeParts(choice, page, tools, signal), choice, tools, signal);
+  const fetched = await indexParts(await probeParts(order, chosen, tools, signal), choice, tools, signal);
   // Sound and picture break off one after the other.
   const plan = planConversion(fetched, end.broken ? { ...choice, seconds: end.seconds } : choice, order);
   const file = join(tools.folder, `media.${plan.container.ext}`);
@@ -183,8 +183,8 @@ async function fetchParts(
 }
 
 async function probeParts(
-  choice: FormatChoice,
-  page: SourcePage,
+  { args }: MediaOrder,
+  { page, choice }: Chosen,
   tools: MediaTools,
   signal: AbortSignal,
 ): Promise<FetchedFile[]> {
@@ -202,10 +202,12 @@ async function probeParts(
     if (damage.test(ended.stderr)) throw new Failed('file_damaged', ended.stderr);
     const mayStay = choice.parts.length === 1 && choice.seconds === null && choice.start === 0;
     const plain = mayStay && /^mov/.test(probe.format) && (await isPlainMp4(file, tools, signal));
+    const asked = /^mov/.test(probe.format) && /^(mkv|webm)$/.test(String(args.video_format)) ? probe.video : null;
+    const hides = asked !== null && (await hidesBeginning(file, asked.index, tools, signal));
     const changes = await readPartChanges(file, probe.format, signal);
     const sound = probe.audio;
     const audio = changes.sound && sound?.codec === 'aac' ? { ...sound, codec: changingAac } : sound;
-    fetched.push({ file, ...probed, probe: { ...probe, audio }, plain, renumbered: changes.numbers });
+    fetched.push({ file, ...probed, probe: { ...probe, audio }, plain, hides, renumbered: changes.numbers });
   }
   return fetched;
 }
