@@ -33,6 +33,8 @@ const film = [
   '-b:a',
   '192k',
 ];
+/** WAV and MP3 have no times: without silence in its gaps, sound would be too early behind them. */
+const filledGaps = ['-af', 'aresample=async=1'];
 /** H.264 has no odd sizes. */
 const evenSize = 'crop=trunc(iw/2)*2:trunc(ih/2)*2';
 /** Pictures in a second of a slow film that is encoded: with fewer, it would not end as exactly as a part must. */
@@ -165,12 +167,15 @@ function soundPlan({ stream }: SourceStream, args: Args, endpoint: Endpoint): Mu
     endpoint === 'audio' ? audioContainer(String(args.audio_format ?? 'mp3')) : familyOf(String(args.video_format));
   if (isAudioCopy(args, stream.codec, stream.kilobits))
     return { container, encoding: ['-c:a', 'copy'], encodes: false };
-  if (container.ext === 'wav') return { container, encoding: ['-c:a', 'pcm_s16le', '-rf64', 'auto'], encodes: true };
+  if (container.ext === 'wav') {
+    return { container, encoding: ['-c:a', 'pcm_s16le', '-rf64', 'auto', ...filledGaps], encodes: true };
+  }
   if (container.ext === 'mp3') {
     const rate = [32000, 44100, 48000].includes(stream.sampleRate ?? 0) ? [] : ['-ar', '44100'];
     const channels = (stream.channels ?? 2) > 2 ? ['-ac', '2'] : [];
     const kilobits = askedRate(args) ?? 320;
-    return { container, encoding: ['-c:a', 'libmp3lame', '-b:a', `${kilobits}k`, ...rate, ...channels], encodes: true };
+    const encoding = ['-c:a', 'libmp3lame', '-b:a', `${kilobits}k`, ...rate, ...channels, ...filledGaps];
+    return { container, encoding, encodes: true };
   }
   // The only sound for a wanted webm may be one that a webm cannot hold, and an m4a can.
   if (endpoint === 'video' && canHold(containers.m4a, null, stream.codec)) {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { mayEndEarlier } from '../../src/media/file-lengths.ts';
 import { planConversion } from '../../src/media/plan-conversion.ts';
-import { expectMarks, type Flashes, openFlashes } from '../support/flashes.ts';
+import { expectMarks, type Flashes, marks, marksOf, openFlashes } from '../support/flashes.ts';
 import { decode, look } from '../support/media.ts';
 
 describe('A file with odd streams', function () {
@@ -16,6 +16,8 @@ describe('A file with odd streams', function () {
     for (const name of ['second.mkv', 'second.mp4'])
       source.ffmpeg('-i', source.film, ...silence, ...maps, ...flags, name);
     source.ffmpeg('-i', source.film, '-c:v', 'copy', '-c:a', 'aac', '-mpegts_flags', 'latm', 'latm.ts');
+    const gap = ['-c:v', 'copy', '-af', "aselect='not(between(t,2.5,4))'", '-c:a', 'aac'];
+    for (const name of ['gap.mp4', 'gap.ts']) source.ffmpeg('-i', source.film, ...gap, name);
   });
   after(() => source.stop());
 
@@ -120,6 +122,22 @@ describe('A file with odd streams', function () {
     const plan = planConversion([file], choice, { endpoint: 'audio', args: { audio_format: 'm4a' } });
     expect(mayEndEarlier(plan, [file], choice)).to.equal(false);
   });
+
+  for (const name of ['gap.mp4', 'gap.ts']) {
+    for (const args of [
+      { audio_format: 'mp3' },
+      { audio_format: 'wav' },
+      { audio_format: 'mp3', start: 1, end: 9.5 },
+    ]) {
+      it(`D33: whose sound has a gap is silent there, and in time behind it (${name}, ${JSON.stringify(args)})`, async () => {
+        const [from, to] = 'start' in args ? [args.start, args.end] : [0, 10];
+        const heard = marks.filter((mark) => mark >= from && mark < to && mark !== 3.5).map((mark) => mark - from);
+        const beeps = await source.make('audio', name, args, ({ file }) => marksOf(file).beeps);
+        expect(beeps).to.be.an('array').with.lengthOf(heard.length);
+        for (const [n, second] of heard.entries()) expect(beeps[n]).to.be.closeTo(second, 0.12);
+      });
+    }
+  }
 
   for (const [endpoint, args, ext] of [
     ['video', { video_format: 'mp4' }, 'mp4'],
