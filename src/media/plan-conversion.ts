@@ -19,20 +19,7 @@ export interface ConversionPlan {
   readonly length: number | null;
 }
 
-const film = [
-  '-c:v',
-  'libx264',
-  '-preset',
-  'veryfast',
-  '-crf',
-  '20',
-  '-pix_fmt',
-  'yuv420p',
-  '-c:a',
-  'aac',
-  '-b:a',
-  '192k',
-];
+const film = ['-c:v', 'libx264', '-preset', 'veryfast', '-crf', '20', '-pix_fmt', 'yuv420p'];
 /** WAV and MP3 have no times: without silence in its gaps, sound would be too early behind them. */
 const filledGaps = ['-af', 'aresample=async=1'];
 /** H.264 has no odd sizes. */
@@ -112,17 +99,23 @@ function filmPlan(
   if (filter !== null) {
     // A webm holds no H.264.
     const container = wanted.find(({ ext }) => ext !== 'webm') ?? containers.mp4;
-    return { container, encoding: [...film, '-vf', filter], encodes: true };
+    return { container, encoding: [...film, '-vf', filter, ...encodedAac(audio, 192)], encodes: true };
   }
   for (const container of wanted) {
     // Apple's players want this name for HEVC; ffmpeg would take the other one.
     const named = container.ext === 'mp4' && picture === 'hevc' ? ['-tag:v', 'hvc1'] : [];
     if (canHold(container, picture, sound)) return { container, encoding: ['-c', 'copy', ...named], encodes: false };
     if (container.ext !== 'webm' && canHold(container, picture, null)) {
-      return { container, encoding: ['-c:v', 'copy', ...named, '-c:a', 'aac', '-b:a', '192k'], encodes: true };
+      return { container, encoding: ['-c:v', 'copy', ...named, ...encodedAac(audio, 192)], encodes: true };
     }
   }
-  return { container: containers.mp4, encoding: [...film, '-vf', evenSize], encodes: true };
+  return { container: containers.mp4, encoding: [...film, '-vf', evenSize, ...encodedAac(audio, 192)], encodes: true };
+}
+
+/** Returns how AAC is encoded: of more than two channels only 5.1 has a number that all players know. */
+function encodedAac(source: SourceStream | null, kilobits: number): string[] {
+  const surround = (source?.stream.channels ?? 2) > 2 ? ['-af', 'aformat=channel_layouts=5.1|stereo|mono'] : [];
+  return ['-c:a', 'aac', '-b:a', `${kilobits}k`, ...surround];
 }
 
 /** Returns true for what only an mp4 can say: at which frame it begins, and how its picture is turned. */
@@ -162,7 +155,8 @@ function slowRate(video: SourceStream | null, args: Args, { seconds }: FormatCho
   return Math.min(slowRates.most, Math.max(slowRates.least, fastestRate ?? frameRate));
 }
 
-function soundPlan({ stream }: SourceStream, args: Args, endpoint: Endpoint): MuxPlan {
+function soundPlan(source: SourceStream, args: Args, endpoint: Endpoint): MuxPlan {
+  const { stream } = source;
   const container =
     endpoint === 'audio' ? audioContainer(String(args.audio_format ?? 'mp3')) : familyOf(String(args.video_format));
   if (isAudioCopy(args, stream.codec, stream.kilobits))
@@ -182,7 +176,7 @@ function soundPlan({ stream }: SourceStream, args: Args, endpoint: Endpoint): Mu
     return { container: containers.m4a, encoding: ['-c:a', 'copy'], encodes: false };
   }
   const kilobits = askedRate(args) ?? 256;
-  return { container: containers.m4a, encoding: ['-c:a', 'aac', '-b:a', `${kilobits}k`], encodes: true };
+  return { container: containers.m4a, encoding: encodedAac(source, kilobits), encodes: true };
 }
 
 function audioContainer(format: string): Container {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { mayEndEarlier } from '../../src/media/file-lengths.ts';
@@ -123,14 +124,31 @@ describe('A file with odd streams', function () {
     expect(mayEndEarlier(plan, [file], choice)).to.equal(false);
   });
 
+  for (const layout of ['5.1(side)', '7.1', 'quad']) {
+    it(`D32: whose sound is ${layout} has AAC in 5.1, which players know, where it is encoded`, async () => {
+      const sound = ['-f', 'lavfi', '-t', '10', '-i', `anoisesrc=a=0.1:r=48000,aformat=channel_layouts=${layout}`];
+      source.ffmpeg('-i', source.film, ...sound, '-map', '0:v', '-map', '1:a', '-c:v', 'copy', '-c:a', 'flac', 's.mkv');
+      for (const [endpoint, args] of [
+        ['video', { video_format: 'mp4' }],
+        ['audio', { audio_format: 'm4a' }],
+      ] as const) {
+        const seen = await source.make(endpoint, 's.mkv', args, ({ file }) => {
+          const words = ['-v', 'error', '-select_streams', 'a', '-show_entries', 'stream=codec_name,channel_layout'];
+          return execFileSync('ffprobe', [...words, '-of', 'csv=p=0', file], { encoding: 'utf8' }).trim();
+        });
+        expect(seen).to.equal('aac,5.1');
+      }
+    });
+  }
+
   for (const name of ['gap.mp4', 'gap.ts']) {
     for (const args of [
       { audio_format: 'mp3' },
       { audio_format: 'wav' },
       { audio_format: 'mp3', start: 1, end: 9.5 },
-    ]) {
+    ] as const) {
       it(`D33: whose sound has a gap is silent there, and in time behind it (${name}, ${JSON.stringify(args)})`, async () => {
-        const [from, to] = 'start' in args ? [args.start, args.end] : [0, 10];
+        const [from, to]: readonly [number, number] = 'start' in args ? [args.start ?? 0, args.end ?? 10] : [0, 10];
         const heard = marks.filter((mark) => mark >= from && mark < to && mark !== 3.5).map((mark) => mark - from);
         const beeps = await source.make('audio', name, args, ({ file }) => marksOf(file).beeps);
         expect(beeps).to.be.an('array').with.lengthOf(heard.length);
