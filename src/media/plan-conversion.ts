@@ -1,4 +1,3 @@
-import type { Endpoint } from '../model/job.ts';
 import type { Args } from '../model/request-parameters.ts';
 import type { FormatChoice } from './choose-formats.ts';
 import { askedRate, type Container, canHold, containers, containersFor, familyOf, isAudioCopy } from './container.ts';
@@ -22,6 +21,8 @@ export interface ConversionPlan {
 const film = ['-c:v', 'libx264', '-preset', 'veryfast', '-crf', '20', '-pix_fmt', 'yuv420p'];
 /** WAV and MP3 have no times: without silence in its gaps, sound would be too early behind them. */
 const filledGaps = ['-af', 'aresample=async=1'];
+/** Formats that have times of their own; of others ffmpeg counts them by the first sample rate. */
+const timedFormats = /^(mov|matroska|mpegts)/;
 /** H.264 has no odd sizes. */
 const evenSize = 'crop=trunc(iw/2)*2:trunc(ih/2)*2';
 /** Pictures in a second of a slow film that is encoded: with fewer, it would not end as exactly as a part must. */
@@ -59,7 +60,7 @@ export function planConversion(
   const audio = hasEnded(sound) ? null : sound;
   const made =
     soundOnly && audio !== null
-      ? soundPlan(audio, order.args, order.endpoint)
+      ? soundPlan(audio, order, timedFormats.test(fetched[audio.input]?.probe.format ?? '') ? filledGaps : [])
       : filmPlan(
           video,
           audio,
@@ -155,20 +156,20 @@ function slowRate(video: SourceStream | null, args: Args, { seconds }: FormatCho
   return Math.min(slowRates.most, Math.max(slowRates.least, fastestRate ?? frameRate));
 }
 
-function soundPlan(source: SourceStream, args: Args, endpoint: Endpoint): MuxPlan {
+function soundPlan(source: SourceStream, { args, endpoint }: MediaOrder, gaps: readonly string[]): MuxPlan {
   const { stream } = source;
   const container =
     endpoint === 'audio' ? audioContainer(String(args.audio_format ?? 'mp3')) : familyOf(String(args.video_format));
   if (isAudioCopy(args, stream.codec, stream.kilobits))
     return { container, encoding: ['-c:a', 'copy'], encodes: false };
   if (container.ext === 'wav') {
-    return { container, encoding: ['-c:a', 'pcm_s16le', '-rf64', 'auto', ...filledGaps], encodes: true };
+    return { container, encoding: ['-c:a', 'pcm_s16le', '-rf64', 'auto', ...gaps], encodes: true };
   }
   if (container.ext === 'mp3') {
     const rate = [32000, 44100, 48000].includes(stream.sampleRate ?? 0) ? [] : ['-ar', '44100'];
     const channels = (stream.channels ?? 2) > 2 ? ['-ac', '2'] : [];
     const kilobits = askedRate(args) ?? 320;
-    const encoding = ['-c:a', 'libmp3lame', '-b:a', `${kilobits}k`, ...rate, ...channels, ...filledGaps];
+    const encoding = ['-c:a', 'libmp3lame', '-b:a', `${kilobits}k`, ...rate, ...channels, ...gaps];
     return { container, encoding, encodes: true };
   }
   // The only sound for a wanted webm may be one that a webm cannot hold, and an m4a can.

@@ -124,6 +124,21 @@ describe('A file with odd streams', function () {
     expect(mayEndEarlier(plan, [file], choice)).to.equal(false);
   });
 
+  it('D33: of two parts with sample rates of their own, as a radio sends them, is delivered with all of its sound', async () => {
+    const parts = [48_000, 44_100].map((rate) => {
+      source.ffmpeg('-i', source.film, '-vn', '-ar', String(rate), '-c:a', 'libvorbis', `${rate}.ogg`);
+      return readFileSync(source.path(`${rate}.ogg`));
+    });
+    source.write('chain.ogg', Buffer.concat(parts));
+    const seen = await source.make('audio', 'chain.ogg', { audio_format: 'mp3' }, ({ file }) => marksOf(file).beeps);
+    expect(seen)
+      .to.be.an('array')
+      .with.lengthOf(2 * marks.length);
+    for (const [n, second] of [...marks, ...marks.map((mark) => mark + 10)].entries()) {
+      expect(seen[n]).to.be.closeTo(second, 0.12);
+    }
+  });
+
   for (const layout of ['5.1(side)', '7.1', 'quad']) {
     it(`D32: whose sound is ${layout} has AAC in 5.1, which players know, where it is encoded`, async () => {
       const sound = ['-f', 'lavfi', '-t', '10', '-i', `anoisesrc=a=0.1:r=48000,aformat=channel_layouts=${layout}`];
