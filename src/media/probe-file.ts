@@ -13,6 +13,8 @@ export interface Stream {
   /** True for a picture that the player turns before it shows it. */
   readonly turned: boolean;
   readonly duration: number | null;
+  /** Second at which it begins by its own timestamps. */
+  readonly begin: number | null;
   readonly kilobits: number | null;
   /** Pictures in a second, on average and where they follow each other fastest. */
   readonly frameRate: number | null;
@@ -121,6 +123,7 @@ function readStream(json: unknown): Stream {
     height: isUpright ? width : height,
     turned: degrees !== 0,
     duration: positive(fields.duration),
+    begin: readSecond(fields.start_time),
     kilobits: bits === null ? null : bits / 1000,
     frameRate: readRate(fields.avg_frame_rate),
     fastestRate: readRate(fields.r_frame_rate),

@@ -139,6 +139,16 @@ describe('A file with odd streams', function () {
     }
   });
 
+  it('D30: whose picture begins after its sound is cut up to the end of that picture', async () => {
+    const late = ['-itsoffset', '2', '-i', source.film, '-i', source.film];
+    source.ffmpeg(...late, '-map', '0:v', '-map', '1:a', '-c', 'copy', 'late.mp4');
+    const kinds = await source.make('video', 'late.mp4', { start: 11 }, ({ file }) =>
+      look(file).streams.map(({ kind }) => kind),
+    );
+    expect(kinds).to.deep.equal(['video']);
+    expect(await source.make('video', 'late.mp4', { start: 12.5 }, () => 'a file')).to.match(/^start_beyond_end/);
+  });
+
   for (const layout of ['5.1(side)', '7.1', 'quad']) {
     it(`D32: whose sound is ${layout} has AAC in 5.1, which players know, where it is encoded`, async () => {
       const sound = ['-f', 'lavfi', '-t', '10', '-i', `anoisesrc=a=0.1:r=48000,aformat=channel_layouts=${layout}`];
