@@ -40,7 +40,7 @@ PLAIN = ('id ext title width height channel channel_url uploader uploader_url is
 OF_FORMAT = 'format_id ext vcodec acodec width height fps tbr abr filesize filesize_approx protocol preference language_preference'.split()
 MAX_FORMATS = 1000
 MAX_NUMBER = 2**63
-PROBED = ('-show_entries', 'format=format_name,duration:stream=codec_type,codec_name,width,height:stream_disposition=attached_pic:stream_side_data=rotation')
+PROBED = ('-show_entries', 'format=format_name,duration:format_tags=major_brand:stream=codec_type,codec_name,width,height:stream_disposition=attached_pic:stream_side_data=rotation')
 ABOUT_US = re.compile('generic information extractor|Requested format is not|No video formats found')
 
 
@@ -149,8 +149,8 @@ def probe(downloader, chosen, order):
 
 def ask(command, order, given):
     done = subprocess.run(command, input=given, capture_output=True, env={**os.environ, 'http_proxy': order['proxy']}, timeout=20)
-    if b'Invalid data found' in done.stderr and done.returncode != 0:
-        return {'is_invalid': True}
+    if done.returncode != 0 and re.search(b'Invalid data found|Format not on whitelist', done.stderr) or b'"major_brand": "avif"' in done.stdout:
+        return {'is_invalid': True}  # as are pictures, whose formats are read nowhere here, or for one picture alone
     return json.loads(done.stdout) if len(done.stdout) < 2**20 else {}
 
 

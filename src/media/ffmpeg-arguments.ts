@@ -13,16 +13,25 @@ const remoteRules = ['-protocol_whitelist', 'http,https,httpproxy,tls,tcp', '-fo
 const timed = ['-fflags', '+genpts'];
 const memory = ['-max_alloc', String(512 * 2 ** 20)];
 
+export interface InputFile {
+  readonly file: string;
+  /** True for a transport stream whose streams go on under other numbers (`part-changes.ts`). */
+  readonly renumbered?: boolean;
+}
+
 /** Returns the arguments of an ffmpeg that makes a file of what its inputs hold, each from a second on; one below zero begins that much later. */
 export function ffmpegArguments(
-  inputs: readonly string[],
+  inputs: readonly InputFile[],
   output: readonly string[],
   file: string,
   starts: readonly number[] = [],
 ): string[] {
   const from = (start: number) =>
     start === 0 ? [] : start > 0 ? ['-ss', String(start)] : ['-itsoffset', String(-start)];
-  const read = inputs.flatMap((input, n) => [...timed, ...localRules, ...from(starts[n] ?? 0), '-i', `file:${input}`]);
+  const read = inputs.flatMap(({ file: input, renumbered }, n) => [
+    ...[...timed, ...localRules, ...(renumbered ? ['-merge_pmt_versions', '1'] : []), ...from(starts[n] ?? 0)],
+    ...['-i', `file:${input}`],
+  ]);
   const quiet = ['-nostdin', '-hide_banner', '-v', 'error', '-progress', 'pipe:1', '-nostats'];
   return [...quiet, ...memory, '-y', ...read, ...output, `file:${file}`];
 }
@@ -34,7 +43,7 @@ export type PacketCount = 'none' | 'shown' | 'all';
 const facts = [
   'format=format_name,duration,start_time,bit_rate',
   'format_tags=major_brand',
-  'stream=index,codec_type,codec_name,width,height,duration,bit_rate,sample_rate,channels,nb_frames,nb_read_packets,avg_frame_rate,r_frame_rate,has_b_frames',
+  'stream=index,codec_type,codec_name,width,height,start_time,duration,bit_rate,sample_rate,channels,nb_frames,nb_read_packets,avg_frame_rate,r_frame_rate,has_b_frames',
   'stream_disposition=attached_pic,default',
   'stream_side_data=rotation',
 ];

@@ -33,7 +33,8 @@ export function endOf({ input, stream }: SourceStream, fetched: readonly Fetched
   const probe = fetched[input]?.probe;
   const known = probe !== undefined && stream.duration !== null && exactFormats.test(probe.format);
   // Before its file begins there is no end: such a length is by another clock.
-  return (known && lengthOf(probe, stream.duration)) || Number.POSITIVE_INFINITY;
+  const length = (known && lengthOf(probe, stream.duration)) || Number.POSITIVE_INFINITY;
+  return length + Math.max(0, (stream.begin ?? 0) - (probe?.begin ?? 0));
 }
 
 /**

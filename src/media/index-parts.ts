@@ -2,11 +2,14 @@ import { unlink } from 'node:fs/promises';
 import type { FormatChoice } from './choose-formats.ts';
 import { ffmpegArguments } from './ffmpeg-arguments.ts';
 import { isUntimed, startsOf } from './plan-conversion.ts';
-import { type FetchedFile, probeFile } from './probe-file.ts';
+import { changingAac, type FetchedFile, type FileProbe, probeFile } from './probe-file.ts';
 import { runFfmpeg } from './run-ffmpeg.ts';
 import type { MediaTools } from './tools.ts';
 
-/** Gives an index to the files that are cut: a cut of one without begins at a key frame behind the wanted second, or beside it. */
+/**
+ * Gives an index to the files that are cut: a cut of one without begins at a key frame behind the wanted second, or beside it. Sound whose
+ * sample rate changes gets its time anew: of a file of sound alone ffmpeg tells it by the first rate.
+ */
 export async function indexParts(
   fetched: readonly FetchedFile[],
   choice: FormatChoice,
@@ -16,9 +19,13 @@ export async function indexParts(
   const parts: FetchedFile[] = [];
   for (const [n, start] of startsOf(fetched, choice).entries()) {
     const each = fetched[n];
-    if (each !== undefined) parts.push(start > 0 ? await index(each, tools, signal) : each);
+    if (each !== undefined) parts.push(start > 0 || isMistimed(each.probe) ? await index(each, tools, signal) : each);
   }
   return parts;
+}
+
+function isMistimed({ format, audio }: FileProbe): boolean {
+  return format === 'aac' && audio?.codec === changingAac;
 }
 
 /** Returns a copy with an index and what it says of the length, which other formats only guess. */
@@ -27,12 +34,20 @@ async function index(part: FetchedFile, tools: MediaTools, signal: AbortSignal):
   if (/^(?:mov|matroska)/.test(probe.format) || isUntimed(probe)) return part;
   const streams = [probe.video, probe.audio].filter((stream) => stream !== null);
   const maps = streams.flatMap((stream) => ['-map', `0:${stream.index}`]);
-  const indexed = `${file}.mkv`;
-  await runFfmpeg(ffmpegArguments([file], [...maps, '-c', 'copy', '-f', 'matroska'], indexed), tools, signal);
+  const indexed = `${file}.indexed`;
+  const codecs = ['-c', 'copy', ...(probe.audio?.codec === changingAac ? ['-c:a', 'flac'] : [])];
+  // A FLAC has samples and no times.
+  const muxer = isMistimed(probe) ? 'flac' : 'matroska';
+  await runFfmpeg(ffmpegArguments([part], [...maps, ...codecs, '-f', muxer], indexed), tools, signal);
   await unlink(file);
   const { duration } = (await probeFile(indexed, 'none', tools, signal)).probe;
   const [video, audio] = [probe.video, probe.audio].map((stream) =>
     stream === null ? null : { ...stream, index: streams.indexOf(stream) },
   );
-  return { ...part, file: indexed, probe: { ...probe, duration, video: video ?? null, audio: audio ?? null } };
+  return {
+    ...part,
+    renumbered: false,
+    file: indexed,
+    probe: { ...probe, duration, video: video ?? null, audio: audio ?? null },
+  };
 }

@@ -1,7 +1,7 @@
 import { openRegular } from './child-folder.ts';
 import { ffprobeArguments, mediaEnv } from './ffmpeg-arguments.ts';
 import { parseProbe } from './probe-file.ts';
-import { asRecord } from './source-page.ts';
+import { asRecord, asText } from './source-page.ts';
 import type { MediaTools } from './tools.ts';
 
 /** A file of the usual kinds has three or four boxes before its pictures. */
@@ -35,26 +35,40 @@ async function hasIndexInFront(file: string): Promise<boolean> {
   }
 }
 
+/** Returns true for an mp4 whose edit list leaves the beginning of its picture out, although players must decode it. */
+export async function hidesBeginning(
+  file: string,
+  picture: number,
+  tools: MediaTools,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const first = ['-select_streams', String(picture), '-read_intervals', '%+#1'];
+  const { json } = await askFfprobe([...first, ...ffprobeArguments(file, 'none', ['packet=flags'])], tools, signal);
+  return listOf(json.packets).some((packet) => asText(asRecord(packet).flags).includes('D'));
+}
+
 async function needsChange(file: string, tools: MediaTools, signal: AbortSignal): Promise<boolean> {
-  const lines: string[] = [];
-  const options = {
-    folder: tools.folder,
-    env: mediaEnv(tools.folder),
-    onLine: (line: string) => lines.push(line),
-    signal,
-  };
-  const { code } = await tools.run(
-    tools.ffprobe,
-    ffprobeArguments(file, 'none', ['format_tags', 'chapter=id', 'stream=codec_tag_string']),
-    options,
-  ).ended;
-  signal.throwIfAborted();
+  const words = ffprobeArguments(file, 'none', ['format_tags', 'chapter=id', 'stream=codec_tag_string']);
+  const { code, json } = await askFfprobe(words, tools, signal);
   // ffprobe is ended when a tag is too long.
   if (code !== 0) return true;
-  const { format, chapters, streams } = asRecord(parseProbe(lines));
+  const { format, chapters, streams } = json;
   const tags = Object.keys(asRecord(asRecord(format).tags));
   const isMisnamed = listOf(streams).some((stream) => asRecord(stream).codec_tag_string === 'hev1');
   return isMisnamed || tags.some((name) => !technicalTags.test(name)) || listOf(chapters).length > 0;
+}
+
+async function askFfprobe(
+  words: readonly string[],
+  tools: MediaTools,
+  signal: AbortSignal,
+): Promise<{ readonly code: number | null; readonly json: Readonly<Record<string, unknown>> }> {
+  const lines: string[] = [];
+  const onLine = (line: string) => lines.push(line);
+  const options = { folder: tools.folder, env: mediaEnv(tools.folder), onLine, signal };
+  const { code } = await tools.run(tools.ffprobe, words, options).ended;
+  signal.throwIfAborted();
+  return { code, json: code === 0 ? asRecord(parseProbe(lines)) : {} };
 }
 
 function listOf(json: unknown): readonly unknown[] {

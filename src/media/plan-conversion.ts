@@ -1,4 +1,3 @@
-import type { Endpoint } from '../model/job.ts';
 import type { Args } from '../model/request-parameters.ts';
 import type { FormatChoice } from './choose-formats.ts';
 import { askedRate, type Container, canHold, containers, containersFor, familyOf, isAudioCopy } from './container.ts';
@@ -19,20 +18,11 @@ export interface ConversionPlan {
   readonly length: number | null;
 }
 
-const film = [
-  '-c:v',
-  'libx264',
-  '-preset',
-  'veryfast',
-  '-crf',
-  '20',
-  '-pix_fmt',
-  'yuv420p',
-  '-c:a',
-  'aac',
-  '-b:a',
-  '192k',
-];
+const film = ['-c:v', 'libx264', '-preset', 'veryfast', '-crf', '20', '-pix_fmt', 'yuv420p'];
+/** WAV and MP3 have no times: without silence in its gaps, sound would be too early behind them. */
+const filledGaps = ['-af', 'aresample=async=1'];
+/** Formats that have times of their own; of others ffmpeg counts them by the first sample rate. */
+const timedFormats = /^(mov|matroska|mpegts)/;
 /** H.264 has no odd sizes. */
 const evenSize = 'crop=trunc(iw/2)*2:trunc(ih/2)*2';
 /** Pictures in a second of a slow film that is encoded: with fewer, it would not end as exactly as a part must. */
@@ -70,8 +60,14 @@ export function planConversion(
   const audio = hasEnded(sound) ? null : sound;
   const made =
     soundOnly && audio !== null
-      ? soundPlan(audio, order.args, order.endpoint)
-      : filmPlan(video, audio, order.args, choice.start, filterOf(video, fetched, order.args, choice));
+      ? soundPlan(audio, order, timedFormats.test(fetched[audio.input]?.probe.format ?? '') ? filledGaps : [])
+      : filmPlan(
+          video,
+          audio,
+          order.args,
+          isMp4Only(video, fetched, choice),
+          filterOf(video, fetched, order.args, choice),
+        );
   const sources = [video, audio].filter((source) => source !== null);
   const length = exactLength(fetched, sources, choice);
   const as_is =
@@ -96,27 +92,36 @@ function filmPlan(
   video: SourceStream | null,
   audio: SourceStream | null,
   args: Args,
-  start: number,
+  mp4Only: boolean,
   filter: string | null,
 ): MuxPlan {
   const [picture, sound] = [video?.stream.codec ?? null, audio?.stream.codec ?? null];
-  // Only an mp4 says at which frame it begins, and how its picture is turned.
-  const mp4Only = start > 0 || (video?.stream.turned ?? false);
   const wanted = mp4Only ? [containers.mp4] : containersFor(String(args.video_format ?? 'mp4'));
   if (filter !== null) {
     // A webm holds no H.264.
     const container = wanted.find(({ ext }) => ext !== 'webm') ?? containers.mp4;
-    return { container, encoding: [...film, '-vf', filter], encodes: true };
+    return { container, encoding: [...film, '-vf', filter, ...encodedAac(audio, 192)], encodes: true };
   }
   for (const container of wanted) {
     // Apple's players want this name for HEVC; ffmpeg would take the other one.
     const named = container.ext === 'mp4' && picture === 'hevc' ? ['-tag:v', 'hvc1'] : [];
     if (canHold(container, picture, sound)) return { container, encoding: ['-c', 'copy', ...named], encodes: false };
-    if (container.ext === 'mp4' && canHold(container, picture, null)) {
-      return { container, encoding: ['-c:v', 'copy', ...named, '-c:a', 'aac', '-b:a', '192k'], encodes: true };
+    if (container.ext !== 'webm' && canHold(container, picture, null)) {
+      return { container, encoding: ['-c:v', 'copy', ...named, ...encodedAac(audio, 192)], encodes: true };
     }
   }
-  return { container: containers.mp4, encoding: [...film, '-vf', evenSize], encodes: true };
+  return { container: containers.mp4, encoding: [...film, '-vf', evenSize, ...encodedAac(audio, 192)], encodes: true };
+}
+
+/** Returns how AAC is encoded: of more than two channels only 5.1 has a number that all players know. */
+function encodedAac(source: SourceStream | null, kilobits: number): string[] {
+  const surround = (source?.stream.channels ?? 2) > 2 ? ['-af', 'aformat=channel_layouts=5.1|stereo|mono'] : [];
+  return ['-c:a', 'aac', '-b:a', `${kilobits}k`, ...surround];
+}
+
+/** Returns true for what only an mp4 can say: at which frame it begins, and how its picture is turned. */
+function isMp4Only(video: SourceStream | null, fetched: readonly FetchedFile[], { start }: FormatChoice): boolean {
+  return start > 0 || (video !== null && (video.stream.turned || fetched[video.input]?.hides === true));
 }
 
 /** Returns the filter with which to encode a picture that cannot be copied into any container, else `null`. */
@@ -151,24 +156,28 @@ function slowRate(video: SourceStream | null, args: Args, { seconds }: FormatCho
   return Math.min(slowRates.most, Math.max(slowRates.least, fastestRate ?? frameRate));
 }
 
-function soundPlan({ stream }: SourceStream, args: Args, endpoint: Endpoint): MuxPlan {
+function soundPlan(source: SourceStream, { args, endpoint }: MediaOrder, gaps: readonly string[]): MuxPlan {
+  const { stream } = source;
   const container =
     endpoint === 'audio' ? audioContainer(String(args.audio_format ?? 'mp3')) : familyOf(String(args.video_format));
   if (isAudioCopy(args, stream.codec, stream.kilobits))
     return { container, encoding: ['-c:a', 'copy'], encodes: false };
-  if (container.ext === 'wav') return { container, encoding: ['-c:a', 'pcm_s16le', '-rf64', 'auto'], encodes: true };
+  if (container.ext === 'wav') {
+    return { container, encoding: ['-c:a', 'pcm_s16le', '-rf64', 'auto', ...gaps], encodes: true };
+  }
   if (container.ext === 'mp3') {
     const rate = [32000, 44100, 48000].includes(stream.sampleRate ?? 0) ? [] : ['-ar', '44100'];
     const channels = (stream.channels ?? 2) > 2 ? ['-ac', '2'] : [];
     const kilobits = askedRate(args) ?? 320;
-    return { container, encoding: ['-c:a', 'libmp3lame', '-b:a', `${kilobits}k`, ...rate, ...channels], encodes: true };
+    const encoding = ['-c:a', 'libmp3lame', '-b:a', `${kilobits}k`, ...rate, ...channels, ...gaps];
+    return { container, encoding, encodes: true };
   }
   // The only sound for a wanted webm may be one that a webm cannot hold, and an m4a can.
   if (endpoint === 'video' && canHold(containers.m4a, null, stream.codec)) {
     return { container: containers.m4a, encoding: ['-c:a', 'copy'], encodes: false };
   }
   const kilobits = askedRate(args) ?? 256;
-  return { container: containers.m4a, encoding: ['-c:a', 'aac', '-b:a', `${kilobits}k`], encodes: true };
+  return { container: containers.m4a, encoding: encodedAac(source, kilobits), encodes: true };
 }
 
 function audioContainer(format: string): Container {
@@ -197,9 +206,12 @@ function output(
   const length = choice.seconds === null ? [] : ['-t', String(choice.seconds - choice.start)];
   // Copied sound would else begin where the picture's key frame lies.
   const cut = starts.some((each) => each > 0) ? [...length, '-copypriorss:a', '0'] : length;
-  const front = /^(mp4|ipod)$/.test(made.container.muxer) ? ['-movflags', '+faststart'] : [];
+  const { muxer } = made.container;
+  const front = /^(mp4|ipod)$/.test(muxer) ? ['-movflags', '+faststart'] : [];
+  // Players learn of Dolby Vision from a part of the file that ffmpeg calls unofficial.
+  const vision = /^(mp4|matroska)$/.test(muxer) ? ['-strict', 'unofficial'] : [];
   const clean = ['-map_metadata', '-1', '-map_chapters', '-1', '-dn', '-sn'];
-  return [...maps, ...clean, ...made.encoding, ...cut, ...front, '-threads', '2', '-f', made.container.muxer];
+  return [...maps, ...clean, ...made.encoding, ...cut, ...front, ...vision, '-threads', '2', '-f', muxer];
 }
 
 /** Returns true for an mp4 that needs no change: only its index promises the number of packets, which the proof counts. */

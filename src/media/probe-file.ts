@@ -1,5 +1,5 @@
 import type { FailureCode } from '../base/errors.ts';
-import { ffprobeArguments, mediaEnv, type PacketCount } from './ffmpeg-arguments.ts';
+import { ffprobeArguments, type InputFile, mediaEnv, type PacketCount } from './ffmpeg-arguments.ts';
 import { asRecord, asText, positive, readCodec } from './source-page.ts';
 import { type ChildEnd, Failed, type MediaTools } from './tools.ts';
 
@@ -13,6 +13,8 @@ export interface Stream {
   /** True for a picture that the player turns before it shows it. */
   readonly turned: boolean;
   readonly duration: number | null;
+  /** Second at which it begins by its own timestamps. */
+  readonly begin: number | null;
   readonly kilobits: number | null;
   /** Pictures in a second, on average and where they follow each other fastest. */
   readonly frameRate: number | null;
@@ -45,19 +47,26 @@ export interface Probed {
   readonly count: PacketCount;
 }
 
-export interface FetchedFile extends Probed {
-  readonly file: string;
+export interface FetchedFile extends Probed, InputFile {
   /** True for a whole mp4 that is like those that ffmpeg makes here (`plain-mp4.ts`). */
   readonly plain: boolean;
+  /** True for an mp4 of which players decode more of the picture than they show. */
+  readonly hides?: boolean;
 }
+
+/** Codec of AAC whose sample rate or channels change: a file with one header for all of it cannot hold a copy. */
+export const changingAac = 'aac_changing';
 
 /** Beginnings of media formats; the bytes are those of Matroska and WebM. */
 const signatures = /^(.{4}(ftyp|moov|mdat|free|wide)|ID3|OggS|RIFF|fLaC|FLV)/s;
+/** Beginnings of still pictures, of which ffprobe takes AVIF for a film, and animated ones that ffmpeg does not read. */
+const stills = /^(RIFF.{4}WEBP|.{4}ftyp(avif|heic|heix|mif1))/s;
 const matroska = Buffer.from([0x1a, 0x45, 0xdf, 0xa3]);
 
 /** Returns the failure of a direct link that ffprobe cannot read: damaged, or no media at all (D62). No bytes are a damaged file. */
 export function faultOfBytes(beginning: Buffer): FailureCode {
-  const isMedia = beginning.subarray(0, 4).equals(matroska) || signatures.test(beginning.toString('latin1'));
+  const text = beginning.toString('latin1');
+  const isMedia = beginning.subarray(0, 4).equals(matroska) || (signatures.test(text) && !stills.test(text));
   return isMedia || beginning.length === 0 ? 'file_damaged' : 'unsupported_url';
 }
 
@@ -114,6 +123,7 @@ function readStream(json: unknown): Stream {
     height: isUpright ? width : height,
     turned: degrees !== 0,
     duration: positive(fields.duration),
+    begin: readSecond(fields.start_time),
     kilobits: bits === null ? null : bits / 1000,
     frameRate: readRate(fields.avg_frame_rate),
     fastestRate: readRate(fields.r_frame_rate),

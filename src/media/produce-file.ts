@@ -13,9 +13,10 @@ import { mayEndEarlier } from './file-lengths.ts';
 import { indexParts } from './index-parts.ts';
 import { makeOverallProgress, type OverallProgress } from './overall-progress.ts';
 import { type Endable, endable, withDeadline } from './page-deadline.ts';
-import { isPlainMp4 } from './plain-mp4.ts';
+import { readPartChanges } from './part-changes.ts';
+import { hidesBeginning, isPlainMp4 } from './plain-mp4.ts';
 import { type ConversionPlan, planConversion } from './plan-conversion.ts';
-import { type FetchedFile, faultOfBytes, probeFile } from './probe-file.ts';
+import { changingAac, type FetchedFile, faultOfBytes, probeFile } from './probe-file.ts';
 import { damage, prove } from './prove-file.ts';
 import { runFfmpeg } from './run-ffmpeg.ts';
 import type { SourcePage } from './source-page.ts';
@@ -24,6 +25,8 @@ import { watchFetch } from './watch-fetch.ts';
 import { type FetchEnd, startYtDlp, type YtDlp } from './yt-dlp.ts';
 
 const smallBytes = 2 ** 26;
+/** Seconds of a live source below which what was recorded before it changes is not worth a file. */
+const shortestRecording = 1.5;
 /** Failures of a cut fetch after which the whole is fetched instead. */
 const mendable = new Set<FailureCode>([
   'file_damaged',
@@ -63,13 +66,15 @@ export async function produce(
       error instanceof Failed &&
       !isRecording &&
       (error.code === 'file_damaged' || (error instanceof SectionFailed && mendable.has(error.code)));
-    if (!again) throw error;
+    if (!again && !(error instanceof RecordingFailed)) throw error;
     await removeNames(tools.folder, /^(part|media)/);
     return await attempt(order, tools, tell, signal, false);
   }
 }
 
 class SectionFailed extends Failed {}
+/** A live source went on in another size or codec so soon that its recording begins anew. */
+class RecordingFailed extends Failed {}
 
 async function attempt(
   order: MediaOrder,
@@ -116,8 +121,11 @@ async function make(driver: YtDlp, order: MediaOrder, chosen: Chosen, making: Ma
   const end = await fetchParts(driver, chosen, making);
   const stderr = await driver.end();
   if (choice.section && !page.live && brokenOff.test(stderr)) throw new SectionFailed('source_broken', stderr);
+  if (end.broken && end.seconds !== null && end.seconds < shortestRecording) {
+    throw new RecordingFailed('source_incomplete', `the stream changes after ${end.seconds} s`);
+  }
   progress.at('convert', 0);
-  const fetched = await indexParts(await probeParts(choice, page, tools, signal), choice, tools, signal);
+  const fetched = await indexParts(await probeParts(order, chosen, tools, signal), choice, tools, signal);
   // Sound and picture break off one after the other.
   const plan = planConversion(fetched, end.broken ? { ...choice, seconds: end.seconds } : choice, order);
   const file = join(tools.folder, `media.${plan.container.ext}`);
@@ -176,8 +184,8 @@ async function fetchParts(
 }
 
 async function probeParts(
-  choice: FormatChoice,
-  page: SourcePage,
+  { args }: MediaOrder,
+  { page, choice }: Chosen,
   tools: MediaTools,
   signal: AbortSignal,
 ): Promise<FetchedFile[]> {
@@ -190,13 +198,18 @@ async function probeParts(
     // A small file is read whole at once, in case it is delivered unchanged: that is faster than a second ffprobe.
     const probed = await probeFile(file, size <= smallBytes ? 'shown' : 'none', tools, signal);
     const { probe, ended } = probed;
-    if (ended.code !== 0 || probe.streams.length === 0) {
+    if (ended.code !== 0 || probe.streams.length === 0 || probe.brand === 'avif') {
       throw new Failed(page.direct ? faultOfBytes(await beginningOf(file)) : 'file_damaged', ended.stderr);
     }
     if (damage.test(ended.stderr)) throw new Failed('file_damaged', ended.stderr);
     const mayStay = choice.parts.length === 1 && choice.seconds === null && choice.start === 0;
     const plain = mayStay && /^mov/.test(probe.format) && (await isPlainMp4(file, tools, signal));
-    fetched.push({ file, ...probed, plain });
+    const asked = /^mov/.test(probe.format) && /^(mkv|webm)$/.test(String(args.video_format)) ? probe.video : null;
+    const hides = asked !== null && (await hidesBeginning(file, asked.index, tools, signal));
+    const changes = await readPartChanges(file, probe.format, signal);
+    const sound = probe.audio;
+    const audio = changes.sound && sound?.codec === 'aac' ? { ...sound, codec: changingAac } : sound;
+    fetched.push({ file, ...probed, probe: { ...probe, audio }, plain, hides, renumbered: changes.numbers });
   }
   return fetched;
 }
@@ -207,14 +220,13 @@ async function convert(
   file: string,
   { tools, progress, signal }: Making,
 ): Promise<void> {
-  const inputs = fetched.map((each) => each.file);
-  if (plan.output === null) return await rename(inputs[0] ?? '', file);
+  if (plan.output === null) return await rename(fetched[0]?.file ?? '', file);
   const onLine = (text: string) => {
     const [name, value] = text.split('=');
     if (name === 'out_time_us' && plan.length) progress.at('convert', Number(value) / 1e6 / plan.length);
   };
-  await runFfmpeg(ffmpegArguments(inputs, plan.output, file, plan.starts), tools, signal, onLine);
-  await Promise.all(inputs.map((input) => unlink(input)));
+  await runFfmpeg(ffmpegArguments(fetched, plan.output, file, plan.starts), tools, signal, onLine);
+  await Promise.all(fetched.map((each) => unlink(each.file)));
 }
 
 async function beginningOf(file: string): Promise<Buffer> {

@@ -26,6 +26,7 @@ const picture = {
   frameRate: 25,
   fastestRate: 25,
   reordered: 0,
+  begin: null,
 };
 const stream = { ...picture, sampleRate: null, channels: null, promised: 1, counted: 1 };
 

@@ -129,7 +129,10 @@ describe('The progress of a job', () => {
 
 describe('The arguments of ffmpeg and ffprobe', () => {
   it('put both whitelists before every input', () => {
-    for (const words of [ffmpegArguments(['/a', '-b'], ['-c', 'copy'], '/out'), ffprobeArguments('/a', 'shown')]) {
+    for (const words of [
+      ffmpegArguments([{ file: '/a' }, { file: '-b' }], ['-c', 'copy'], '/out'),
+      ffprobeArguments('/a', 'shown'),
+    ]) {
       for (const [n, word] of words.entries()) {
         if (word !== '-i') continue;
         expect(words.slice(n - 4, n).filter((each) => each.startsWith('-'))).to.deep.equal([

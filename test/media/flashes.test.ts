@@ -123,6 +123,8 @@ describe('A delivered film shows and sounds as its source', function () {
     ['edited.mov', {}, 1.3, 10],
     ['edited.mp4', { max_duration: 3.3 }, 1.3, 4.6],
     ['edited.mp4', { start: 1, end: 6 }, 2.3, 7.3],
+    ['edited.mp4', { video_format: 'mkv' }, 1.3, 10],
+    ['edited.mp4', { video_format: 'webm', max_duration: 3.3 }, 1.3, 4.6],
   ] as const) {
     it(`D33: shows and sounds ${name}, whose edit list leaves its beginning out, as players do ${JSON.stringify(args)}`, async () => {
       source.ffmpeg('-ss', '1.3', '-i', source.film, ...copy, name);

@@ -76,6 +76,33 @@ describe('A live stream that goes on as another one', function () {
     expect(seconds).to.be.closeTo(2, 0.2);
   });
 
+  it('D65: soon after its recording began is recorded anew behind the change', async () => {
+    const others = Array.from({ length: 9 }, (_, n) => `#EXTINF:1,\nsecond/0-00${n + 1}.m4s\n`);
+    const one = `${aMap('first')}#EXTINF:1,\nfirst/0-001.m4s\n#EXT-X-DISCONTINUITY\n${aMap('second')}`;
+    let readings: number | null = null;
+    const serve: RequestListener = (request, response) => {
+      const name = (request.url ?? '').slice(1);
+      if (name === 'first/0-001.m4s') readings ??= 0;
+      if (name !== 'live.m3u8')
+        return void response.setHeader('content-type', 'video/mp4').end(readFileSync(source.path(name)));
+      if (readings !== null) readings += 1;
+      response.setHeader('content-type', 'application/vnd.apple.mpegurl');
+      response.end(head + one + others.slice(0, readings ?? 0).join(''));
+    };
+    let width: number | null = null;
+    const see = (file: string) => {
+      width = look(file).video?.width ?? null;
+    };
+    const { seconds } = await recordLive(
+      serve,
+      '/live.m3u8',
+      { ...film, download_type: 'video', max_duration: 3 },
+      { see },
+    );
+    expect(width).to.equal(96);
+    expect(seconds).to.be.closeTo(3, 0.2);
+  });
+
   for (const [title, second, hasSound, length] of [
     ['like the one before', 'later', true, 6.5],
     ['with pictures of another size', 'second', true, 2],

@@ -1,8 +1,9 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { mayEndEarlier } from '../../src/media/file-lengths.ts';
 import { planConversion } from '../../src/media/plan-conversion.ts';
-import { expectMarks, type Flashes, openFlashes } from '../support/flashes.ts';
+import { expectMarks, type Flashes, marks, marksOf, openFlashes } from '../support/flashes.ts';
 import { decode, look } from '../support/media.ts';
 
 describe('A file with odd streams', function () {
@@ -16,6 +17,8 @@ describe('A file with odd streams', function () {
     for (const name of ['second.mkv', 'second.mp4'])
       source.ffmpeg('-i', source.film, ...silence, ...maps, ...flags, name);
     source.ffmpeg('-i', source.film, '-c:v', 'copy', '-c:a', 'aac', '-mpegts_flags', 'latm', 'latm.ts');
+    const gap = ['-c:v', 'copy', '-af', "aselect='not(between(t,2.5,4))'", '-c:a', 'aac'];
+    for (const name of ['gap.mp4', 'gap.ts']) source.ffmpeg('-i', source.film, ...gap, name);
   });
   after(() => source.stop());
 
@@ -134,6 +137,64 @@ describe('A file with odd streams', function () {
     const plan = planConversion([file], choice, { endpoint: 'audio', args: { audio_format: 'm4a' } });
     expect(mayEndEarlier(plan, [file], choice)).to.equal(false);
   });
+
+  it('D33: of two parts with sample rates of their own, as a radio sends them, is delivered with all of its sound', async () => {
+    const parts = [48_000, 44_100].map((rate) => {
+      source.ffmpeg('-i', source.film, '-vn', '-ar', String(rate), '-c:a', 'libvorbis', `${rate}.ogg`);
+      return readFileSync(source.path(`${rate}.ogg`));
+    });
+    source.write('chain.ogg', Buffer.concat(parts));
+    const seen = await source.make('audio', 'chain.ogg', { audio_format: 'mp3' }, ({ file }) => marksOf(file).beeps);
+    expect(seen)
+      .to.be.an('array')
+      .with.lengthOf(2 * marks.length);
+    for (const [n, second] of [...marks, ...marks.map((mark) => mark + 10)].entries()) {
+      expect(seen[n]).to.be.closeTo(second, 0.12);
+    }
+  });
+
+  it('D30: whose picture begins after its sound is cut up to the end of that picture', async () => {
+    const late = ['-itsoffset', '2', '-i', source.film, '-i', source.film];
+    source.ffmpeg(...late, '-map', '0:v', '-map', '1:a', '-c', 'copy', 'late.mp4');
+    const kinds = await source.make('video', 'late.mp4', { start: 11 }, ({ file }) =>
+      look(file).streams.map(({ kind }) => kind),
+    );
+    expect(kinds).to.deep.equal(['video']);
+    expect(await source.make('video', 'late.mp4', { start: 12.5 }, () => 'a file')).to.match(/^start_beyond_end/);
+  });
+
+  for (const layout of ['5.1(side)', '7.1', 'quad']) {
+    it(`D32: whose sound is ${layout} has AAC in 5.1, which players know, where it is encoded`, async () => {
+      const sound = ['-f', 'lavfi', '-t', '10', '-i', `anoisesrc=a=0.1:r=48000,aformat=channel_layouts=${layout}`];
+      source.ffmpeg('-i', source.film, ...sound, '-map', '0:v', '-map', '1:a', '-c:v', 'copy', '-c:a', 'flac', 's.mkv');
+      for (const [endpoint, args] of [
+        ['video', { video_format: 'mp4' }],
+        ['audio', { audio_format: 'm4a' }],
+      ] as const) {
+        const seen = await source.make(endpoint, 's.mkv', args, ({ file }) => {
+          const words = ['-v', 'error', '-select_streams', 'a', '-show_entries', 'stream=codec_name,channel_layout'];
+          return execFileSync('ffprobe', [...words, '-of', 'csv=p=0', file], { encoding: 'utf8' }).trim();
+        });
+        expect(seen).to.equal('aac,5.1');
+      }
+    });
+  }
+
+  for (const name of ['gap.mp4', 'gap.ts']) {
+    for (const args of [
+      { audio_format: 'mp3' },
+      { audio_format: 'wav' },
+      { audio_format: 'mp3', start: 1, end: 9.5 },
+    ] as const) {
+      it(`D33: whose sound has a gap is silent there, and in time behind it (${name}, ${JSON.stringify(args)})`, async () => {
+        const [from, to]: readonly [number, number] = 'start' in args ? [args.start ?? 0, args.end ?? 10] : [0, 10];
+        const heard = marks.filter((mark) => mark >= from && mark < to && mark !== 3.5).map((mark) => mark - from);
+        const beeps = await source.make('audio', name, args, ({ file }) => marksOf(file).beeps);
+        expect(beeps).to.be.an('array').with.lengthOf(heard.length);
+        for (const [n, second] of heard.entries()) expect(beeps[n]).to.be.closeTo(second, 0.12);
+      });
+    }
+  }
 
   for (const [endpoint, args, ext] of [
     ['video', { video_format: 'mp4' }, 'mp4'],

@@ -84,7 +84,7 @@ if (process.env.ROUNDS !== undefined)
       const { folder, remove } = aFolder();
       const time = (output: string[], file: string) => {
         const begun = performance.now();
-        execFileSync('ffmpeg', ffmpegArguments([join(makeFilms(), 'long.mp4')], output, join(folder, file)), {
+        execFileSync('ffmpeg', ffmpegArguments([{ file: join(makeFilms(), 'long.mp4') }], output, join(folder, file)), {
           stdio: 'ignore',
         });
         return performance.now() - begun;

@@ -21,6 +21,7 @@ const film = 'film.mp4';
 
 /** A folder that a source on loopback serves, with a film that flashes and beeps. */
 export interface Flashes {
+  readonly url: string;
   readonly film: string;
   readonly ffmpeg: (...words: readonly string[]) => void;
   readonly write: (name: string, content: string | Buffer) => void;
@@ -47,6 +48,7 @@ export async function openFlashes(): Promise<Flashes> {
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   const proxy = await startProxy((each) => each === host);
   return {
+    url: `http://${host}`,
     film,
     ffmpeg,
     path,

@@ -1,0 +1,74 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { inspectUrl } from '../../src/media/inspect-url.ts';
+import { Failed } from '../../src/media/tools.ts';
+import { type Flashes, openFlashes } from '../support/flashes.ts';
+import { aTools } from '../support/media.ts';
+import { startProxy } from '../support/proxy.ts';
+import { aFolder } from '../support/redis.ts';
+
+describe('A link to an odd picture', function () {
+  this.timeout(60_000);
+  let source: Flashes;
+  before(async () => {
+    source = await openFlashes();
+  });
+  after(() => source.stop());
+
+  it('D62: which stands still or is an animated WebP is unsupported, and no film', async () => {
+    const picture = ['-f', 'lavfi', '-i', 'testsrc2=s=64x64:r=5'];
+    source.ffmpeg(...picture, '-frames:v', '1', '-c:v', 'libaom-av1', '-still-picture', '1', 'still.avif');
+    source.ffmpeg(...picture, '-frames:v', '5', 'moving.webp');
+    source.ffmpeg(...picture, '-frames:v', '5', 'moving.gif');
+    for (const name of ['still.avif', 'moving.webp', 'moving.gif']) {
+      expect(await source.make('video', name, {}, () => 'a file'), name).to.match(/^unsupported_url/);
+      const { folder, remove } = aFolder();
+      const proxy = await startProxy((each) => source.url.endsWith(each));
+      const order = { endpoint: 'metadata', args: { query: `${source.url}/${name}` } } as const;
+      const ended = await inspectUrl(order, aTools(folder, proxy.url), new AbortController().signal).catch(
+        (error: unknown) => (error instanceof Failed ? error.code : error),
+      );
+      await proxy.stop();
+      remove();
+      expect(ended, name).to.equal('unsupported_url');
+    }
+  });
+
+  it('D32: in Dolby Vision keeps what its players must know of it', async () => {
+    const coded = ['-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=none', '-tag:v', 'hvc1'];
+    source.ffmpeg('-t', '3', '-i', source.film, ...coded, '-movflags', '+faststart', 'plain.mp4');
+    source.write('vision.mp4', withVision(readFileSync(source.path('plain.mp4'))));
+    // A remux, as a title makes it necessary.
+    source.ffmpeg('-i', 'vision.mp4', '-c', 'copy', '-strict', 'unofficial', '-metadata', 'title=x', 'titled.mp4');
+    for (const args of [{ video_format: 'mp4' }, { video_format: 'mkv' }, { start: 1 }]) {
+      const profile = await source.make('video', 'titled.mp4', args, ({ file }) => {
+        const words = ['-v', 'error', '-select_streams', 'v', '-show_entries', 'stream_side_data=dv_profile'];
+        return execFileSync('ffprobe', [...words, '-of', 'csv=p=0', file], { encoding: 'utf8' }).trim();
+      });
+      expect(profile, JSON.stringify(args)).to.equal('5');
+    }
+  });
+});
+
+/** Returns an mp4 in HEVC, whose index lies in front, with the configuration of Dolby Vision of profile 5. */
+function withVision(film: Buffer): Buffer {
+  const box = Buffer.concat([
+    Buffer.from([0, 0, 0, 32]),
+    Buffer.from('dvcC'),
+    Buffer.from([1, 0, 10, 29]),
+    Buffer.alloc(20),
+  ]);
+  const names = ['moov', 'trak', 'mdia', 'minf', 'stbl', 'stsd', 'hvc1'];
+  const places = names.map((name) => film.indexOf(name) - 4);
+  for (const place of places) film.writeUInt32BE(film.readUInt32BE(place) + box.length, place);
+  const last = places.at(-1)!;
+  const end = last + film.readUInt32BE(last) - box.length;
+  for (let at = film.indexOf('stco'); at > 0; at = film.indexOf('stco', at + 4)) {
+    for (let n = 0; n < film.readUInt32BE(at + 8); n += 1) {
+      const place = at + 12 + 4 * n;
+      film.writeUInt32BE(film.readUInt32BE(place) + box.length, place);
+    }
+  }
+  return Buffer.concat([film.subarray(0, end), box, film.subarray(end)]);
+}

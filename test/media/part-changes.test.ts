@@ -1,0 +1,102 @@
+import { execFileSync } from 'node:child_process';
+import { expect } from 'chai';
+import { readPartChanges } from '../../src/media/part-changes.ts';
+import { type Flashes, openFlashes } from '../support/flashes.ts';
+import { look } from '../support/media.ts';
+
+/** Seconds of each of the two parts, and the pitch of their sound. */
+const [seconds, first, second] = [4, 440, 880];
+
+describe('A stream whose parts differ', function () {
+  this.timeout(60_000);
+  let source: Flashes;
+  before(async () => {
+    source = await openFlashes();
+    addPart(source, 'one', first, 48_000, 2);
+    addPart(source, 'rate', second, 44_100, 2);
+    addPart(source, 'mono', second, 48_000, 1);
+    addPart(source, 'numbers', second, 48_000, 2, ['-mpegts_start_pid', '0x300']);
+    addPart(source, 'number', second, 48_000, 2, ['-streamid', '1:0x140']);
+    for (const name of ['rate', 'numbers', 'number']) addList(source, name, 'ts');
+    for (const name of ['one', 'rate']) source.ffmpeg('-i', `${name}.ts`, '-map', '0:a', '-c', 'copy', `${name}.aac`);
+    addList(source, 'rate', 'aac');
+  });
+  after(() => source.stop());
+
+  const [film, sound] = [{ video_format: 'mp4' }, { audio_format: 'm4a', audio_quality: 'best' }];
+  for (const [endpoint, name, args, length] of [
+    ['video', 'rate.ts.m3u8', film, 8],
+    ['video', 'rate.ts.m3u8', { video_format: 'mkv' }, 8],
+    ['video', 'rate.ts.m3u8', { ...film, start: 2, end: 7 }, 5],
+    ['audio', 'rate.ts.m3u8', sound, 8],
+    ['audio', 'rate.ts.m3u8', { ...sound, start: 2, end: 7 }, 5],
+    ['audio', 'rate.aac.m3u8', sound, 8],
+    ['audio', 'rate.aac.m3u8', { ...sound, start: 2, end: 7 }, 5],
+    ['video', 'numbers.ts.m3u8', film, 8],
+    ['video', 'number.ts.m3u8', film, 8],
+    ['video', 'number.ts.m3u8', { ...film, start: 2, end: 7 }, 5],
+    ['audio', 'numbers.ts.m3u8', sound, 8],
+  ] as const) {
+    it(`D33: sounds to its end as its source does (${endpoint}, ${name}, ${JSON.stringify(args)})`, async () => {
+      const ended = await source.make(endpoint, name, args, ({ file }) => {
+        for (const { kind, duration } of look(file).streams) {
+          if (duration !== null) expect(duration, kind).to.be.closeTo(length, 0.3);
+        }
+        const pitches = pitchesOf(file);
+        expect(pitches.length).to.be.closeTo(length, 1);
+        expect(pitches[0]).to.be.closeTo(first, 10);
+        expect(pitches.at(-1)).to.be.closeTo(second, 10);
+      });
+      expect(ended).to.equal(undefined);
+    });
+  }
+
+  it('D32: is copied when its tracks differ only from each other, as languages do', async () => {
+    const tracks = ['-i', 'one.ts', '-i', 'mono.ts', '-map', '0:v', '-map', '0:a', '-map', '1:a', '-c', 'copy'];
+    source.ffmpeg(...tracks, 'tracks.ts');
+    const changes = await readPartChanges(source.path('tracks.ts'), 'mpegts', new AbortController().signal);
+    expect(changes).to.deep.equal({ sound: false, numbers: false });
+  });
+
+  it('is read to its end, whatever its bytes are', async () => {
+    const { signal } = new AbortController();
+    for (const bytes of [Buffer.alloc(5000, 0x47), Buffer.alloc(5000, 0xff), Buffer.from('G')]) {
+      source.write('odd', bytes);
+      for (const format of ['mpegts', 'aac', 'mov']) {
+        expect(await readPartChanges(source.path('odd'), format, signal)).to.include({ numbers: false });
+      }
+    }
+  });
+});
+
+function addPart(
+  source: Flashes,
+  name: string,
+  pitch: number,
+  rate: number,
+  channels: number,
+  words: readonly string[] = [],
+): void {
+  const picture = ['-f', 'lavfi', '-t', String(seconds), '-i', 'testsrc2=s=64x36:r=25'];
+  const sine = ['-f', 'lavfi', '-t', String(seconds), '-i', `sine=f=${pitch}:r=${rate}`];
+  const coded = ['-c:v', 'libx264', '-preset', 'ultrafast', '-g', '25', '-pix_fmt', 'yuv420p', '-c:a', 'aac'];
+  source.ffmpeg(...picture, ...sine, ...coded, '-ac', String(channels), ...words, `${name}.ts`);
+}
+
+/** Writes a list of the first part and another one. */
+function addList(source: Flashes, name: string, ext: string): void {
+  const lines = ['one', name].map((part) => `#EXTINF:${seconds},\n${part}.${ext}\n`).join('#EXT-X-DISCONTINUITY\n');
+  source.write(`${name}.${ext}.m3u8`, `#EXTM3U\n#EXT-X-TARGETDURATION:${seconds}\n${lines}#EXT-X-ENDLIST\n`);
+}
+
+/** Returns the pitch of each whole second of the sound. */
+function pitchesOf(file: string): number[] {
+  const rate = 16_000;
+  const words = ['-v', 'fatal', '-i', file, '-map', '0:a', '-ac', '1', '-ar', String(rate), '-f', 's16le', '-'];
+  const bytes = execFileSync('ffmpeg', words, { maxBuffer: 2 ** 26 });
+  const samples = new Int16Array(bytes.buffer, bytes.byteOffset, bytes.length >> 1);
+  return Array.from({ length: Math.floor(samples.length / rate) }, (_, n) => {
+    const part = samples.subarray(n * rate, (n + 1) * rate);
+    return part.reduce((count, sample, m) => count + Number(m > 0 && part[m - 1]! < 0 && sample >= 0), 0);
+  });
+}
