@@ -77,9 +77,9 @@ export class KubernetesRunner implements Runner {
   }
 
   async start(attempt: AttemptToRun): Promise<void> {
-    const { client, shape, now, log } = this.#options;
+    const { client, shape, log } = this.#options;
     try {
-      const body = makeJob(attempt, shape, now());
+      const body = makeJob(attempt, shape);
       // All that is kept of a new Job is in its metadata.
       this.state.putJob(await client.ask<KubeJson<V1Job>>('POST', this.#paths.jobs, { body, accept: metadataOnly }));
     } catch (error) {
