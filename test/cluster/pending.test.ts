@@ -59,7 +59,7 @@ describe('a job that waits in a cluster', function () {
     expect(await completes(id)).to.include({ attempt: 1, failures: 0, interruptions: 0 });
   });
 
-  it('that has waited longer for a node than it may run has its whole time once one has room', async () => {
+  it('has its whole time once a node has room, although it has waited longer than it may run', async () => {
     await controller.end('SIGTERM');
     const runSeconds = 10;
     controller = await startTestController(testbed, { env: { TRAWL_JOB_SECONDS: String(runSeconds) } });
