@@ -193,6 +193,7 @@ function clusterSources(): Source[] {
   const tasks = 'lead pass take requeue preempt sweep days gauges verify buy card mail'.split(' ');
   const waits = [
     ['starting', 3],
+    ['pod', 0],
     ['room', 0],
     ['admission', 0],
     ['image', 0],

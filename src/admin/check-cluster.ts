@@ -7,9 +7,8 @@ import { podShapeOf } from '../runners/kubernetes/pod-shape.ts';
 import { makeRateLimiter } from '../runners/kubernetes/rate-limiter.ts';
 import { type Finding, findingOf } from './doctor-finding.ts';
 
-const attempt = { name: 'doctor-1', jobId: 'doctor', attempt: 1, endpoint: 'video' } as const;
+const attempt = { name: 'doctor-1', jobId: 'doctor', attempt: 1, endpoint: 'video', maxMs: 60_000 } as const;
 const foreignImage = 'local.invalid/no-worker:1';
-const deadlineMs = 60_000;
 const perSecond = 20;
 /** Reasons for which a pod waits for its image. */
 const imageFaults = ['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull'];
@@ -96,8 +95,7 @@ async function checkImages(client: KubeClient, { namespace, image }: WorkerShape
 
 /** Returns why the API server would refuse a Job of this shape. */
 async function tryJob(client: KubeClient, shape: WorkerShape): Promise<string | null> {
-  const now = Date.now();
-  const body = makeJob({ ...attempt, deadline: now + deadlineMs }, shape, now);
+  const body = makeJob(attempt, shape);
   return client.ask('POST', apiPathsOf(shape.namespace).jobs, { query: { dryRun: 'All' }, body }).then(
     () => null,
     (error: Error) => error.message,

@@ -147,7 +147,10 @@ const declared = {
   oldest_leaving_seconds: gauge(
     'Longest time for which a deleted Job or pod of a worker is still there, such as for a finalizer; 0 when none is.',
   ),
-  attempts_waiting: gauge('Attempts whose worker does not run yet, by the reason that the cluster gives.', 'wait'),
+  attempts_waiting: gauge(
+    'Attempts whose worker does not run yet, by the reason that the cluster gives: `pod` is a Job that has none after 5 s, such as for a quota.',
+    'wait',
+  ),
   attempts_total: counter(
     'Attempts of jobs that have ended; a cancelled one counts once its worker is stopped.',
     'class',

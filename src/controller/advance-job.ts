@@ -11,6 +11,7 @@ import {
   next,
   type Seen,
   type Step,
+  waitEndOf,
   withoutAges,
 } from '../model/next.ts';
 import { type Delivered, objectPrefix } from '../model/outcome.ts';
@@ -23,9 +24,8 @@ import { readJob } from '../store/jobs/read-job.ts';
 import { retryJob } from '../store/jobs/retry-job.ts';
 import { settleJob } from '../store/jobs/settle-job.ts';
 import { startAttempt } from '../store/jobs/start-attempt.ts';
-import { readRedisTime } from '../store/old-entries.ts';
 import type { RecordStore } from '../store/script.ts';
-import { AttemptStarter } from './attempt-starter.ts';
+import { AttemptStarter, startRefused } from './attempt-starter.ts';
 import { isGone, seeWorker, stopOtherAttempts } from './attempt-workers.ts';
 import { countCancelledAttempt, countRetriedAttempt, countSettledJob } from './job-metrics.ts';
 import { traceJob } from './job-trace.ts';
@@ -67,6 +67,8 @@ type NextDelay = Promise<number | null>;
 const atOnceMs = 1;
 /** A job that goes on may have been taken again while its last worker was stopped; a watch may be late to show that this one is gone. */
 const afterStopMs = 1_000;
+/** State of an attempt whose worker could not be made. */
+const neverStarted: Seen = { is: 'waiting', reason: startRefused };
 
 /** Carries out the next step of a job: reads the job, asks its runner, decides with `model/next`, acts. */
 export class JobAdvancer {
@@ -96,11 +98,12 @@ export class JobAdvancer {
     if (wasNeverMade) countCancelledAttempt(this.#options.metrics, job);
     const now = this.#options.store.clock.now();
     this.unsettled.update(job, seen, now);
-    if (this.#mustStartAgain(job, seen)) {
-      await this.#starter.start(runner, job, job.attempt, await this.#deadlineOf(job));
-      return atOnceMs;
+    if (!this.#lacksWorker(job, seen)) {
+      return this.#decide({ term, job, runner, seen: this.unsettled.endOf(job, seen, now) });
     }
-    return this.#decide({ term, job, runner, seen: this.unsettled.endOf(job, seen, now) });
+    if (now >= waitEndOf(job, this.#limits())) return this.#decide({ term, job, runner, seen: neverStarted });
+    await this.#starter.start(runner, job, job.attempt, attemptMsOf(job, this.#options.limits));
+    return atOnceMs;
   }
 
   /** Adds a verdict that the worker sent after the job was read: a verdict says more than an exit code. */
@@ -111,16 +114,9 @@ export class JobAdvancer {
   }
 
   /** An attempt whose start failed never had a worker, so its absence is no interruption. */
-  #mustStartAgain(job: Job, seen: Seen): boolean {
+  #lacksWorker(job: Job, seen: Seen): boolean {
     const isMissing = seen.is === 'absent' && job.verdict === null && hasOpenAttempt(job);
     return isMissing && this.#starter.hasFailed(attemptNameOf(job.id, job.attempt));
-  }
-
-  /** Deadline by the clock that runners have; after a jump one that was set before it says nothing. */
-  async #deadlineOf(job: Job): Promise<number> {
-    const { store, limits } = this.#options;
-    if (!store.connection.clock.isSteady()) return store.clock.now() + attemptMsOf(job, limits);
-    return store.clock.now() + (job.deadline ?? 0) - (await readRedisTime(store));
   }
 
   /** Decides again by TIME of the script that found an end too early: the clock went back since it was last read. */
@@ -156,23 +152,28 @@ export class JobAdvancer {
   async #start({ term, job, runner }: Situation, attempt: number): NextDelay {
     const { store, limits, mayStart } = this.#options;
     if (!mayStart()) return null;
-    const recorded = await startAttempt(store, term, job, attempt, attemptMsOf(job, limits));
+    const recorded = await startAttempt(store, term, job, attempt);
     if (recorded.refused) return null;
-    // A runner asks how much time is left, and has this clock for it.
-    await this.#starter.start(runner, job, attempt, store.clock.now() + recorded.leftMs);
-    const started = { ...job, attempt, deadline: recorded.deadline, storing_since: null, verdict: null };
+    await this.#starter.start(runner, job, attempt, attemptMsOf(job, limits));
+    const started = { ...job, attempt, deadline: null, storing_since: null, verdict: null };
     const seen = await seeWorker(runner, started);
     // A worker that has ended may have sent a verdict: `advance` reads it with the job.
     return isGone(seen) ? atOnceMs : this.#decide({ term, job: started, runner, seen });
   }
 
   async #note({ term, job, runner, seen }: Situation, { running, stage }: StepOf<'note'>): NextDelay {
-    const { store } = this.#options;
-    const progress = { progress: 0, stage: stage ?? '', speed_bytes: null, eta_seconds: null, running };
+    const { store, limits } = this.#options;
+    const lastsMs = attemptMsOf(job, limits);
+    const progress = { progress: 0, stage: stage ?? '', speed_bytes: null, eta_seconds: null, running, lastsMs };
     const noted = await noteProgress(store, job, job.attempt, progress);
     if (noted.refused) return atOnceMs;
-    const begun = running ? ({ status: 'Running', started_at: job.started_at ?? store.clock.now() } as const) : {};
-    return this.#decide({ term, job: { ...job, ...begun, stage }, runner, seen });
+    const now = store.clock.now();
+    const begun = {
+      status: 'Running',
+      started_at: job.started_at ?? now,
+      deadline: job.deadline ?? now + lastsMs,
+    } as const;
+    return this.#decide({ term, job: { ...job, ...(running ? begun : {}), stage }, runner, seen });
   }
 
   async #retry(situation: Situation, step: StepOf<'retry'>): NextDelay {

@@ -3,10 +3,12 @@ import { attemptNameOf, type Runner } from '../runners/runner.ts';
 import { noteProgress } from '../store/jobs/note-progress.ts';
 import type { RecordStore } from '../store/script.ts';
 
+/** Stage of a job whose worker cannot be made. */
+export const startRefused = 'It cannot be started now';
 const waitingForStart = {
   progress: 0,
   running: false,
-  stage: 'It cannot be started now',
+  stage: startRefused,
   speed_bytes: null,
   eta_seconds: null,
 };
@@ -30,14 +32,13 @@ export class AttemptStarter {
   }
 
   /** When the worker cannot be started, notes that as the stage of the job and throws. */
-  async start(runner: Runner, job: Job, attempt: number, deadline: number): Promise<void> {
+  async start(runner: Runner, job: Job, attempt: number, maxMs: number): Promise<void> {
     const name = attemptNameOf(job.id, attempt);
     try {
-      await runner.start({ name, jobId: job.id, attempt, endpoint: job.endpoint, deadline });
+      await runner.start({ name, jobId: job.id, attempt, endpoint: job.endpoint, maxMs });
       this.#failed.delete(name);
     } catch (error) {
-      if (this.#store.clock.now() < deadline) this.#failed.add(name);
-      else this.#failed.delete(name);
+      this.#failed.add(name);
       await noteProgress(this.#store, job, attempt, waitingForStart);
       throw error;
     }

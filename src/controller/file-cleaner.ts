@@ -1,11 +1,11 @@
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
-import { dropFile, findOldFile, postponeFile } from '../store/jobs/kept-files.ts';
+import { dropFile, findOldFiles, postponeFile } from '../store/jobs/kept-files.ts';
 import {
   countStrays,
   dropStray,
-  findOldStray,
+  findOldStrays,
   findStrays,
   listUnknownJobs,
   postponeStray,
@@ -31,7 +31,7 @@ const strayMs = 7 * 24 * 3_600_000;
 export async function removeDueFiles(options: FileCleanerOptions, lifetimeMs: number): Promise<number> {
   const { store, goOn } = options;
   return removeOld(
-    () => findOldFile(store, lifetimeMs),
+    () => findOldFiles(store, lifetimeMs),
     goOn,
     async (file) => {
       if (await removeObjects(options, file.jobId)) await dropFile(store, file);
@@ -56,7 +56,7 @@ export async function removeStrayObjects(options: FileCleanerOptions, lifetimeMs
   const { store, goOn } = options;
   const ageMs = lifetimeMs + strayMs;
   return removeOld(
-    () => findOldStray(store, ageMs),
+    () => findOldStrays(store, ageMs),
     goOn,
     async (jobId) => {
       const [stray] = await findStrays(store, [jobId]);

@@ -1,10 +1,11 @@
 import type { AttemptProgress } from '../model/attempt-protocol.ts';
 import type { Job } from '../model/job.ts';
+import { attemptMsOf } from '../model/next.ts';
 import { attemptNameOf } from '../runners/runner.ts';
 import { noteProgress } from '../store/jobs/note-progress.ts';
 import type { RecordStore } from '../store/script.ts';
 
-type NotedJob = Pick<Job, 'id' | 'account' | 'attempt'>;
+type NotedJob = Pick<Job, 'id' | 'account' | 'attempt' | 'args'>;
 
 interface Reported {
   readonly job: NotedJob;
@@ -30,10 +31,12 @@ const silentMs = 15_000;
  */
 export class ProgressNotes {
   readonly #store: RecordStore;
+  readonly #maxAttemptMs: number;
   readonly #reported = new Map<string, Reported>();
 
-  constructor(store: RecordStore) {
+  constructor(store: RecordStore, maxAttemptMs: number) {
     this.#store = store;
+    this.#maxAttemptMs = maxAttemptMs;
   }
 
   /** Returns the job of an attempt that has reported before; it is not read again. */
@@ -80,7 +83,8 @@ export class ProgressNotes {
     one.written = waiting;
     one.writtenAt = performance.now();
     this.#wait(name, one, silentMs);
-    const noted = await noteProgress(this.#store, job, job.attempt, waiting);
+    const lastsMs = attemptMsOf(job, { maxAttemptMs: this.#maxAttemptMs });
+    const noted = await noteProgress(this.#store, job, job.attempt, { ...waiting, lastsMs });
     if (noted.refused) this.forget(job.id, job.attempt);
     return noted.done === true;
   }

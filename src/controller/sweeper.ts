@@ -27,7 +27,7 @@ const maxUploadAgeMs = 48 * 3_600_000;
 
 /**
  * While this controller leads: removes expired entries of the record and expired files every 20 s, and archives closed days
- * once a day. Nothing is removed after a jump of the clock. The record never waits for the object store.
+ * once a day. Nothing is removed after a jump of the clock. The record never waits for the object store, and files never for the archive.
  */
 export function startSweeper(options: SweeperOptions): { wake(): void; close(): Promise<void> } {
   const { store, lifetimes, isLeading, metrics, log } = options;
@@ -40,7 +40,7 @@ export function startSweeper(options: SweeperOptions): { wake(): void; close(): 
     const swept = await sweepRecord(store, lifetimes, { report: complain, goOn: mayGoOn });
     if (Object.values(swept).some((count) => count > 0)) log.info('past lifetimes were removed', { ...swept });
   };
-  const sweeps = [sweepEntries, makeObjectSweep(options, complain)].map((sweep) => {
+  const sweeps = [sweepEntries, makeObjectSweep(options, complain), makeDaySweep(options)].map((sweep) => {
     const look = (isClosing: () => boolean) =>
       sweep(() => !isClosing() && isLeading() && store.connection.clock.isSteady());
     return repeatLook(look, intervalMs, complain);
@@ -55,27 +55,21 @@ export function startSweeper(options: SweeperOptions): { wake(): void; close(): 
   };
 }
 
-/** Returns one sweep of everything that needs the object store. */
+/** Returns one sweep of what is removed from the object store. */
 function makeObjectSweep(
   options: SweeperOptions,
   complain: (error: unknown) => void,
 ): (mayGoOn: () => boolean) => Promise<void> {
-  const { store, objects, probe, lifetimes, metrics, log } = options;
+  const { store, objects, probe, lifetimes, log } = options;
   // A removal that fails while the object store answers keeps no day from the archive.
   const tell = async (error: unknown) => {
     if (!(await probe.check())) throw error;
     complain(error);
     return 0;
   };
-  let movedOn = Number.NaN;
   let searchedOn = Number.NaN;
   return async (mayGoOn) => {
-    let isOver = probe.isAway();
-    // Never true again after a false: a sweep that was cut short does not count as done.
-    const goOn = () => {
-      isOver ||= !mayGoOn();
-      return !isOver;
-    };
+    const goOn = lasting(mayGoOn, probe);
     if (!goOn()) return;
     const cleaner = { ...options, goOn };
     const files = await removeDueFiles(cleaner, lifetimes.file);
@@ -89,11 +83,29 @@ function makeObjectSweep(
       await removeRevocations(objects, async () => (await readRedisTime(store)) - revocationLifeMs, goOn).catch(tell);
       if (goOn()) searchedOn = today;
     }
-    // Last: a full object store must not prevent the removal of files.
+  };
+}
+
+/** Returns one sweep of the days that are archived: beside the removals, because it may take an hour where thousands of keys were used. */
+function makeDaySweep(options: SweeperOptions): (mayGoOn: () => boolean) => Promise<void> {
+  const { store, probe, log } = options;
+  let movedOn = Number.NaN;
+  return async (mayGoOn) => {
+    const goOn = lasting(mayGoOn, probe);
+    const today = dayOf(store.clock.now());
     if (!goOn() || movedOn === today) return;
-    const entries = await archiveDays({ store, objects, lifetimes, goOn, metrics, log });
+    const entries = await archiveDays({ ...options, goOn });
     if (goOn()) movedOn = today;
     if (entries > 0) log.info('ended days were moved to the object store', { entries });
+  };
+}
+
+/** Never true again after a false, and false while the object store is away: a sweep that was cut short does not count as done. */
+function lasting(mayGoOn: () => boolean, probe: Pick<StorageProbe, 'isAway'>): () => boolean {
+  let isOver = probe.isAway();
+  return () => {
+    isOver ||= !mayGoOn();
+    return !isOver;
   };
 }
 

@@ -125,7 +125,7 @@ function makeUploadComplaint(log: Log): (req: IncomingMessage, caller: AttemptId
 
 function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, GatewayRoute>> {
   const { store, objects } = options;
-  const notes = new ProgressNotes(store);
+  const notes = new ProgressNotes(store, options.maxAttemptMs);
   // A restored record begins attempts anew that had uploaded a file, or a part of it. No clock of a rehearsal moves the time of a file.
   const readBefore = async () => (await readRestoredAt(store)) - store.clock.offset();
   const permit = ({ id, attempt }: Job, json: unknown, before: number) => {
@@ -211,13 +211,14 @@ function stagesOf(said: unknown): readonly StageTime[] {
 const soonMs = 60_000;
 
 /**
- * After a jump of the clock a deadline that was set before it says nothing: the worker gets the time of a whole attempt. One that
+ * A worker that asks first has the time of a whole attempt. So it has after a jump of the clock: a deadline that was set before says nothing. One that
  * has less, because it is late, or because the clock went back since it was read, gets what is left by TIME of this moment.
  */
 async function leftMs(job: Job, { store, maxAttemptMs }: WorkerGatewayOptions): Promise<number> {
   const wholeMs = attemptMsOf(job, { maxAttemptMs });
-  if (!store.connection.clock.isSteady()) return wholeMs;
-  const leftAt = (now: number) => Math.min((job.deadline ?? now) - now, wholeMs);
+  const { deadline } = job;
+  if (deadline === null || !store.connection.clock.isSteady()) return wholeMs;
+  const leftAt = (now: number) => Math.min(deadline - now, wholeMs);
   const left = leftAt(store.clock.now());
   return left > wholeMs - soonMs ? left : leftAt(await readRedisTime(store));
 }

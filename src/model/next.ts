@@ -18,11 +18,11 @@ export interface JobLimits {
   readonly maxAttempts: number;
   /** Interruptions that a job survives (D74). */
   readonly maxInterruptions: number;
-  /** Longest wait for a start (D72). */
+  /** Longest wait for a worker that runs (D72). */
   readonly maxQueueMs: number;
   /** Longest wait for the object store (D75). */
   readonly maxStoringMs: number;
-  /** Longest attempt; a recording may take its own length more (D65). */
+  /** Longest run of an attempt; a recording may take its own length more (D65). */
   readonly maxAttemptMs: number;
   /** True while the clock has jumped: no attempt ends at its deadline. */
   readonly ignoresDeadlines?: boolean;
@@ -69,7 +69,7 @@ export type Step =
 /** A source may deliver a whole file the second time, but hardly the third: one more try, within `maxAttempts` (D97). */
 const triedTwice: readonly FailureCode[] = ['file_damaged', 'file_too_large'];
 
-/** Failure of an attempt at its deadline: one that never ran has waited, not worked, for too long. */
+/** Failure of an attempt at its deadline: one that waits again, such as for the inspector, has waited for too long. */
 const deadlineCodes = { waiting: 'queue_timeout', running: 'timeout' } as const;
 
 const maxRetryDelayMs = 600_000;
@@ -89,7 +89,8 @@ export function next(job: Job, seen: Seen, now: number, limits: JobLimits): Step
       ? settleFailed('storage_unavailable', null, { dueAt })
       : { do: 'confirm', delivered: job.delivered, metadata: job.metadata };
   }
-  if (job.status === 'QueuedJob' && hasRun(seen)) return { do: 'note', running: true, stage: null };
+  const begins = seen.is === 'running' && job.deadline === null;
+  if (begins || (job.status === 'QueuedJob' && hasRun(seen))) return { do: 'note', running: true, stage: null };
   switch (seen.is) {
     case 'absent':
       // A verdict means that the attempt has run: it is not repeated because its runner knows it no more.
@@ -98,13 +99,16 @@ export function next(job: Job, seen: Seen, now: number, limits: JobLimits): Step
       return judgeOutcome(job, verdictOf(job) ?? seen.outcome, now, limits);
     case 'waiting':
     case 'running': {
-      // Every start sets a deadline; a missing one counts as reached.
-      const deadline = job.deadline ?? now;
+      // An attempt gets its deadline when its worker begins to run: until then the job waits, as in the queue.
+      const deadline = job.deadline ?? waitEndOf(job, limits);
       const isOver = now >= deadline;
       const verdict = verdictOf(job);
       if (isOver && verdict) return judgeOutcome(job, verdict, now, limits);
       if (isOver && !limits.ignoresDeadlines) {
-        return failAttempt(job, deadlineCodes[seen.is], null, now, limits, { dueAt: deadline });
+        const cause = { dueAt: deadline };
+        return job.deadline === null
+          ? settleFailed('queue_timeout', null, cause)
+          : failAttempt(job, deadlineCodes[seen.is], null, now, limits, cause);
       }
       if (job.preempted === job.attempt && job.verdict === null) {
         return repeatInterrupted(job.stage === recordingStage ? surplusText : preemptedText, now);
@@ -129,13 +133,18 @@ export function failAttempt(
 }
 
 /**
- * Returns how long an attempt may last. `max_duration` or `end` is added to every recording, because a source is not known to be
+ * Returns how long the worker of an attempt may run. `max_duration` or `end` is added to every recording, because a source is not known to be
  * live before the attempt.
  */
-export function attemptMsOf(job: Job, limits: Pick<JobLimits, 'maxAttemptMs'>): number {
+export function attemptMsOf(job: Pick<Job, 'args'>, limits: Pick<JobLimits, 'maxAttemptMs'>): number {
   const { max_duration, end } = job.args;
   const recordedSeconds = [max_duration, end].find((seconds) => typeof seconds === 'number') ?? 0;
   return limits.maxAttemptMs + Math.ceil(recordedSeconds * 1000);
+}
+
+/** Returns when a job that waits for a worker has waited for too long (D72): since its creation, or since its last attempt ended. */
+export function waitEndOf(job: Job, limits: Pick<JobLimits, 'maxQueueMs'>): number {
+  return Math.max(job.created_at, job.not_before) + limits.maxQueueMs;
 }
 
 /** Limits by which no job ends for its age, for as long as the clock cannot be trusted. */
@@ -171,7 +180,7 @@ function hasRun(seen: Seen): boolean {
 }
 
 function startLater(job: Job, now: number, limits: JobLimits): Step {
-  const dueAt = Math.max(job.created_at, job.not_before) + limits.maxQueueMs;
+  const dueAt = waitEndOf(job, limits);
   if (now >= dueAt) return settleFailed('queue_timeout', null, { dueAt });
   const waits = job.not_before > now && job.not_before - now <= maxWaitMs;
   if (waits) return { do: 'nothing', until: job.not_before };

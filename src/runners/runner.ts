@@ -8,8 +8,8 @@ export interface AttemptToRun {
   readonly jobId: string;
   readonly attempt: number;
   readonly endpoint: Endpoint;
-  /** Milliseconds since 1970; the worker ends by then. */
-  readonly deadline: number;
+  /** Longest run of its worker in milliseconds; its wait for a place to run does not count. */
+  readonly maxMs: number;
 }
 
 /** An attempt, as a worker's token names it. */

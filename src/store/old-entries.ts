@@ -1,30 +1,29 @@
 import { ageArgNames, ageValues, beforeAge } from './lua/age.ts';
 import { type RecordStore, run, script, text } from './script.ts';
 
-/** Finds the oldest member of a sorted set, if it has reached its age. Answers {'old', member} or {'none'}. */
+/** Finds the oldest members of a sorted set that have reached their age. Answers {'old', member, …}. */
 const oldEntriesScript = script(
   'old-entries',
   'light',
   ['index'] as const,
-  ['shift', ...ageArgNames] as const,
+  ['shift', 'count', ...ageArgNames] as const,
   /* lua */ `${beforeAge}
-local first = redis.call('ZRANGEBYSCORE', index, '-inf', string.format('(%.0f', before - shift), 'LIMIT', 0, 1)[1]
-return first and { 'old', first } or { 'none' }
+return { 'old', unpack(redis.call('ZRANGEBYSCORE', index, '-inf', string.format('(%.0f', before - shift), 'LIMIT', 0, count)) }
 `,
 );
 
 /**
- * Returns the oldest member of a sorted set that has reached its age by TIME of this moment, or `null`. `shift` is added to each
- * score. For what no script removes: it asks for one, removes that, and asks again.
+ * Returns the oldest member of a sorted set that has reached its age by TIME of this moment, or the oldest `count` of them. `shift` is
+ * added to each score. For what no script removes: it asks for some, removes these, and asks again.
  */
 export async function findOld(
   store: RecordStore,
   index: string,
   ageMs: number,
-  shift: number = 0,
-): Promise<string | null> {
-  const reply = await run(store, oldEntriesScript, { index, shift, ...ageValues(store, ageMs) });
-  return text(reply[0]) === 'old' ? text(reply[1]) : null;
+  { shift = 0, count = 1 } = {},
+): Promise<string[]> {
+  const [, ...old] = await run(store, oldEntriesScript, { index, shift, count, ...ageValues(store, ageMs) });
+  return old.map(text);
 }
 
 /** Returns TIME of this moment with the rehearsal's offset, or the time that was followed until now, if that is earlier. */
@@ -34,17 +33,21 @@ export async function readRedisTime({ connection, clock }: RecordStore): Promise
   return Math.min(now, clock.now());
 }
 
-/** Removes what is found, one after the other, until nothing is left or `goOn` is false; returns the number removed. */
+/** Removes what is found, all of it at once, until nothing is left or `goOn` is false; returns the number removed. */
 export async function removeOld<T>(
-  find: () => Promise<T | null>,
+  find: () => Promise<readonly T[]>,
   goOn: () => boolean,
   remove: (item: T) => Promise<void>,
 ): Promise<number> {
   let removed = 0;
   for (;;) {
-    const item = await find();
-    if (item === null || !goOn()) return removed;
-    await remove(item);
-    removed++;
+    const removals = (await find()).map(async (item) => {
+      if (!goOn()) return;
+      await remove(item);
+      removed++;
+    });
+    const failure = (await Promise.allSettled(removals)).find(({ status }) => status === 'rejected');
+    if (failure) throw (failure as PromiseRejectedResult).reason;
+    if (removals.length === 0 || !goOn()) return removed;
   }
 }

@@ -1,4 +1,5 @@
-import { rename } from 'node:fs/promises';
+import { rename, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { type ArchiveOptions, archiveDays, removeArchivedDays } from '../../src/archive/archive-days.ts';
 import { readJsonLines } from '../../src/archive/json-lines.ts';
@@ -7,8 +8,9 @@ import { makeSeal } from '../../src/base/seal.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
 import { keys } from '../../src/store/keys.ts';
 import { archivedPartKey, beforeFirstEntry, listArchivedParts } from '../../src/store/log/archived-parts.ts';
-import { ledgerStream } from '../../src/store/log/read-ledger.ts';
-import { freeLineStream, paidLineStream } from '../../src/store/log/read-lines.ts';
+import { ledgerStream, readLedger } from '../../src/store/log/read-ledger.ts';
+import { freeLineStream, paidLineStream, readLines } from '../../src/store/log/read-lines.ts';
+import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
 import { allOf, anOldAccount, type OldAccount, objectsIn } from '../support/old-account.ts';
 import type { TestStore } from '../support/record.ts';
@@ -55,6 +57,23 @@ describe('closed days that cannot be archived now', () => {
     await move();
     for (const origin of origins) expect(await listArchivedParts(store, origin)).to.have.length.above(0);
     expect(await allOfIt(damaged)).to.deep.equal(before[0]);
+  });
+
+  it('are named by the verification, which reads on, and to those who read them where the object store has damaged them', async () => {
+    const caller = await anOldAccount(store);
+    await move();
+    const parts = await listArchivedParts(store, ledgerStream(caller.accountId));
+    for (const path of objectsIn(place.folder)) await truncate(join(place.folder, path), 30);
+    const open = (object: string) => readJsonLines(objects, object);
+    expect((await verifyLedger(store, caller.accountId, open)).problems).to.deep.equal(
+      parts.map(({ object }) => `Its entries in ${object} cannot be read: unexpected end of file`),
+    );
+    const why = `${parts.at(-1)?.object} cannot be read: unexpected end of file`;
+    const refused = await readLedger(store, caller.accountId, 1000, open).catch((error: Error) => error);
+    expect(refused).to.include({ code: 'unavailable', message: why });
+    const failure = await readLines(store, caller.accountId, 10_000, { open }).catch((error: Error) => error);
+    expect(failure).to.include({ code: 'unavailable' });
+    expect((failure as Error).message).to.match(/^days\/(paid|free)\/\S+ cannot be read: unexpected end of file$/);
   });
 
   it('of an account that cannot be read stay, and other streams are archived', async () => {

@@ -79,9 +79,9 @@ async function runJobs(kube: Kube, namespace: string, count: number): Promise<Mi
       jobId: 'minimal',
       attempt: n,
       endpoint: 'video',
-      deadline: Date.now() + 3_600_000,
+      maxMs: 3_600_000,
     } as const;
-    await make(kube, jobs, makeJob(attempt, aShape(namespace), Date.now()));
+    await make(kube, jobs, makeJob(attempt, aShape(namespace)));
     settled.push(settle(name));
   });
   await Promise.all(settled);

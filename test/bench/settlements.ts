@@ -47,7 +47,7 @@ export async function settles(redis: TestRedis): Promise<Workload> {
     await inLanes(lanes, calls, async () => {
       const id = await takeJob(store, holder, Number.MAX_SAFE_INTEGER);
       if (id === null) throw new Error('No job waits');
-      await startAttempt(store, holder, { id }, 1, 60_000);
+      await startAttempt(store, holder, { id }, 1);
       running.push({ id, ...job });
     });
     await lead(store, holder);

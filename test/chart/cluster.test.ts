@@ -213,7 +213,7 @@ describe('the chart on a real API server', () => {
     try {
       const store = storeOf(redis.connection);
       const attempt = { name: attemptName, jobId: attemptName.slice(0, -2), attempt: 1, endpoint: 'video' } as const;
-      const job = makeJob({ ...attempt, deadline: Date.now() + 60_000 }, shape, Date.now());
+      const job = makeJob({ ...attempt, maxMs: 60_000 }, shape);
       const jobs = '/apis/batch/v1/namespaces/films/jobs';
       await cluster.admin.ask('POST', jobs, job);
       const kubeconfig = cluster.kubeconfigOf({ name: administrator, group: 'system:serviceaccounts' });

@@ -37,7 +37,7 @@ describe('the identity of a worker in a cluster', function () {
   const ask: Testbed['cluster']['admin']['ask'] = (...words) => testbed.cluster.admin.ask(...words);
   const started = async (jobId: string = randomUUID()) => {
     const name = attemptNameOf(jobId, 1);
-    await runner.start({ name, jobId, attempt: 1, endpoint: 'video', deadline: Date.now() + 600_000 });
+    await runner.start({ name, jobId, attempt: 1, endpoint: 'video', maxMs: 600_000 });
     return { jobId, name, pod: await testbed.runningPod(jobId) };
   };
 
@@ -128,7 +128,7 @@ describe('the identity of a worker in a cluster', function () {
     // It runs until it is stopped: the token of a pod that has ended is refused.
     const id = await testbed.submit(() => ({}));
     expect(await takeJob(store, holder, 100)).to.equal(id);
-    await startAttempt(store, holder, { id }, 1, 60_000);
+    await startAttempt(store, holder, { id }, 1);
     const { pod } = await started(id);
     const token = await tokenOf(pod);
     const answer = await get(token);

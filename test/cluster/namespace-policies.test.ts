@@ -34,7 +34,7 @@ describe('the namespace of the workers', function () {
   const ask: Cluster['admin']['ask'] = (...words) => cluster.admin.ask(...words);
   const aJob = (change: (typeof foreignJobs)[number][1] = () => undefined): Json => {
     const attempt = { name: attemptName, jobId: attemptName.slice(0, -2), attempt: 1, endpoint: 'video' } as const;
-    const job = structuredClone(makeJob({ ...attempt, deadline: Date.now() + 60_000 }, shape, Date.now())) as Json;
+    const job = structuredClone(makeJob({ ...attempt, maxMs: 60_000 }, shape)) as Json;
     const { spec } = job.spec.template;
     change(spec, spec.containers[0], job);
     return job;
@@ -137,7 +137,7 @@ describe('the namespace of the workers', function () {
     expect(await said((_, __, marks) => (marks.annotations['kubernetes.io/limit-ranger'] = 'cpu'))).to.equal(letIn);
     expect(await said((_, __, marks) => (marks.labels['kueue.x-k8s.io/podset'] = 'main'))).to.equal(letIn);
     const attempt = { name: attemptName, jobId: attemptName.slice(0, -2), attempt: 1, endpoint: 'video' } as const;
-    const job = structuredClone(makeJob({ ...attempt, deadline: Date.now() + 60_000 }, more, Date.now())) as Json;
+    const job = structuredClone(makeJob({ ...attempt, maxMs: 60_000 }, more)) as Json;
     const jobsThere = `/apis/batch/v1/namespaces/${other}/jobs?dryRun=All`;
     expect(await refusal(ask('POST', jobsThere, { ...job, spec: { ...job.spec, suspend: true } }))).to.equal(letIn);
     job.metadata.labels['kueue.x-k8s.io/queue-name'] = 'other';

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { type Controller, startController } from '../../src/controller/controller.ts';
@@ -145,14 +146,20 @@ describe('a worker that cannot start in a cluster', function () {
       expect(await ends(controller, id)).to.include({ status: 'CompletedJob', attempt: 1 });
     }));
 
-  it('whose pod exceeds a ResourceQuota waits until the quota allows it', () =>
-    controlled(null, async (controller) => {
+  it('whose pod exceeds a ResourceQuota waits until the quota allows it, and is counted as one without a pod', () =>
+    controlled(null, async (controller, { metrics }) => {
       const path = `/api/v1/namespaces/${namespace}/resourcequotas`;
       await ask('POST', path, { metadata: { name: 'none' }, spec: { hard: { pods: '0' } } });
       const counts = async () => (await ask('GET', `${path}/none`)).status?.hard?.pods === '0';
       await until(counts, 30, 'the quota counts');
       const id = await testbed.submit();
       await waitsWithoutPod(controller, id, 'The quota of the cluster is used up');
+      const isCounted = async () => {
+        const shown = await metrics.attempts_waiting.get();
+        const counted = shown.values.filter(({ value }) => value > 0).map(({ labels, value }) => [labels.wait, value]);
+        return isDeepStrictEqual(counted, [['pod', 1]]);
+      };
+      await until(isCounted, 30, 'an attempt waits for its pod');
       await ask('DELETE', `${path}/none`);
       expect(await ends(controller, id)).to.include({ status: 'CompletedJob', attempt: 1 });
     }));

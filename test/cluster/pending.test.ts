@@ -30,6 +30,10 @@ describe('a job that waits in a cluster', function () {
     await testbed.waitUntilEmpty(30);
     return testbed.job(id);
   };
+  const cordon = (unschedulable: boolean) =>
+    Promise.all(
+      testbed.kubelet.nodes.map((node) => ask('PATCH', `/api/v1/nodes/${node}`, { spec: { unschedulable } }, merge)),
+    );
   /** A job whose first attempt waits for ever. */
   const waiting = (reason: string, message: string) => {
     const plan: PlanOf = (attempt) => (attempt === 1 ? { waits: { reason, message } } : undefined);
@@ -48,13 +52,22 @@ describe('a job that waits in a cluster', function () {
   });
 
   it('says that no node has room, and completes without a failure once one has', async () => {
-    const cordon = (unschedulable: boolean) =>
-      Promise.all(
-        testbed.kubelet.nodes.map((node) => ask('PATCH', `/api/v1/nodes/${node}`, { spec: { unschedulable } }, merge)),
-      );
     await cordon(true);
     const id = await testbed.submit();
     await waits(id, 'No node of the cluster has room for it');
+    await cordon(false);
+    expect(await completes(id)).to.include({ attempt: 1, failures: 0, interruptions: 0 });
+  });
+
+  it('has its whole time once a node has room, although it has waited longer than it may run', async () => {
+    await controller.end('SIGTERM');
+    const runSeconds = 10;
+    controller = await startTestController(testbed, { env: { TRAWL_JOB_SECONDS: String(runSeconds) } });
+    await cordon(true);
+    const id = await testbed.submit();
+    await waits(id, 'No node of the cluster has room for it');
+    const { created_at } = await testbed.job(id);
+    await until(() => testbed.store.clock.now() > created_at + (runSeconds + 1) * 1000, 30, 'that time is over');
     await cordon(false);
     expect(await completes(id)).to.include({ attempt: 1, failures: 0, interruptions: 0 });
   });

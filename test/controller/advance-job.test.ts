@@ -123,7 +123,7 @@ describe('advancing a job', () => {
     expect(await theJob(store, id)).to.include({ attempt: 1, interruptions: 0, status: 'Running' });
   });
 
-  it('an attempt that could not be started before its deadline counts as interrupted', async () => {
+  it('D72: a job whose worker could not be started for as long as a job may wait ends as queue_timeout', async () => {
     const store = storeOf(redis.connection);
     const id = await admitted(store, await anAccount(store, { credits: 1 }));
     await lead(store, holder);
@@ -132,11 +132,39 @@ describe('advancing a job', () => {
     runner.refuse = 'exceeded quota';
     const advance = advanceWith(store, runner);
     await advance(id).catch(() => undefined);
-    store.advance(2 * hour);
+    store.advance(23 * hour);
     await lead(store, holder);
     await advance(id).catch(() => undefined);
+    expect(await theJob(store, id)).to.include({ attempt: 1, interruptions: 0, status: 'QueuedJob' });
+    store.advance(hour);
+    await lead(store, holder);
     await advance(id);
-    expect(await theJob(store, id)).to.include({ attempt: 1, interruptions: 1, status: 'QueuedJob' });
+    expect(await theJob(store, id)).to.include({ attempt: 1, interruptions: 0, error_code: 'queue_timeout' });
+  });
+
+  it('an attempt that has waited longer for its pod than it may run has its whole time once that runs', async () => {
+    const store = storeOf(redis.connection);
+    const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
+    const runner = aRunner({}, [`${job.id}-1`]);
+    let isPending = true;
+    const see = async (name: string) =>
+      isPending ? ({ is: 'waiting', reason: 'No node of the cluster has room for it' } as const) : runner.see(name);
+    const advance = advanceWith(store, { ...runner, see });
+    for (let waited = 0; waited < 5; waited++) {
+      await advance(job.id);
+      store.advance(hour);
+      await lead(store, holder);
+    }
+    const stage = 'No node of the cluster has room for it';
+    expect(await theJob(store, job.id)).to.include({ attempt: 1, failures: 0, status: 'QueuedJob', stage });
+    isPending = false;
+    const delay = await advance(job.id);
+    expect(delay).to.be.within(hour - 60_000, hour);
+    expect(await theJob(store, job.id)).to.include({ attempt: 1, failures: 0, status: 'Running' });
+    store.advance(hour);
+    await lead(store, holder);
+    await advance(job.id);
+    expect(await theJob(store, job.id)).to.include({ attempt: 1, failures: 1 });
   });
 
   describe('after the clock of Redis has gone back by a day since the controller read it', () => {

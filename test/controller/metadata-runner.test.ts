@@ -15,7 +15,7 @@ const attempt = {
   jobId: 'a',
   attempt: 1,
   endpoint: 'metadata',
-  deadline: Number.MAX_SAFE_INTEGER,
+  maxMs: Number.MAX_SAFE_INTEGER,
 } as const;
 const done: RequestListener = (_, res) => res.end(JSON.stringify({ metadata: someMetadata }));
 

@@ -155,20 +155,20 @@ describe('the sweeper', () => {
     expect(ofDelivered).to.be.above(0);
   });
 
-  it('stops after the current file when it is closed', async () => {
-    for (let n = 0; n < 3; n++) {
+  it('removes 16 files at once, and stops after these when it is closed', async () => {
+    for (let n = 0; n < 18; n++) {
       const { job } = await aJobWithAFile();
       await cancelJob(store, job, 'The job was cancelled');
     }
-    const begun = Promise.withResolvers<void>();
     const goesOn = Promise.withResolvers<void>();
+    let begun = 0;
     const remove: FolderStore['remove'] = async (prefix) => {
-      begun.resolve();
+      begun += 1;
       await goesOn.promise;
       await objects.remove(prefix);
     };
     sweeping = woken({ objects: { ...objects, remove } });
-    await begun.promise;
+    await until(() => begun === 16, 5, 'files to be removed at once');
     const closed = sweeping.close();
     goesOn.resolve();
     await closed;

@@ -5,7 +5,6 @@ import { expect } from 'chai';
 const exceptions = [
   'src/admin/admin.ts',
   'src/admin/bootstrap.ts',
-  'src/admin/check-cluster.ts',
   'src/admin/check-machine.ts',
   'src/admin/doctor.ts',
   'src/admin/uninstall.ts',

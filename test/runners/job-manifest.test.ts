@@ -24,7 +24,7 @@ const shape: WorkerShape = {
   clusterUser: false,
 };
 const jobId = attemptName.slice(0, -2);
-const attempt = { name: attemptName, jobId, attempt: 1, endpoint: 'video', deadline: 7_200_000 } as const;
+const attempt = { name: attemptName, jobId, attempt: 1, endpoint: 'video', maxMs: 7_200_000 } as const;
 const labels = {
   'app.kubernetes.io/name': 'trawl-worker',
   'app.kubernetes.io/managed-by': 'trawl',
@@ -40,7 +40,7 @@ const whole = {
     completions: 1,
     parallelism: 1,
     backoffLimit: 0,
-    activeDeadlineSeconds: 7320,
+    activeDeadlineSeconds: 613_200,
     ttlSecondsAfterFinished: 900,
     template: {
       metadata: {
@@ -53,7 +53,7 @@ const whole = {
       },
       spec: {
         restartPolicy: 'Never',
-        activeDeadlineSeconds: 7260,
+        activeDeadlineSeconds: 8100,
         terminationGracePeriodSeconds: 60,
         serviceAccountName: 'trawl-worker',
         automountServiceAccountToken: false,
@@ -133,12 +133,12 @@ const whole = {
 
 describe('the Job of an attempt', () => {
   it('the Job of an attempt has exactly these fields', () => {
-    expect(makeJob(attempt, shape, 0)).to.deep.equal(whole);
+    expect(makeJob(attempt, shape)).to.deep.equal(whole);
   });
 
   it('takes runtime class, priority class, users of the node and the queue of Kueue from the settings', () => {
     const wanted = { runtimeClass: 'gvisor', priorityClass: 'downloads', queue: 'media', hostUsers: true };
-    const { metadata, spec } = makeJob(attempt, { ...shape, ...wanted }, 0);
+    const { metadata, spec } = makeJob(attempt, { ...shape, ...wanted });
     expect(metadata?.labels).to.deep.equal({ ...labels, 'kueue.x-k8s.io/queue-name': 'media' });
     expect(spec?.template.metadata?.labels).to.deep.equal(labels);
     expect(spec?.template.spec).to.deep.include({
@@ -149,7 +149,7 @@ describe('the Job of an attempt', () => {
   });
 
   it('names no user and no group where the cluster chooses them', () => {
-    const { spec } = makeJob(attempt, { ...shape, clusterUser: true }, 0);
+    const { spec } = makeJob(attempt, { ...shape, clusterUser: true });
     expect(spec?.template.spec?.securityContext).to.deep.equal({
       runAsNonRoot: true,
       seccompProfile: { type: 'RuntimeDefault' },
@@ -157,14 +157,13 @@ describe('the Job of an attempt', () => {
   });
 
   it('lets the worker end before the kubelet ends it, and that before the Job does', () => {
-    const { spec } = makeJob(attempt, shape, 7_199_500);
-    expect([spec?.template.spec?.activeDeadlineSeconds, spec?.activeDeadlineSeconds]).to.deep.equal([61, 121]);
-    expect(makeJob(attempt, shape, 9_000_000).spec?.activeDeadlineSeconds).to.equal(121);
+    const { spec } = makeJob({ ...attempt, maxMs: 500 }, shape);
+    expect([spec?.template.spec?.activeDeadlineSeconds, spec?.activeDeadlineSeconds]).to.deep.equal([901, 606_001]);
   });
 });
 
 describe('the Job that tries the network', () => {
-  it('differs from that of an attempt in its arguments, its job id and its finalizers alone', () => {
+  it('differs from that of an attempt in its arguments, its job id, its finalizers and its wait for a node alone', () => {
     const trial = makeTrialJob(attemptName, 'inspector:8083', shape, 7_200);
     const args = ['worker', '--try-network', 'inspector:8083'];
     const own = { labels: { ...labels, 'trawl/job': 'network-trial' }, finalizers: [] };
@@ -175,6 +174,7 @@ describe('the Job that tries the network', () => {
       metadata: { ...whole.metadata, ...own },
       spec: {
         ...whole.spec,
+        activeDeadlineSeconds: 8400,
         template: { metadata: { ...whole.spec.template.metadata, ...own }, spec: { ...spec, containers } },
       },
     });

@@ -57,7 +57,7 @@ describe('workers as processes', function () {
   it('rejects the start of a worker whose program is missing, and starts it once the program is back', async () => {
     const program = join(place.folder, 'program');
     const runner = openProcessRunner({ command: [program], env: {}, tokenOf: () => 'token', log: aLog().log });
-    const attempt = { name: `${jobId}-1`, jobId, attempt: 1, endpoint: 'video', deadline: Date.now() } as const;
+    const attempt = { name: `${jobId}-1`, jobId, attempt: 1, endpoint: 'video', maxMs: 600_000 } as const;
     // A hint at each failed start would repeat it without a pause.
     const told: string[] = [];
     const unwatch = runner.watch((name) => told.push(name));

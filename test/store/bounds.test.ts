@@ -10,7 +10,7 @@ import { countAuthFailure } from '../../src/store/access/count-auth-failure.ts';
 import { noteStrayProxy } from '../../src/store/access/stray-proxy.ts';
 import { removeAccount } from '../../src/store/accounts/remove-account.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
-import { dropFile, findOldFile } from '../../src/store/jobs/kept-files.ts';
+import { dropFile, findOldFiles } from '../../src/store/jobs/kept-files.ts';
 import { readOpenings } from '../../src/store/jobs/open-work.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { listUnknownJobs } from '../../src/store/jobs/stray-objects.ts';
@@ -234,8 +234,8 @@ describe('the bounds of the record', () => {
     for (let n = 0; n < 5; n++) {
       store.advance(31 * day);
       await sweepRecord(store, lifetimes);
-      for (let file = await findOldFile(store, day); file; file = await findOldFile(store, day))
-        await dropFile(store, file);
+      for (let files = await findOldFiles(store, day); files.length > 0; files = await findOldFiles(store, day))
+        for (const file of files) await dropFile(store, file);
       await archiveDays({ store, objects, lifetimes, goOn, metrics: makeMetrics(), log: aLog().log });
       await removeArchivedDays(store, objects, lifetimes.line, goOn);
     }

@@ -36,7 +36,7 @@ function stepsOf(store: () => TestStore) {
     const accounts: string[] = [];
     for await (const id of makeTake(store(), holder, { slots, kept, maxWaitMs: 30_000 })()) {
       const job = await theJob(store(), id);
-      await startAttempt(store(), holder, job, job.attempt + 1, 60_000);
+      await startAttempt(store(), holder, job, job.attempt + 1);
       accounts.push(job.account);
     }
     return accounts;

@@ -29,7 +29,7 @@ describe('the commands of a whole job in Redis', () => {
       const id = await admitted(store, caller);
       expect(await take()).to.equal(id);
       const job = { ...(await theJob(store, id)), attempt: 1 };
-      await startAttempt(store, holder, job, 1, 60_000);
+      await startAttempt(store, holder, job, 1);
       for (let n = 0; n < reports; n += 1) await noteProgress(store, job, 1, report);
       expect(await settleJob(store, holder, job, completed)).to.include({ done: true });
     };

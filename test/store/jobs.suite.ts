@@ -89,21 +89,34 @@ export function jobsSuite(store: () => TestStore): void {
     }
   });
 
+  it('gives an attempt its deadline when its worker begins to run, once', async () => {
+    const job = await aRunningJob(store(), await anAccount(store(), { credits: 1 }));
+    const told = { progress: 0, stage: 'No node has room', speed_bytes: null, eta_seconds: null, lastsMs: 60_000 };
+    await noteProgress(store(), job, 1, { ...told, running: false });
+    expect((await theJob(store(), job.id)).deadline).to.equal(null);
+    const before = store().clock.now();
+    await noteProgress(store(), job, 1, told);
+    const { deadline } = await theJob(store(), job.id);
+    expect(deadline).to.be.within(before + 59_000, before + 120_000);
+    await noteProgress(store(), job, 1, { ...told, lastsMs: 9_000_000 });
+    expect((await theJob(store(), job.id)).deadline).to.equal(deadline);
+    await retryJob(store(), holder, job, { counts: 'interruption', code: 'worker_lost', notBefore: 0 });
+    expect((await theJob(store(), job.id)).deadline).to.equal(null);
+  });
+
   it('begins each attempt once and in its order', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     const job = await aRunningJob(store(), caller);
-    const again = await startAttempt(store(), holder, job, 1, 1);
-    expect(again).to.deep.include({ done: true, deadline: job.deadline });
-    expect(again.done && again.leftMs).to.be.within(1, 60_000);
-    expect((await theJob(store(), job.id)).deadline).to.equal(job.deadline);
-    expect(await startAttempt(store(), holder, job, 3, 1)).to.deep.equal({ refused: 'stale' });
-    expect(await startAttempt(store(), holder, { id: 'none' }, 1, 1)).to.deep.equal({ refused: 'not_found' });
+    const again = await startAttempt(store(), holder, job, 1);
+    expect(again).to.deep.equal({ done: true });
+    expect(await startAttempt(store(), holder, job, 3)).to.deep.equal({ refused: 'stale' });
+    expect(await startAttempt(store(), holder, { id: 'none' }, 1)).to.deep.equal({ refused: 'not_found' });
     const waiting = await anAccount(store(), { credits: 1, concurrency: 0 });
     const untaken = await theJob(store(), await admitted(store(), waiting));
-    expect(await startAttempt(store(), holder, untaken, 1, 1)).to.deep.equal({ refused: 'stale' });
+    expect(await startAttempt(store(), holder, untaken, 1)).to.deep.equal({ refused: 'stale' });
     await cancelJob(store(), untaken, 'Cancelled');
     await settleJob(store(), holder, job, failed);
-    expect(await startAttempt(store(), holder, job, 2, 1)).to.deep.equal({ refused: 'already_ended' });
+    expect(await startAttempt(store(), holder, job, 2)).to.deep.equal({ refused: 'already_ended' });
   });
 
   it('D20: lets progress rise only, at most to 99, and only for the attempt that runs', async () => {

@@ -26,7 +26,7 @@ export function leadSuite(store: () => TestStore): void {
     const why = { counts: 'failure', code: 'timeout', notBefore: 0 } as const;
     expect(await settleJob(store(), term, job, completed)).to.deep.equal(refused);
     expect(await takeJob(store(), term, 1_000_000)).to.equal(null);
-    expect(await startAttempt(store(), term, job, 2, 0)).to.deep.equal(refused);
+    expect(await startAttempt(store(), term, job, 2)).to.deep.equal(refused);
     expect(await retryJob(store(), term, job, why)).to.deep.equal(refused);
     expect(await noteStoring(store(), term, job, { metadata: {}, delivered: {} })).to.deep.equal(refused);
     expect(await theJob(store(), job.id)).to.deep.equal(job);

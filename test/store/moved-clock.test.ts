@@ -11,9 +11,9 @@ import { readRevocations, removeRevocations, revocationLifeMs, revoke } from '..
 import { countAuthFailure } from '../../src/store/access/count-auth-failure.ts';
 import { endBatch } from '../../src/store/batches/end-batch.ts';
 import { dropFile, readFileTimes } from '../../src/store/jobs/kept-files.ts';
+import { noteProgress } from '../../src/store/jobs/note-progress.ts';
 import { readJob } from '../../src/store/jobs/read-job.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
-import { startAttempt } from '../../src/store/jobs/start-attempt.ts';
 import { listUnknownJobs } from '../../src/store/jobs/stray-objects.ts';
 import { keys, shortId } from '../../src/store/keys.ts';
 import { rollPeriod } from '../../src/store/money/roll-period.ts';
@@ -22,17 +22,7 @@ import type { RecordStore } from '../../src/store/script.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
 import { anAdmittedBatch, cancelJobs } from '../support/batch-scenarios.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
-import {
-  admitted,
-  anAccount,
-  aRunningJob,
-  completed,
-  holder,
-  lead,
-  type TestStore,
-  takeJob,
-  theJob,
-} from '../support/record.ts';
+import { admitted, anAccount, aRunningJob, completed, holder, type TestStore, theJob } from '../support/record.ts';
 import { aFolder, aLog } from '../support/redis.ts';
 
 const day = 86_400_000;
@@ -197,16 +187,13 @@ describe('after the clock of Redis has moved by a day since the controller read 
     expect([readings, await isThere()]).to.deep.equal([1, true]);
   });
 
-  it('the deadline of an attempt is that of Redis, and its worker gets the whole time', async () => {
-    const id = await admitted(store, await anAccount(store, { credits: 1 }));
-    await lead(store, holder);
-    while ((await takeJob(store, holder, 10)) !== id);
+  it('the deadline of an attempt is that of Redis', async () => {
+    const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
     const moved = jumps.back?.(store) ?? store;
-    const begun = await startAttempt(moved, holder, await theJob(store, id), 1, 60_000);
-    expect(begun).to.deep.include({ done: true, leftMs: 60_000 });
-    const { deadline } = await theJob(store, id);
+    const told = { progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null, lastsMs: 60_000 };
+    await noteProgress(moved, job, 1, told);
+    const { deadline } = await theJob(store, job.id);
     expect(deadline).to.be.within(store.clock.now() - 30_000, store.clock.now() + 60_000);
-    expect(begun.done && begun.deadline).to.equal(deadline);
   });
 
   it('an object that the record does not know is noted with the time of Redis', async () => {

@@ -6,7 +6,7 @@ import { makeSeal } from '../../src/base/seal.ts';
 import { startGauges } from '../../src/controller/gauges.ts';
 import { startLedgerCheck } from '../../src/controller/ledger-check.ts';
 import { openFolder } from '../../src/objects/folder-store.ts';
-import { findOldFile } from '../../src/store/jobs/kept-files.ts';
+import { findOldFiles } from '../../src/store/jobs/kept-files.ts';
 import { listJobs } from '../../src/store/jobs/list-jobs.ts';
 import { findUnserved, listOverdue, readActiveJobs } from '../../src/store/jobs/open-work.ts';
 import { requeueDelayed } from '../../src/store/jobs/requeue-delayed.ts';
@@ -121,7 +121,7 @@ async function openWorks(store: TestStore, { accountId }: StoredCaller): Promise
   const goOn = () => true;
   const sweep = async () => {
     await sweepRecord(store, lifetimes);
-    await findOldFile(store, lifetimes.file);
+    await findOldFiles(store, lifetimes.file);
     await removeArchivedDays(store, objects, lifetimes.line, goOn);
     await archiveDays({ store, objects, lifetimes, goOn, metrics, log });
   };

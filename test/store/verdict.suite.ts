@@ -67,12 +67,12 @@ export function verdictSuite(store: () => TestStore): void {
     await retryJob(store(), holder, job, { counts: 'interruption', code: 'worker_lost', notBefore: 0 });
     expect(await verdictOf(job)).to.equal(null);
     while ((await takeJob(store(), holder, 1_000_000)) !== job.id);
-    await startAttempt(store(), holder, job, 2, 60_000);
+    await startAttempt(store(), holder, job, 2);
     expect(await tell(job, 1), 'of the first attempt').to.deep.equal({ refused: 'stale' });
     expect(await verdictOf(job)).to.equal(null);
     expect(await tell(job, 2)).to.deep.equal({ done: true });
     // Beginning the same attempt again takes nothing back.
-    await startAttempt(store(), holder, job, 2, 60_000);
+    await startAttempt(store(), holder, job, 2);
     expect(await verdictOf(job)).to.deep.equal(done);
   });
 

@@ -11,7 +11,7 @@ process.stdout.write(told);
 
 async function startWorkerTwice(): Promise<string> {
   const runner = openProcessRunner({ command: ['/bin/cat'], env: {}, tokenOf: () => 'token', log: aLog().log });
-  const attempt = { name: 'job-1', jobId: 'job', attempt: 1, endpoint: 'video', deadline: Date.now() } as const;
+  const attempt = { name: 'job-1', jobId: 'job', attempt: 1, endpoint: 'video', maxMs: 600_000 } as const;
   const release = openAll();
   const refused = await runner.start(attempt).catch(({ code }: NodeJS.ErrnoException) => code);
   const before = await runner.see(attempt.name);

@@ -96,7 +96,7 @@ export const jobScenarios: Readonly<Record<string, Scenario>> = {
     const caller = await anAccount(store, busy);
     const job = await theJob(store, await admitted(store, caller));
     await takeJob(store, holder, 10);
-    return { account: caller.accountId, step: (s) => startAttempt(s, holder, job, 1, 5) };
+    return { account: caller.accountId, step: (s) => startAttempt(s, holder, job, 1) };
   },
   'requeue-delayed': async (store) => {
     const { job, account } = await running(store, busy);

@@ -45,7 +45,7 @@ export const logScenarios: Readonly<Record<string, Scenario>> = {
   'note-archived': logging(moveFirst),
   'forget-archived': logging(async (store, lines) => {
     await (await moveFirst(store, lines))(store);
-    const part = await findExpiredPart(store, keys.days, 0);
+    const [part] = await findExpiredPart(store, keys.days, 0);
     if (!part) throw new Error('no archived part is expired');
     return (s) => forgetArchived(s, part);
   }),

@@ -62,7 +62,7 @@ async function completeAll(store: TestStore, owners: ReadonlyMap<string, StoredC
 }
 
 async function complete(store: TestStore, id: string, { accountId, keyId }: StoredCaller): Promise<void> {
-  await startAttempt(store, holder, { id }, 1, hour);
+  await startAttempt(store, holder, { id }, 1);
   const { endpoint, path, args } = aDownload;
   const asked = { endpoint, path, args, webhook_url: null, webhook_authorization: '', trace: null };
   const job = { id, account: accountId, key: keyId, attempt: 1, ...asked };

@@ -219,7 +219,7 @@ export async function startNext(store: RecordStore, slots = 1_000_000): Promise<
   const id = await takeJob(store, holder, slots);
   if (id === null) return null;
   const job = await theJob(store, id);
-  await startAttempt(store, holder, job, job.attempt + 1, 60_000);
+  await startAttempt(store, holder, job, job.attempt + 1);
   return theJob(store, id);
 }
 

@@ -191,9 +191,14 @@ function see(fate: Fate, attempt: number): Seen {
 function write(job: Job, step: Step, now: number): Job {
   switch (step.do) {
     case 'start':
-      return { ...job, attempt: step.attempt, deadline: now + attemptMsOf(job, limits) };
+      return { ...job, attempt: step.attempt, deadline: null };
     case 'note':
-      return { ...job, status: step.running ? 'Running' : job.status, stage: step.stage };
+      return {
+        ...job,
+        status: step.running ? 'Running' : job.status,
+        stage: step.stage,
+        deadline: step.running ? (job.deadline ?? now + attemptMsOf(job, limits)) : job.deadline,
+      };
     case 'retry': {
       const counted =
         step.counts === 'failure' ? { failures: job.failures + 1 } : { interruptions: job.interruptions + 1 };

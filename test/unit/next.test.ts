@@ -87,7 +87,9 @@ const queued: Row[] = [
 
 const unseen = run({ status: 'QueuedJob' });
 const becomesRunning: Step = { do: 'note', running: true, stage: null };
-const unplaced = run({ status: 'QueuedJob', deadline: 26 * hour, stage: 'no room' });
+const unbegun = run({ status: 'QueuedJob', created_at: 0, deadline: null, stage: 'no room' });
+const begun = run({ attempt: 2, failures: 1, deadline: null });
+const waitsAgain = run({ attempt: 2, failures: 1, not_before: hour, deadline: null, stage: 'no room' });
 const preempted = run({ preempted: 1 });
 const preemptedLast = run({ attempt: 11, interruptions: 10, preempted: 11 });
 const [forAnother, surplus] = ['another account waited for a worker', 'its account would record on every worker'];
@@ -116,17 +118,20 @@ const watched: Row[] = [
     due(50_000, retry('queue_timeout', 55_000)),
     50_000,
   ],
+  ['the first sight of the running worker of a later attempt begins its time', begun, running, becomesRunning],
+  ['an attempt that waits uses up none of its time', unbegun, waiting, until(24 * hour), 9 * hour],
+  ['a later attempt may wait as long as a job may', waitsAgain, waiting, until(25 * hour), 24 * hour],
   [
-    'an attempt without a deadline counts as timed out',
-    run({ deadline: null }),
-    running,
-    due(2000, retry('timeout', 7000)),
+    'D72: a job whose worker has not run when its wait is over ends',
+    unbegun,
+    waiting,
+    due(24 * hour, settle('queue_timeout')),
+    24 * hour,
   ],
   ['the reason why a worker waits is noted', unseen, waiting, { do: 'note', running: false, stage: 'no room' }],
   ['a reason that is noted already is not noted again', run({ stage: 'no room' }), waiting, until(50_000)],
-  ['a started job is no longer timed by the queue', unplaced, waiting, until(26 * hour), 25 * hour],
   ['D74: a running worker is interrupted for another account', preempted, running, lost(forAnother)],
-  ['a worker that waits is interrupted for another account', preempted, waiting, lost(forAnother)],
+  ['a worker that waits is interrupted for another account', { ...unbegun, preempted: 1 }, waiting, lost(forAnother)],
   [
     'a recording that leaves none to others is interrupted',
     run({ preempted: 1, stage: 'record' }),

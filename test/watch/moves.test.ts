@@ -152,11 +152,12 @@ describe('metrics of jobs that were settled', () => {
 describe('metrics of a cluster', () => {
   it('kube_wait_seconds, cleanups_postponed, oldest_leaving_seconds, attempts_waiting and watch_age_seconds show its state', async () => {
     const metrics = makeMetrics();
-    const reasons = [null, 'No node of the cluster has room for it', 'The image of the worker is missing'];
+    const quota = 'The quota of the cluster is used up';
+    const reasons = [null, 'No node of the cluster has room for it', 'The image of the worker is missing', quota];
     setRunnerGauges(metrics, {
       client: { waitMs: () => 1_500 },
       cleanup: { countPostponed: () => 7 },
-      state: { ageMs: () => 2_000, leavingSince: () => 10_000, attemptNames: () => ['0', '1', '2', '1'] },
+      state: { ageMs: () => 2_000, leavingSince: () => 10_000, attemptNames: () => ['0', '1', '2', '1', '3'] },
       seenOf: (name) => ({ is: 'waiting', reason: reasons[Number(name)] ?? null }),
       now: () => 40_000,
     });
@@ -164,7 +165,7 @@ describe('metrics of a cluster', () => {
     expect(await readMetric(metrics, 'cleanups_postponed')).to.equal(7);
     expect(await readMetric(metrics, 'oldest_leaving_seconds')).to.equal(30);
     expect(await readMetric(metrics, 'watch_age_seconds')).to.equal(2);
-    const waits = { starting: 1, room: 2, image: 1, admission: 0, container: 0 };
+    const waits = { starting: 1, pod: 1, room: 2, image: 1, admission: 0, container: 0 };
     for (const [wait, count] of Object.entries(waits))
       expect(await readMetric(metrics, `attempts_waiting{wait="${wait}"}`), wait).to.equal(count);
   });

@@ -11,7 +11,7 @@ export const limitSettings = [
     name: 'TRAWL_JOB_SECONDS',
     kind: kind.seconds,
     default: '7200',
-    text: 'Longest run of one attempt, in seconds; the worker is then stopped and the attempt fails as `timeout`.',
+    text: 'Longest run of one attempt, in seconds from the start of its worker; the worker is then stopped and the attempt fails as `timeout`.',
   },
   {
     name: 'TRAWL_INSPECT_SECONDS',
@@ -29,7 +29,7 @@ export const limitSettings = [
     name: 'TRAWL_QUEUE_HOURS',
     kind: kind.duration,
     default: '24',
-    text: 'Longest wait of a job in the queue, in hours; it then ends as `queue_timeout`.',
+    text: 'Longest wait of a job in the queue and for a worker that runs, such as for a node, in hours; it then ends as `queue_timeout`.',
   },
   {
     name: 'TRAWL_WEBHOOK_SECONDS',

@@ -24,8 +24,6 @@ interface AdmissionRule {
 type OwnRules = Readonly<Record<string, AdmissionRule>>;
 type ObjectFields = Readonly<Record<string, unknown>>;
 
-/** Deadlines of the controller that run a little apart from the clock of a store stay below the limit. */
-const clockSlackSeconds = 300;
 /** Values that the API server gives a field without one; it leaves out `hostUsers` or tells its default. */
 const podDefaults = { dnsPolicy: 'ClusterFirst', schedulerName: 'default-scheduler' };
 const jobDefaults = {
@@ -72,7 +70,7 @@ export const admissionVariables = [
  * new there is compared too, and a field that it lacks must be absent.
  */
 export function listAdmissionRules(shape: WorkerShape, allowances: AdmissionAllowances): AdmissionRule[] {
-  const { metadata, spec } = makeJob({ name: 'a-1', jobId: 'a', attempt: 1, endpoint: 'video', deadline: 0 }, shape, 0);
+  const { metadata, spec } = makeJob({ name: 'a-1', jobId: 'a', attempt: 1, endpoint: 'video', maxMs: 0 }, shape);
   const { metadata: marks, spec: pod } = spec?.template ?? {};
   const { containers, activeDeadlineSeconds: podSeconds = 0, ...podFields } = pod ?? ({} as V1PodSpec);
   const { nodeSelector, affinity, priorityClassName, ...otherFields } = podFields;
@@ -250,7 +248,7 @@ function compareMarks(
 }
 
 function maxSecondsOf({ maxSeconds }: WorkerShape, ofNone: number): number {
-  return maxSeconds + ofNone + clockSlackSeconds;
+  return maxSeconds + ofNone;
 }
 
 function rule(message: string, ...expressions: string[]): AdmissionRule {

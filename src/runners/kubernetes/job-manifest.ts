@@ -52,36 +52,41 @@ const usualDns = { options: [{ name: 'ndots', value: '1' }] };
 const user = 65_532;
 const tokenSeconds = 3_600;
 const graceSeconds = 60;
-/** The worker ends by itself at the deadline, the kubelet ends its pod 60 s later, Kubernetes the Job after 120 s. */
-const podGraceSeconds = 60;
-const jobGraceSeconds = 120;
+/** The worker ends by itself. The kubelet ends its pod that much later: it counts from before it fetches the image. */
+const podGraceSeconds = 900;
+const jobGraceSeconds = 1_200;
+/** Kubernetes ends a Job should no controller do so. It counts the wait for a node, which a controller ends sooner (`maxQueueMs`). */
+const jobWaitSeconds = 7 * 86_400;
 /** TTL: Kubernetes deletes a finished Job after 15 min if the controller never did. */
 const jobTtlSeconds = 900;
 /** Disk for logs and system files, besides the work folder. */
 const systemBytes = 2 ** 30;
 
 /** Returns the Job of one attempt. It holds no secret: the worker asks the gateway for its task. */
-export function makeJob({ name, jobId, deadline }: AttemptToRun, shape: WorkerShape, now: number): V1Job {
-  const seconds = Math.max(1, Math.ceil((deadline - now) / 1000));
+export function makeJob({ name, jobId, maxMs }: AttemptToRun, shape: WorkerShape): V1Job {
+  const seconds = Math.ceil(maxMs / 1000);
   const args = ['worker', '--token-file', tokenFile];
-  return makeWorkerJob({ name, jobId, seconds, args, finalizers: [finalizer] }, shape);
+  return makeWorkerJob({ name, jobId, seconds, waitSeconds: jobWaitSeconds, args, finalizers: [finalizer] }, shape);
 }
 
 /** Returns the Job of a pod that differs from a worker in its command and its job id alone: it tries what workers reach. */
 export function makeTrialJob(name: string, closed: string, shape: WorkerShape, seconds: number): V1Job {
   // Nothing records how it ended, so nothing waits for that.
-  return makeWorkerJob({ name, jobId: trialJobId, seconds, args: [...trialArgs, closed], finalizers: [] }, shape);
+  const args = [...trialArgs, closed];
+  return makeWorkerJob({ name, jobId: trialJobId, seconds, waitSeconds: 0, args, finalizers: [] }, shape);
 }
 
 interface WorkerTask {
   readonly name: string;
   readonly jobId: string;
   readonly seconds: number;
+  readonly waitSeconds: number;
   readonly args: readonly string[];
   readonly finalizers: readonly string[];
 }
 
-function makeWorkerJob({ name, jobId, seconds, args, finalizers }: WorkerTask, shape: WorkerShape): V1Job {
+function makeWorkerJob(task: WorkerTask, shape: WorkerShape): V1Job {
+  const { name, jobId, seconds, waitSeconds, args, finalizers } = task;
   const labels = { 'app.kubernetes.io/name': 'trawl-worker', ...workerLabels, 'trawl/job': jobId };
   return {
     apiVersion: 'batch/v1',
@@ -97,7 +102,7 @@ function makeWorkerJob({ name, jobId, seconds, args, finalizers }: WorkerTask, s
       parallelism: 1,
       // Only model/next.ts decides about another attempt, and a pod failure policy would hide the loss of a node.
       backoffLimit: 0,
-      activeDeadlineSeconds: seconds + jobGraceSeconds,
+      activeDeadlineSeconds: waitSeconds + seconds + jobGraceSeconds,
       ttlSecondsAfterFinished: jobTtlSeconds,
       template: {
         metadata: {

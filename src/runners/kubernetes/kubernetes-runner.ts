@@ -10,6 +10,7 @@ import { makeJob, type WorkerShape } from './job-manifest.ts';
 import { type AttemptJudgement, isTerminal, judgeAttempt, podLeaveMs } from './judge-attempt.ts';
 import { apiPathsOf, type KubeClient, KubeError, metadataOnly } from './kube-client.ts';
 import { jobNameLabel } from './labels.ts';
+import { noPod } from './pending-reason.ts';
 import { type RunnerMetrics, setRunnerGauges } from './runner-gauges.ts';
 import { type JobSnapshot, type KubeJson, type PodSnapshot, readJobSnapshot, readPodSnapshot } from './snapshot.ts';
 
@@ -71,15 +72,19 @@ export class KubernetesRunner implements Runner {
       ? new DeferredCleanup({ ...deferral, isExhausted: () => client.isExhausted() })
       : immediate;
     const cleanup = this.#cleanup;
-    const seenOf = (attemptName: string) => this.#judgeCached(attemptName).seen;
+    const seenOf = (attemptName: string): Seen => {
+      const { seen } = this.#judgeCached(attemptName);
+      const isUnexplained = seen.is === 'waiting' && seen.reason === null;
+      return isUnexplained && this.#lacksPod(attemptName) ? { is: 'waiting', reason: noPod } : seen;
+    };
     const parts = { client, cleanup, seenOf, state: this.state, now: () => this.#ageNow() };
     this.#timers.add(setInterval(() => setRunnerGauges(metrics, parts), metricMs));
   }
 
   async start(attempt: AttemptToRun): Promise<void> {
-    const { client, shape, now, log } = this.#options;
+    const { client, shape, log } = this.#options;
     try {
-      const body = makeJob(attempt, shape, now());
+      const body = makeJob(attempt, shape);
       // All that is kept of a new Job is in its metadata.
       this.state.putJob(await client.ask<KubeJson<V1Job>>('POST', this.#paths.jobs, { body, accept: metadataOnly }));
     } catch (error) {
@@ -141,6 +146,13 @@ export class KubernetesRunner implements Runner {
     return judgeAttempt(objects, this.#options.shape, this.#ageNow());
   }
 
+  /** True for a Job that has been without a pod for so long that the API server is asked why. */
+  #lacksPod(attemptName: string): boolean {
+    const job = this.state.jobOf(attemptName);
+    const isOld = job !== null && this.#ageNow() - job.createdAt >= missingPodMs;
+    return isOld && this.state.podsOf(attemptName).length === 0;
+  }
+
   #ageNow(): number {
     const { now, ageNow = now } = this.#options;
     return ageNow();
@@ -150,11 +162,8 @@ export class KubernetesRunner implements Runner {
   async #judge(attemptName: string): Promise<AttemptJudgement> {
     const { shape } = this.#options;
     if (this.state.ageMs() > maxStateAgeMs) await this.state.refresh();
-    const job = this.state.jobOf(attemptName);
     const cached = this.#judgeCached(attemptName);
-    const hasPod = this.state.podsOf(attemptName).length > 0;
-    const lacksPod = job !== null && !hasPod && this.#ageNow() - job.createdAt >= missingPodMs;
-    if (cached.isCertain && !lacksPod) return cached;
+    if (cached.isCertain && !this.#lacksPod(attemptName)) return cached;
     const fresh = await this.#readObjects(attemptName);
     const faults = fresh.job !== null && fresh.pods.length === 0 ? await this.#readFaults(fresh.job) : [];
     return judgeAttempt({ ...fresh, faults }, shape, this.#ageNow());

@@ -9,8 +9,13 @@ interface PendingReason {
   readonly outcome: Outcome | null;
 }
 
-/** Sentences of waits that a cached pod or Job explains, with their words in metrics. */
+/** Sentence of a Job that has no pod, such as for the quota of its namespace. */
+export const noPod = 'The cluster makes no pod for it';
+
+/** Sentences of waits with their words in metrics. */
 const waitWords = {
+  [noPod]: 'pod',
+  'The quota of the cluster is used up': 'pod',
   'The cluster has not admitted it yet': 'admission',
   'No node of the cluster has room for it': 'room',
   'The image of the worker is being fetched': 'image',
@@ -72,5 +77,5 @@ export function explainMissingPod(isSuspended: boolean, faults: readonly string[
   if (last === undefined) return nothing;
   if (/exceeded quota/.test(last)) return { ...nothing, reason: 'The quota of the cluster is used up' };
   const isRefused = /\bforbidden\b|\bdenied\b|violates|\binvalid\b/i.test(last);
-  return { reason: 'The cluster makes no pod for it', outcome: isRefused ? broken : null };
+  return { reason: noPod, outcome: isRefused ? broken : null };
 }

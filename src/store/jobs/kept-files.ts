@@ -33,10 +33,13 @@ interface KeptFile {
   readonly jobId: string;
 }
 
-/** Returns a file to remove, or `null`: of a job whose end has reached an age, removed by its caller, or left by a job without a result. */
-export async function findOldFile(store: RecordStore, ageMs: number): Promise<KeptFile | null> {
-  const found = await findOld(store, keys.ended, ageMs, keptFileShift);
-  return found === null ? null : { jobId: longId(found) };
+/** Each costs several requests to the object store, which may take 50 ms each. */
+export const removedAtOnce = 16;
+
+/** Returns files to remove, at most 16: of a job whose end has reached an age, removed by its caller, or left by a job without a result. */
+export async function findOldFiles(store: RecordStore, ageMs: number): Promise<KeptFile[]> {
+  const found = await findOld(store, keys.ended, ageMs, { shift: keptFileShift, count: removedAtOnce });
+  return found.map((id) => ({ jobId: longId(id) }));
 }
 
 /** Forgets a file that is no longer in the object store. */

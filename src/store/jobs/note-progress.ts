@@ -7,7 +7,7 @@ import { type Change, changeOf, type RecordStore, run, script } from '../script.
 import { openJobKeyNames, readOpenFields } from './read-open-job.ts';
 
 /**
- * Notes that the open attempt runs, its stage, speed and remaining seconds, and its progress, which never falls and is at
+ * Notes that the open attempt runs, its deadline when that begins, its stage, speed and remaining seconds, and its progress, which never falls and is at
  * most 99 (D20), the stages of the attempt so far, and for good since when it records a live source, which the controller is told of.
  * Answers {'noted'}, {'stale'} for another attempt and for one that is counted, {'already_ended'} or {'not_found'}.
  */
@@ -17,9 +17,9 @@ const noteProgressScript = script(
   [...openJobKeyNames, 'jobs', 'account'] as const,
   [
     ...(['jobId', 'shortId', 'attempt', 'running', 'progress', 'stage', 'speed', 'eta', 'stages'] as const),
-    ...(['stagesMs', 'jobChannel', 'workChannel'] as const),
+    ...(['stagesMs', 'lasts', 'jobChannel', 'workChannel'] as const),
   ],
-  /* lua */ `${readOpenFields('attempt failures interruptions revision created_at progress watched recorded verdict')}
+  /* lua */ `${readOpenFields('attempt failures interruptions revision created_at progress watched recorded verdict deadline')}
 local is_counted = tonumber(attempt) <= (job_failures or 0) + (job_interruptions or 0)
 if job_attempt ~= attempt or is_counted then return { 'stale' } end
 local raised = math.max(tonumber(job_progress or 0), math.min(99, math.floor(tonumber(progress))))
@@ -38,6 +38,9 @@ if begins then
   write('started_at', string.format('%d', now))
   redis.call('ZADD', jobs, ${scoreOf('job_created_at', 'Running')}, shortId)
 end
+if running == '1' and lasts ~= '' and (job_deadline or '') == '' then
+  write('deadline', string.format('%d', now + lasts))
+end
 -- A report that waited must not take the place of the stages that came with the verdict.
 if stages ~= '' and (job_verdict or '') == '' then
   write('stages', string.format('%d', math.max(0, now - job_created_at - stagesMs)) .. stages)
@@ -53,13 +56,15 @@ return 'noted'
 export interface NotedProgress extends AttemptProgress {
   /** False while the worker only waits; the stage then says for what. */
   readonly running?: boolean;
+  /** Longest run of the attempt, from the first note on that it runs. */
+  readonly lastsMs?: number;
 }
 
 export async function noteProgress(
   store: RecordStore,
   { id, account }: Pick<Job, 'id' | 'account'>,
   attempt: number,
-  { running, progress, stage, speed_bytes, eta_seconds, stages = [] }: NotedProgress,
+  { running, lastsMs, progress, stage, speed_bytes, eta_seconds, stages = [] }: NotedProgress,
 ): Promise<Change<'stale' | 'already_ended' | 'not_found'>> {
   const reply = await run(store, noteProgressScript, {
     ...{ jobId: id, accountId: account, shortId: shortId(id) },
@@ -71,6 +76,7 @@ export async function noteProgress(
     eta: eta_seconds ?? '',
     stages: writeStages(stages),
     stagesMs: msOf(stages),
+    lasts: lastsMs ?? '',
   });
   return changeOf(reply, 'noted');
 }

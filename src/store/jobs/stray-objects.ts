@@ -2,7 +2,7 @@ import { uuidForm } from '../../model/job.ts';
 import { keys, longId, shortId } from '../keys.ts';
 import { findOld } from '../old-entries.ts';
 import { type RecordStore, run, script } from '../script.ts';
-import { readFileTimes } from './kept-files.ts';
+import { readFileTimes, removedAtOnce } from './kept-files.ts';
 
 /** More are not kept in mind at once; the next ones follow when these are gone. */
 const maxStrays = 100_000;
@@ -56,10 +56,9 @@ export async function listUnknownJobs(
   return unknown;
 }
 
-/** Returns a job that was found so long ago, or `null`. */
-export async function findOldStray(store: RecordStore, ageMs: number): Promise<string | null> {
-  const found = await findOld(store, keys.strays, ageMs);
-  return found === null ? null : longId(found);
+/** Returns jobs that were found so long ago, at most 16. */
+export async function findOldStrays(store: RecordStore, ageMs: number): Promise<string[]> {
+  return (await findOld(store, keys.strays, ageMs, { count: removedAtOnce })).map(longId);
 }
 
 export async function dropStray(store: RecordStore, jobId: string): Promise<void> {

@@ -35,7 +35,10 @@ export type ClosingBalances = Omit<Opening, 'packs'> & {
   readonly packs: readonly (readonly [id: string, pack: { readonly total: number; readonly used: number }])[];
 };
 
-/** Reads the entries of an object; `null` when the object is missing. */
+/** An object in the place of an archived part that does not hold what was written there. */
+export class DamagedPart extends Error {}
+
+/** Reads the entries of an object; `null` when the object is missing, `DamagedPart` when it cannot be read. */
 export type ReadArchivedPart = (object: string) => Promise<readonly unknown[] | null>;
 
 /** Id before every entry of a stream. */
@@ -109,13 +112,15 @@ export function compareEntries(a: string, b: string): number {
   return aMs - bMs || aNumber - bNumber;
 }
 
-/** Reads an archived part. Expired request-log lines may be gone; a missing part of a ledger throws `unavailable`. */
+/** Reads an archived part. Expired request-log lines may be gone; a missing part of a ledger and a damaged one throw `unavailable`. */
 async function readArchivedEntries<T extends StreamEntry>(
   { kind }: EntryStream<T>,
   object: string,
   open: ReadArchivedPart,
 ): Promise<readonly T[]> {
-  const found = (await open(object)) as readonly T[] | null;
+  const found = (await open(object).catch((error: unknown) => {
+    throw error instanceof DamagedPart ? refuse('unavailable', error.message) : error;
+  })) as readonly T[] | null;
   if (found === null && kind === 'ledger') throw refuse('unavailable', `${object} is not in the object store`);
   return found ?? [];
 }

@@ -28,18 +28,14 @@ interface ExpiredPart {
   readonly expiring: string;
 }
 
-/** Returns an archived part whose entries have all reached an age, or `null`. */
-export async function findExpiredPart(
-  store: RecordStore,
-  expiring: string,
-  ageMs: number,
-): Promise<ExpiredPart | null> {
-  const member = await findOld(store, expiring, ageMs);
-  if (member === null) return null;
+/** Returns an archived part whose entries have all reached an age, or none: the pages of `findPart` do not bear that another one is forgotten. */
+export async function findExpiredPart(store: RecordStore, expiring: string, ageMs: number): Promise<ExpiredPart[]> {
+  const [member] = await findOld(store, expiring, ageMs);
+  if (member === undefined) return [];
   const [kindText = '', id = '', from = ''] = member.split('/');
   const kind = kindText === 'paid' || kindText === 'audit' ? kindText : 'free';
   const list = { paid: keys.paidDays, free: keys.freeDays, audit: keys.auditDays }[kind](id);
-  return { member, list, expiring, object: archivedPartKey({ kind, id }, from) };
+  return [{ member, list, expiring, object: archivedPartKey({ kind, id }, from) }];
 }
 
 /** Forgets an archived part whose object is removed. */

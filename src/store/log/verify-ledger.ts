@@ -6,6 +6,7 @@ import {
   type ArchivedPart,
   beforeFirstEntry,
   type ClosingBalances,
+  DamagedPart,
   listArchivedParts,
   newestArchivedPart,
   type ReadArchivedPart,
@@ -57,10 +58,11 @@ async function verifyRaw(
     replaying.take(page);
   };
   for (const { object, closing } of open ? await listArchivedParts(store, origin) : []) {
-    const page = (await open?.(object)) as readonly LedgerEntry[] | null;
-    if (page !== null) take(page);
+    const page = (await open?.(object).catch(damageOf)) as readonly LedgerEntry[] | DamagedPart | null;
+    if (page !== null && !(page instanceof DamagedPart)) take(page);
     else {
-      problems.push(...replaying.balances().problems, `Its entries in ${object} are not in the object store`);
+      const why = page === null ? `in ${object} are not in the object store` : `in ${page.message}`;
+      problems.push(...replaying.balances().problems, `Its entries ${why}`);
       replaying = beginReplay(openingBalances(closing));
     }
   }
@@ -77,6 +79,11 @@ async function verifyRaw(
   );
   problems.push(...strayValues(seen, balances));
   return { entries, problems };
+}
+
+function damageOf(error: unknown): DamagedPart {
+  if (error instanceof DamagedPart) return error;
+  throw error;
 }
 
 /** Returns one sentence for each value that stands beside the balances and does not agree with them. */

@@ -1,6 +1,6 @@
 import { readConfig } from '../../../src/base/config.ts';
 import type { Log } from '../../../src/base/log.ts';
-import { makeMetrics } from '../../../src/base/metrics.ts';
+import { type Metrics, makeMetrics } from '../../../src/base/metrics.ts';
 import type { AdmissionAllowances } from '../../../src/runners/kubernetes/admission-rules.ts';
 import type { ClusterAccess } from '../../../src/runners/kubernetes/cluster-access.ts';
 import type { InformerTimes } from '../../../src/runners/kubernetes/informer.ts';
@@ -70,6 +70,7 @@ export interface TestRunnerOptions {
 
 export interface TestRunner extends KubernetesRunner {
   readonly client: KubeClient;
+  readonly metrics: Metrics;
 }
 
 /** Opens a runner that may do no more than our permissions say. */
@@ -82,11 +83,12 @@ export async function openTestRunner(options: TestRunnerOptions): Promise<TestRu
   });
   const client = options.between ? options.between(plain) : plain;
   const shape = { ...aShape(namespace), ...options.shape };
+  const metrics = makeMetrics();
   const runner = new KubernetesRunner({
-    ...{ client, shape, now, metrics: makeMetrics(), log, defersCleanup },
+    ...{ client, shape, now, metrics, log, defersCleanup },
     ...(times && { times }),
   });
-  return Object.assign(runner, { client });
+  return Object.assign(runner, { client, metrics });
 }
 
 /** Returns true when a Job or a pod exists, with two cheap requests. */
