@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readConfig } from '../base/config.ts';
-import { Refusal, refuse } from '../base/errors.ts';
+import { isRefusal, refuse } from '../base/errors.ts';
 import { makeLog } from '../base/log.ts';
 import { makeAccountId, makeKey, readKey } from '../model/api-key.ts';
 import type { ReadInput } from '../model/operator-input.ts';
@@ -85,7 +85,7 @@ async function makeAccount(
   try {
     await createAccount(store, accountId, name, { name });
   } catch (error) {
-    if (!(error instanceof Refusal) || error.code !== 'already_exists') throw error;
+    if (!isRefusal(error, 'already_exists')) throw error;
     const present = await findAccount(store, name).catch(() => null);
     if (present === null) return false;
     if (present !== accountId)

@@ -1,4 +1,5 @@
 import type { Config } from '../base/config.ts';
+import { messageOf } from '../base/errors.ts';
 import type { NetworkTrial } from '../model/network-trial.ts';
 import { findClusterAccess } from '../runners/kubernetes/cluster-access.ts';
 import { openKubeClient } from '../runners/kubernetes/kube-client.ts';
@@ -33,7 +34,7 @@ export async function checkPolicies(
       await client.close();
     }
   } catch (error) {
-    return findingOf(false, about, `The cluster cannot be asked: ${error instanceof Error ? error.message : error}.`);
+    return findingOf(false, about, `The cluster cannot be asked: ${messageOf(error)}.`);
   }
 }
 

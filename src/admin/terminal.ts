@@ -1,6 +1,6 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { ConfigError } from '../base/config.ts';
-import { Refusal } from '../base/errors.ts';
+import { messageOf, Refusal } from '../base/errors.ts';
 import { isRefusedByRedis, sentenceForOperator } from '../store/redis/explain-failure.ts';
 import { UsageError } from './command.ts';
 
@@ -39,7 +39,7 @@ export function parseOptions<const T extends ParseArgsOptionsConfig>(
     if (positionals.length > 0) throw new Error('There is a word too many');
     return values;
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error), usage);
+    throw new UsageError(messageOf(error), usage);
   }
 }
 
@@ -60,5 +60,5 @@ function describe(error: unknown): { sentence: string; code: string } {
   if (error instanceof ConfigError) return { sentence: error.message, code: 'config' };
   if (error instanceof Error && isRefusedByRedis(error))
     return { sentence: sentenceForOperator(error), code: 'unavailable' };
-  return { sentence: error instanceof Error ? error.message : String(error), code: 'internal_error' };
+  return { sentence: messageOf(error), code: 'internal_error' };
 }

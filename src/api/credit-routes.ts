@@ -1,5 +1,5 @@
 import { hash, randomUUID } from 'node:crypto';
-import { failures, Refusal, refuse } from '../base/errors.ts';
+import { failures, isRefusal, type Refusal, refuse } from '../base/errors.ts';
 import { hasBrokenOff } from '../base/http-client.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Seal } from '../base/seal.ts';
@@ -208,7 +208,7 @@ async function inspect(credit: CreditRoutes, call: KeyedCall, held: HeldCall, ur
     found = await askWithin(credit, call, (gone) => credit.inspector.inspect(url, key.accountId, gone));
   } catch (error) {
     // A call that was refused counts in no statistics and in no quota.
-    const isRefused = error instanceof Refusal && error.code === 'rate_limited';
+    const isRefused = isRefusal(error, 'rate_limited');
     const release = isRefused
       ? refuseCall(store, { ...held, hash: key.hash, holdMs: holdMsOf(credit) })
       : releaseCall(store, held, res.destroyed ? null : 500, tookMs());

@@ -4,6 +4,7 @@ import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type CgroupPlace, isRootCgroup, judgePlace, mainLeaf, placeOf, readWords } from './cgroup-place.ts';
+import { messageOf } from './errors.ts';
 
 /** Cgroup below which each attempt gets one. */
 export interface OpenCgroup {
@@ -23,7 +24,7 @@ export function findCgroup(): CgroupPlace | string {
     if (place === null) return 'no hierarchy of cgroups with a memory limit is mounted here';
     return judgePlace(place);
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }
 

@@ -1,4 +1,5 @@
 import { isIPv4, isIPv6 } from 'node:net';
+import { messageOf } from './errors.ts';
 import { tableOf } from './markdown-table.ts';
 import { type ServerAddress, usesTls } from './server-address.ts';
 import type { Setting, SettingKind } from './settings/kinds.ts';
@@ -175,7 +176,7 @@ function readValues(
     try {
       values[fieldOf(setting.name)] = readSetting(setting, required.includes(setting.name), env, readFile);
     } catch (error) {
-      problems.push(error instanceof Error ? error.message : String(error));
+      problems.push(messageOf(error));
     }
   }
   return { values, problems };

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { messageOf } from '../base/errors.ts';
 import { mediaChoices } from '../model/media-choices.ts';
 import { ClientUsageError } from './client-terminal.ts';
 import { getOptions, maxKeyLength, maxParallel, maxPlaylist, usualParallel } from './get-options.ts';
@@ -62,7 +63,7 @@ function parse(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: getOptions, allowPositionals: true });
   } catch (error) {
-    throw new ClientUsageError(error instanceof Error ? error.message : String(error));
+    throw new ClientUsageError(messageOf(error));
   }
 }
 

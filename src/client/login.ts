@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { parseArgs } from 'node:util';
 import { readSettings } from '../base/config.ts';
+import { messageOf } from '../base/errors.ts';
 import { type ClientTerminal, ClientUsageError, exitCodes, printable } from './client-terminal.ts';
 import { keepCredentials } from './credentials.ts';
 import { makePatience, ServiceAway } from './patience.ts';
@@ -51,7 +52,7 @@ function parse(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: { help: { type: 'boolean', short: 'h' } }, allowPositionals: true });
   } catch (error) {
-    throw new ClientUsageError(error instanceof Error ? error.message : String(error));
+    throw new ClientUsageError(messageOf(error));
   }
 }
 
@@ -60,7 +61,7 @@ function readWords(words: Readonly<Record<string, string>>, name: string) {
   try {
     return readSettings(words, () => '', ['TRAWL_API_URL', 'TRAWL_API_KEY']);
   } catch (error) {
-    throw new ClientUsageError(String(error instanceof Error ? error.message : error).replace(/^[A-Z_]+/, name));
+    throw new ClientUsageError(messageOf(error).replace(/^[A-Z_]+/, name));
   }
 }
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { ConfigError } from '../base/config.ts';
+import { messageOf } from '../base/errors.ts';
 import { type ClientTerminal, ClientUsageError, exitCodes } from './client-terminal.ts';
 import { findCredentials } from './credentials.ts';
 import { remoteService } from './remote-service.ts';
@@ -44,6 +45,6 @@ function parse(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: { help: { type: 'boolean', short: 'h' } } });
   } catch (error) {
-    throw new ClientUsageError(error instanceof Error ? error.message : String(error));
+    throw new ClientUsageError(messageOf(error));
   }
 }

@@ -1,4 +1,4 @@
-import { Refusal } from '../base/errors.ts';
+import { isRefusal } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { hideGauges, type Metrics } from '../base/metrics.ts';
 import { repeatLook } from '../base/repeat-look.ts';
@@ -104,7 +104,7 @@ class LedgerWalker {
       for (const problem of problems) log.error('a ledger does not balance', { slug, problem });
       return problems.length;
     } catch (error) {
-      if (error instanceof Refusal && error.code === 'unavailable') throw error;
+      if (isRefusal(error, 'unavailable')) throw error;
       log.error('a ledger cannot be checked', { slug, error });
       return 1;
     }

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { lstat, mkdir, open, readdir, realpath, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { Refusal, refuse } from '../base/errors.ts';
+import { isRefusal, refuse } from '../base/errors.ts';
 import type { Seal } from '../base/seal.ts';
 import type { ByteRange } from '../model/byte-range.ts';
 import { callDisk, codeOf, syncFolder } from './file-system.ts';
@@ -66,7 +66,7 @@ export async function openFolder({ folder, seal, now }: FolderOptions): Promise<
       if (!isObjectKey(key)) throw refuse('bad_request', 'Bad Request: nothing can be kept under this key');
       await callDisk(checkPresence(root));
       await receiveObject(root, key, body.length, oneChunk(body)).catch((error: unknown) => {
-        if (!(error instanceof Refusal && error.code === 'already_exists')) throw error;
+        if (!isRefusal(error, 'already_exists')) throw error;
       });
     },
     read: async (key) => {

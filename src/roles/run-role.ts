@@ -3,7 +3,7 @@ import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import type { Terminal } from '../admin/terminal.ts';
 import { type ConfigWith, type RoleNeeds, readConfig, type SettingName } from '../base/config.ts';
 import { sentenceOf } from '../base/error-sentence.ts';
-import { Refusal } from '../base/errors.ts';
+import { messageOf, Refusal } from '../base/errors.ts';
 import { entryWriter, type Log, makeLog } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { followSecretFiles } from '../base/secret-files.ts';
@@ -95,7 +95,7 @@ function readOptions<N extends SettingName>({ options }: RoleTexts<N>, args: rea
   try {
     return parseArgs({ args: [...args], options: { ...options, help: { type: 'boolean', short: 'h' } } }).values;
   } catch (error) {
-    throw new RoleUsageError(error instanceof Error ? error.message : String(error));
+    throw new RoleUsageError(messageOf(error));
   }
 }
 
