@@ -7,16 +7,17 @@ import { refuse } from '../base/errors.ts';
 import { makeLog } from '../base/log.ts';
 import { makeSeal, type Seal } from '../base/seal.ts';
 import { secretKey } from '../base/settings/kinds.ts';
+import type { Terminal } from '../base/terminal.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { openObjects } from '../objects/open-objects.ts';
 import { type CommandResult, UsageError } from './command.ts';
 import { usageOf } from './command-help.ts';
+import { reportError, showProgress } from './command-io.ts';
 import { commands } from './commands.ts';
 import { operatorOf } from './operator-name.ts';
 import { type CommandLine, parseCommandLine, wantsJson } from './parse-command-line.ts';
 import { patienceOf } from './redis-patience.ts';
 import { findServedUrls } from './served-urls.ts';
-import { reportError, showProgress, type Terminal } from './terminal.ts';
 
 /** Commands permit no upload, so they need no secret for the object store. */
 const noPermits: Pick<Seal, 'sign' | 'verify'> = {

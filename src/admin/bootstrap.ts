@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { readConfig } from '../base/config.ts';
 import { isRefusal, refuse } from '../base/errors.ts';
 import { makeLog } from '../base/log.ts';
+import type { Terminal } from '../base/terminal.ts';
 import { makeAccountId, makeKey, readKey } from '../model/api-key.ts';
 import type { ReadInput } from '../model/operator-input.ts';
 import { createAccount } from '../store/accounts/create-account.ts';
@@ -12,10 +13,10 @@ import { listKeys } from '../store/accounts/read-keys.ts';
 import { grantCredits, isGranted } from '../store/money/grant-credits.ts';
 import type { RecordStore } from '../store/script.ts';
 import { UsageError } from './command.ts';
+import { parseOptions, reportError } from './command-io.ts';
 import { slug, wholeNumber } from './command-values.ts';
 import { operatorOf } from './operator-name.ts';
 import { patienceOf } from './redis-patience.ts';
-import { parseOptions, reportError, type Terminal } from './terminal.ts';
 
 const usage = 'trawl bootstrap --new-key | --account SLUG --key-file FILE [--credits N]';
 export const bootstrapHelp = `Usage: ${usage}

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { type Config, ConfigError, readConfig } from '../base/config.ts';
 import { makeLog } from '../base/log.ts';
+import type { Terminal } from '../base/terminal.ts';
 import { checkBilling } from './check-billing.ts';
 import { checkDashboard } from './check-dashboard.ts';
 import { checkLimits } from './check-limits.ts';
@@ -8,10 +9,10 @@ import { checkMachine, checkPrograms } from './check-machine.ts';
 import { checkTls } from './check-tls.ts';
 import { checkTraces } from './check-traces.ts';
 import { UsageError } from './command.ts';
+import { reportError } from './command-io.ts';
 import { type Finding, findingOf } from './doctor-finding.ts';
 import { checkClock, checkNode } from './machine-findings.ts';
 import { patienceOf } from './redis-patience.ts';
-import { reportError, type Terminal } from './terminal.ts';
 import { tableText } from './text-table.ts';
 
 const usage = 'trawl doctor [--policies] [--json]';

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { type ConfigWith, readConfig } from '../base/config.ts';
+import type { Terminal } from '../base/terminal.ts';
 import type { AdmissionAllowances } from '../runners/kubernetes/admission-rules.ts';
 import type { AllowedTargets } from '../runners/kubernetes/namespace-policies.ts';
 import { UsageError } from './command.ts';
-import { parseOptions, reportError, type Terminal } from './terminal.ts';
+import { parseOptions, reportError } from './command-io.ts';
 
 /** Ended Jobs that may await their cleanup while TRAWL_WORKERS others run. */
 const maxEndedJobs = 2_000;

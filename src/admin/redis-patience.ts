@@ -1,5 +1,5 @@
+import type { Terminal } from '../base/terminal.ts';
 import type { Patience } from '../store/redis/call-sender.ts';
-import type { Terminal } from './terminal.ts';
 
 const patienceMs = 30_000;
 

@@ -3,12 +3,13 @@ import { readFileSync } from 'node:fs';
 import { readConfig } from '../base/config.ts';
 import { refuse } from '../base/errors.ts';
 import { makeLog } from '../base/log.ts';
+import type { Terminal } from '../base/terminal.ts';
 import type { RecordStore } from '../store/script.ts';
 import { UsageError } from './command.ts';
+import { parseOptions, reportError } from './command-io.ts';
 import { wholeNumber } from './command-values.ts';
 import { operatorOf } from './operator-name.ts';
 import { patienceOf } from './redis-patience.ts';
-import { parseOptions, reportError, type Terminal } from './terminal.ts';
 
 /** End of the drain when this program dies in between. */
 const maxDrainMinutes = 10;

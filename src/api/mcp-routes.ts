@@ -14,7 +14,6 @@ import { headerOf } from './request-syntax.ts';
 /** Dependencies of the route of the Model Context Protocol: the handlers of what its tools do. */
 interface McpRoutes extends Pick<JobRoutes, 'store' | 'viewJob' | 'watchJob' | 'draining' | 'log'> {
   readonly handlers: Readonly<Record<McpCall['operation'], KeyedHandler>>;
-  readonly version: string;
 }
 
 /** Refusals that answer the request itself, in the order of D10; all others are results of the tool. */
@@ -55,7 +54,7 @@ export function answerMcp(routes: McpRoutes): KeyedHandler {
     // The SDK wants both types named, and many callers send only that any type will do.
     if (/\*\/\*/.test(headers.accept ?? '*/*')) headers.accept = 'application/json, text/event-stream';
     const { answerMessage } = await import('../mcp/mcp-server.ts');
-    const { response, close } = await answerMessage(service, routes.version, headers, message);
+    const { response, close } = await answerMessage(service, headers, message);
     call.res.once('close', () => void close());
     try {
       const chunks = response.body?.getReader();

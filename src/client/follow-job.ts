@@ -1,4 +1,4 @@
-import { printable } from './client-terminal.ts';
+import { printable } from '../base/terminal.ts';
 import type { ServicePatience } from './patience.ts';
 import { CallRefused, parseJson, readRetryAfter, readText, refusalOf, type ServiceClient } from './service-client.ts';
 

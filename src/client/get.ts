@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { text } from 'node:stream/consumers';
-import { ConfigError } from '../base/config.ts';
-import { type ClientTerminal, ClientUsageError, exitCodes, printable } from './client-terminal.ts';
+import { printable, type Terminal } from '../base/terminal.ts';
+import { ClientUsageError, exitCodes, reportUsage } from './client-command.ts';
 import { findCredentials, keyOrigin } from './credentials.ts';
 import { hasEnded } from './follow-job.ts';
 import { type FileRow, type GetTools, getFile, type WantedFile } from './get-file.ts';
@@ -18,7 +18,7 @@ import { CallRefused, makeServiceClient } from './service-client.ts';
 /** Asks for URLs, waits, fetches the files and prints their paths. */
 export async function runGet(
   args: readonly string[],
-  terminal: ClientTerminal,
+  terminal: Terminal,
   limits: PatienceLimits = usualLimits,
 ): Promise<number> {
   try {
@@ -52,9 +52,7 @@ export async function runGet(
       if (isUnfinished) terminal.err(unfinished(commandKey));
     }
   } catch (error) {
-    if (!(error instanceof ClientUsageError || error instanceof ConfigError)) throw error;
-    terminal.err(`${error.message}\nUsage: ${getUsage}\n`);
-    return exitCodes.usage;
+    return reportUsage(error, getUsage, terminal);
   }
 }
 
@@ -75,12 +73,7 @@ async function readUrls({ urls, output, playlist }: GetOrder): Promise<string[]>
   return all;
 }
 
-async function getAll(
-  tools: GetTools,
-  order: GetOrder,
-  urls: readonly string[],
-  terminal: ClientTerminal,
-): Promise<number> {
+async function getAll(tools: GetTools, order: GetOrder, urls: readonly string[], terminal: Terminal): Promise<number> {
   const display = showFiles(terminal);
   const sayInterrupted = () => display.say(`${tools.interrupted.reason.message}: open jobs are being cancelled`);
   tools.interrupted.addEventListener('abort', sayInterrupted, { once: true });

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
-import type { Terminal } from '../admin/terminal.ts';
 import { type ConfigWith, type RoleNeeds, readConfig, type SettingName } from '../base/config.ts';
 import { sentenceOf } from '../base/error-sentence.ts';
 import { messageOf, Refusal } from '../base/errors.ts';
@@ -8,6 +7,7 @@ import { entryWriter, type Log, makeLog } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { followSecretFiles } from '../base/secret-files.ts';
 import { makeShutdown, type Shutdown } from '../base/shutdown.ts';
+import type { Terminal } from '../base/terminal.ts';
 import { version } from '../base/version.ts';
 import { sentenceForOperator } from '../store/redis/explain-failure.ts';
 

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { checkMachine } from '../admin/check-machine.ts';
 import type { Finding } from '../admin/doctor-finding.ts';
-import type { Terminal } from '../admin/terminal.ts';
 import type { Config } from '../base/config.ts';
 import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
@@ -9,6 +8,7 @@ import { isListening } from '../base/reach-server.ts';
 import type { Seal } from '../base/seal.ts';
 import type { SocketAddress } from '../base/server-address.ts';
 import type { Shutdown } from '../base/shutdown.ts';
+import type { Terminal } from '../base/terminal.ts';
 import { makeToken, readToken } from '../controller/attempt-token.ts';
 import { removeFolder } from '../media/child-folder.ts';
 import { projectPython } from '../media/yt-dlp.ts';

@@ -1,17 +1,9 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { ConfigError } from '../base/config.ts';
 import { messageOf, Refusal } from '../base/errors.ts';
+import type { Terminal } from '../base/terminal.ts';
 import { isRefusedByRedis, sentenceForOperator } from '../store/redis/explain-failure.ts';
 import { UsageError } from './command.ts';
-
-/** Output and environment of a command. */
-export interface Terminal {
-  readonly out: (text: string) => void;
-  readonly err: (text: string) => void;
-  /** True when standard error is a terminal. */
-  readonly isWatched: boolean;
-  readonly env: Readonly<Record<string, string | undefined>>;
-}
 
 /** A progress line that overwrites itself; shown on terminals only. */
 export function showProgress({ err, isWatched }: Terminal): { show: (sentence: string) => void; clear: () => void } {
