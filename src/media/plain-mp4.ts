@@ -1,7 +1,7 @@
 import { openRegular } from './child-folder.ts';
 import { ffprobeArguments, mediaEnv } from './ffmpeg-arguments.ts';
 import { parseProbe } from './probe-file.ts';
-import { asRecord } from './source-page.ts';
+import { asList, asRecord } from './source-page.ts';
 import type { MediaTools } from './tools.ts';
 
 /** A file of the usual kinds has three or four boxes before its pictures. */
@@ -53,10 +53,6 @@ async function needsChange(file: string, tools: MediaTools, signal: AbortSignal)
   if (code !== 0) return true;
   const { format, chapters, streams } = asRecord(parseProbe(lines));
   const tags = Object.keys(asRecord(asRecord(format).tags));
-  const isMisnamed = listOf(streams).some((stream) => asRecord(stream).codec_tag_string === 'hev1');
-  return isMisnamed || tags.some((name) => !technicalTags.test(name)) || listOf(chapters).length > 0;
-}
-
-function listOf(json: unknown): readonly unknown[] {
-  return Array.isArray(json) ? json : [];
+  const isMisnamed = asList(streams).some((stream) => asRecord(stream).codec_tag_string === 'hev1');
+  return isMisnamed || tags.some((name) => !technicalTags.test(name)) || asList(chapters).length > 0;
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { ChosenFormat } from './choose-formats.ts';
 import { classifyFailure, readFailure } from './classify-failure.ts';
 import { mediaEnv } from './ffmpeg-arguments.ts';
-import { asRecord, positive, readPage, type SourcePage } from './source-page.ts';
+import { asList, asRecord, positive, readPage, type SourcePage } from './source-page.ts';
 import { Failed, type MediaOrder, type MediaTools } from './tools.ts';
 
 interface FetchProgress {
@@ -75,7 +75,8 @@ export function startYtDlp(
     if (said.info !== undefined) page.resolve(readPage(said.info));
     else if (said.progress !== undefined) told(readProgress(said.progress));
     else if (said.done !== undefined) done.resolve(readEnd(said.done));
-    else if (said.entries !== undefined) entries.resolve(readEntries(said.entries));
+    else if (said.entries !== undefined)
+      entries.resolve(asList(said.entries).filter((each) => typeof each === 'string'));
     else if (said.failed !== undefined) fail(toFailed(said.failed, fragmented));
   };
   const ends = AbortSignal.any([signal, own.signal]);
@@ -118,10 +119,6 @@ function orderFor(
 function toFailed(json: unknown, fragmented: boolean): Failed {
   const failure = readFailure(json);
   return new Failed(classifyFailure({ ...failure, fragmented }), `${failure.classes.join(' < ')}: ${failure.message}`);
-}
-
-function readEntries(json: unknown): readonly string[] {
-  return Array.isArray(json) ? json.filter((each) => typeof each === 'string') : [];
 }
 
 function readEnd(json: unknown): FetchEnd {
