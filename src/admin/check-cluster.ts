@@ -37,8 +37,7 @@ export async function checkCluster(
   } catch (error) {
     return [findingOf(false, 'cluster', `The cluster cannot be found: ${messageOf(error)}`)];
   }
-  const rateLimit = makeRateLimiter(perSecond, perSecond, () => performance.now());
-  const client = openKubeClient({ access, rateLimit });
+  const client = openKubeClient({ access, rateLimit: makeRateLimiter(perSecond, perSecond) });
   try {
     const rights = await checkRights(client, access.server, shape.namespace);
     if (rights.level === 'problem') return [rights];

@@ -26,8 +26,8 @@ export async function checkPolicies(
   const { host, port } = inspectorAddress;
   const closed = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   try {
-    const rateLimit = makeRateLimiter(perSecond, perSecond, () => performance.now());
-    const client = openKubeClient({ access: await findClusterAccess(env), rateLimit });
+    const access = await findClusterAccess(env);
+    const client = openKubeClient({ access, rateLimit: makeRateLimiter(perSecond, perSecond) });
     try {
       return judgeTrial(await runNetworkTrial({ client, shape: podShapeOf(config), closed, maxSeconds }));
     } finally {
