@@ -4,6 +4,7 @@ import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type CgroupPlace, isRootCgroup, judgePlace, mainLeaf, placeOf, readWords } from './cgroup-place.ts';
+import { killProcess } from './child-process.ts';
 import { messageOf } from './errors.ts';
 
 /** Cgroup below which each attempt gets one. */
@@ -75,7 +76,7 @@ async function moveAll(from: string, to: string): Promise<void> {
 export async function removeCgroup(folder: string): Promise<void> {
   for (let tries = 1; ; tries++) {
     const ids = await readFile(join(folder, 'cgroup.procs'), 'utf8').catch(() => '');
-    for (const id of ids.split('\n')) kill(Number(id));
+    for (const id of ids.split('\n').map(Number)) if (id > 0 && id !== process.pid) killProcess(id);
     try {
       return await rmdir(folder);
     } catch (error) {
@@ -83,14 +84,5 @@ export async function removeCgroup(folder: string): Promise<void> {
       if (tries === removeTries) throw error;
       await pause(removePauseMs);
     }
-  }
-}
-
-function kill(id: number): void {
-  if (id <= 0 || id === process.pid) return;
-  try {
-    process.kill(id, 'SIGKILL');
-  } catch {
-    // It has ended before.
   }
 }
