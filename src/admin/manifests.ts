@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { type ConfigWith, readConfig } from '../base/config.ts';
 import type { Terminal } from '../base/terminal.ts';
@@ -55,7 +54,7 @@ export async function runManifests(args: readonly string[], terminal: Terminal):
       return 0;
     }
     const env = given.namespace === undefined ? {} : { TRAWL_KUBE_NAMESPACE: given.namespace };
-    const config = readConfig({ ...terminal.env, ...env }, (path) => readFileSync(path, 'utf8'), { required });
+    const config = readConfig({ ...terminal.env, ...env }, { required });
     // Loaded only here, because the Kubernetes client is large and help must be fast.
     const { listManifests, writeYaml } = await import('../runners/kubernetes/namespace-manifests.ts');
     const { podShapeOf } = await import('../runners/kubernetes/pod-shape.ts');

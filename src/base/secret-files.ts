@@ -69,6 +69,6 @@ export function followSecretFiles<C extends Config>(
 /** Reads the file of a setting without blocking the event loop, then the setting from its text. */
 async function readAgain(name: SettingName, env: FollowOptions['env']): Promise<unknown> {
   const text = await readFile(env[`${name}_FILE`]!, 'utf8');
-  const values: Readonly<Record<string, unknown>> = readSettings(env, () => text, [name]);
+  const values: Readonly<Record<string, unknown>> = readSettings(env, [name], () => text);
   return values[fieldOf(name)];
 }

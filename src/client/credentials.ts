@@ -16,10 +16,7 @@ type ClientEnv = Terminal['env'];
 
 /** Returns the credentials of the settings and of `trawl login`; a kept key is sent to no other address than its own. */
 export function findCredentials(env: ClientEnv): Credentials {
-  const { apiUrl, apiKey } = readSettings(env, (path) => readFileSync(path, 'utf8'), [
-    'TRAWL_API_URL',
-    'TRAWL_API_KEY',
-  ]);
+  const { apiUrl, apiKey } = readSettings(env, ['TRAWL_API_URL', 'TRAWL_API_KEY']);
   if (apiUrl !== null && apiKey !== null) return { url: apiUrl, key: apiKey };
   const kept = readKept(env);
   const url = apiUrl ?? kept?.url;

@@ -51,7 +51,7 @@ export async function runLogin(args: readonly string[], terminal: Terminal): Pro
 /** Reads a word of the command line as the setting of the same meaning; the sentence of an error never shows the word. */
 function readAsSetting(words: Readonly<Record<string, string>>, name: string) {
   try {
-    return readSettings(words, () => '', ['TRAWL_API_URL', 'TRAWL_API_KEY']);
+    return readSettings(words, ['TRAWL_API_URL', 'TRAWL_API_KEY'], () => '');
   } catch (error) {
     throw new ClientUsageError(messageOf(error).replace(/^[A-Z_]+/, name));
   }

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { type ConfigWith, type RoleNeeds, readConfig, type SettingName } from '../base/config.ts';
 import { sentenceOf } from '../base/error-sentence.ts';
@@ -58,7 +57,7 @@ export async function runRole<const N extends SettingName = never>(
       terminal.out(role.help);
       return 0;
     }
-    const first = readConfig(terminal.env, (path) => readFileSync(path, 'utf8'), role.needs);
+    const first = readConfig(terminal.env, role.needs);
     const write = role.logsTo === 'stderr' ? terminal.err : (line: string) => void process.stdout.write(line);
     const screen = role.logsTo === 'stderr' ? process.stderr : process.stdout;
     const line = entryWriter(first.logFormat, screen, !terminal.env.NO_COLOR);
