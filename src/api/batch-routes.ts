@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { failures, refuse } from '../base/errors.ts';
+import { inParallel } from '../base/in-parallel.ts';
 import { batchPageSize, batchText, countItems, expandPlaylist, parseBatch } from '../model/batch.ts';
 import { batchPageParameters, parseJobId } from '../model/request-parameters.ts';
 import { filterFields } from '../model/select-fields.ts';
@@ -123,10 +124,7 @@ export function deleteBatch({ store, cancelled }: Pick<JobRoutes, 'store' | 'can
       // Marked first: after a failure on the way the call is repeated.
       await cancelBatch(store, batch.id);
       // The last ones first, so that fewer of them start meanwhile.
-      const ids = batch.jobIds.toReversed();
-      for (let from = 0; from < ids.length; from += maxCancelling) {
-        await Promise.all(ids.slice(from, from + maxCancelling).map((id) => cancelIfOpen(store, id, cancelled)));
-      }
+      await inParallel(maxCancelling, batch.jobIds.toReversed(), (id) => cancelIfOpen(store, id, cancelled));
       await endBatch(store, batch.id);
     }
     const after = (await readBatch(store, batch.id)) ?? batch;

@@ -1,3 +1,4 @@
+import { inParallel } from '../base/in-parallel.ts';
 import { type RepeatedLook, repeatLook } from '../base/repeat-look.ts';
 import { dropPurchase } from '../store/money/drop-purchase.ts';
 import { dueTopupLooks, lookAtTopup } from '../store/money/look-at-topup.ts';
@@ -25,12 +26,9 @@ export function startPurchases(options: PurchaseOptions): RepeatedLook {
   const { store, metrics, log, lookMs = defaultLookMs } = options;
   const look = async (isClosing: () => boolean) => {
     for (const account of await dueTopupLooks(store)) if (!isClosing()) await lookAt(options, account);
-    const due = await duePurchases(store);
-    const next = due.values();
-    const lane = async () => {
-      for (const account of next) if (!isClosing()) await buy(options, account);
-    };
-    await Promise.all(Array.from({ length: Math.min(maxAtOnce, due.length) }, lane));
+    await inParallel(maxAtOnce, await duePurchases(store), async (account) => {
+      if (!isClosing()) await buy(options, account);
+    });
   };
   return repeatLook(look, lookMs, (error) => {
     metrics.upkeep_errors_total.inc({ task: 'buy' });

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { text } from 'node:stream/consumers';
+import { inParallel } from '../base/in-parallel.ts';
 import { printable, type Terminal } from '../base/terminal.ts';
 import { ClientUsageError, exitCodes, reportUsage } from './client-command.ts';
 import { findCredentials, keyOrigin } from './credentials.ts';
@@ -161,15 +162,6 @@ function exitCodeOf({ path }: FileRow, cause: unknown): number {
   if (path !== null) return exitCodes.done;
   const hasNoService = cause instanceof ServiceAway || (cause instanceof CallRefused && cause.isKeyRefused);
   return hasNoService ? exitCodes.noService : exitCodes.failed;
-}
-
-/** Does something with each value, so many at once, in their order. */
-async function inParallel<T>(most: number, values: readonly T[], work: (value: T) => Promise<void>): Promise<void> {
-  const left = [...values];
-  const lane = async () => {
-    for (let value = left.shift(); value !== undefined; value = left.shift()) await work(value);
-  };
-  await Promise.all(Array.from({ length: Math.min(most, values.length) }, lane));
 }
 
 /** Turns the first Ctrl-C, or the loss of standard output, into a signal, and ends the program at the second Ctrl-C. */

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { lstat, mkdir, open, readdir, realpath, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { isRefusal, refuse } from '../base/errors.ts';
 import type { Seal } from '../base/seal.ts';
@@ -65,7 +66,7 @@ export async function openFolder({ folder, seal, now }: FolderOptions): Promise<
     keep: async (key, body) => {
       if (!isObjectKey(key)) throw refuse('bad_request', 'Bad Request: nothing can be kept under this key');
       await callDisk(checkPresence(root));
-      await receiveObject(root, key, body.length, oneChunk(body)).catch((error: unknown) => {
+      await receiveObject(root, key, body.length, Readable.from([body])).catch((error: unknown) => {
         if (!isRefusal(error, 'already_exists')) throw error;
       });
     },
@@ -89,10 +90,6 @@ export async function openFolder({ folder, seal, now }: FolderOptions): Promise<
     },
   };
   return store;
-}
-
-async function* oneChunk(body: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield body;
 }
 
 function permitText({ key, bytes, expires_at }: Pick<WholePermit, 'key' | 'bytes' | 'expires_at'>): string {

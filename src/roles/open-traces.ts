@@ -1,5 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Traces } from '../base/traces.ts';
+import { within } from '../base/within.ts';
 import type { RunningRole } from './run-role.ts';
 
 const closeMs = 3_000;
@@ -16,6 +16,6 @@ export async function openTraces({
   const count = (outcome: string, spans: number) => metrics.spans_total.inc({ outcome }, spans);
   const traces = openOtlpTraces({ url: config.tracesUrl, count, log: log.with({ part: 'traces' }) });
   // A collector that is away must not fail the stop of the role.
-  stop.add('traces', () => Promise.race([traces.close(), pause(closeMs, undefined, { ref: false })]));
+  stop.add('traces', () => within(closeMs, traces.close()));
   return traces;
 }

@@ -1,4 +1,4 @@
-import { isRefusal, LostAnswer, messageOf, refusals } from '../../base/errors.ts';
+import { innermost, isRefusal, LostAnswer, messageOf, refusals } from '../../base/errors.ts';
 import { redactText } from '../../base/redact.ts';
 
 const urlSetting = 'TRAWL_REDIS_URL';
@@ -60,10 +60,6 @@ export function sentenceForOperator(error: Error): string {
   const lost =
     error instanceof LostAnswer ? '. The change may have been made all the same: look before it is repeated' : '';
   return `Redis did not answer: ${explainFailure(cause)}${lost}`;
-}
-
-function innermost(error: Error): Error {
-  return error.cause instanceof Error ? innermost(error.cause) : error;
 }
 
 /** An `AggregateError` of several addresses has no message of its own. */
