@@ -29,8 +29,8 @@ export function findCgroup(): CgroupPlace | string {
   }
 }
 
-/** Returns how the names of all cgroups begin whose processes work in a folder. */
-export function cgroupNames(work: string): string {
+/** Returns the prefix of the names of all cgroups whose processes work in a folder. */
+export function cgroupPrefix(work: string): string {
   return `trawl-${createHash('sha256').update(work).digest('hex').slice(0, 12)}-`;
 }
 
@@ -60,7 +60,7 @@ export async function openCgroup({ version, folder }: CgroupPlace, work: string)
 /** Removes the cgroups below a folder whose processes worked in a work folder. */
 export async function removeCgroups(folder: string, work: string): Promise<void> {
   const names = await readdir(folder).catch(() => []);
-  for (const name of names) if (name.startsWith(cgroupNames(work))) await removeCgroup(join(folder, name));
+  for (const name of names) if (name.startsWith(cgroupPrefix(work))) await removeCgroup(join(folder, name));
 }
 
 async function moveAll(from: string, to: string): Promise<void> {

@@ -28,7 +28,7 @@ export interface YtDlp {
   readonly fetch: (
     parts: readonly ChosenFormat[],
     seconds: number | null,
-    told: (progress: FetchProgress) => void,
+    onProgress: (progress: FetchProgress) => void,
   ) => Promise<FetchEnd>;
   /** Ends yt-dlp and all that it started; resolves with their standard error when nothing of that runs any more. */
   readonly end: () => Promise<string>;
@@ -64,7 +64,7 @@ export function startYtDlp(
   entries.promise.catch(() => undefined);
   const own = new AbortController();
   let fragmented = false;
-  let told: (progress: FetchProgress) => void = () => undefined;
+  let reportProgress: (progress: FetchProgress) => void = () => undefined;
   const fail = (error: unknown) => {
     page.reject(error);
     done.reject(error);
@@ -73,7 +73,7 @@ export function startYtDlp(
   const onLine = (text: string) => {
     const said = asRecord(parseLine(text));
     if (said.info !== undefined) page.resolve(readPage(said.info));
-    else if (said.progress !== undefined) told(readProgress(said.progress));
+    else if (said.progress !== undefined) reportProgress(readProgress(said.progress));
     else if (said.done !== undefined) done.resolve(readEnd(said.done));
     else if (said.entries !== undefined)
       entries.resolve(asList(said.entries).filter((each) => typeof each === 'string'));
@@ -91,8 +91,8 @@ export function startYtDlp(
   return {
     page: page.promise,
     entries: entries.promise,
-    fetch: (parts, seconds, tell) => {
-      told = tell;
+    fetch: (parts, seconds, onProgress) => {
+      reportProgress = onProgress;
       fragmented = parts.some((part) => part.fragmented);
       child.write(JSON.stringify(parts.map(({ id, name }) => ({ id, name, seconds }))));
       return done.promise;
