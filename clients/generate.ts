@@ -29,7 +29,7 @@ const bodies = {
 };
 /** Returns a document that has nothing but whole answers, and the bodies of requests under names of their own. */
 function documentOfCallers(): object {
-  const { openapi, info, paths, components } = makeOpenapi('1', 'https://trawl.example') as ApiDocument;
+  const { openapi, info, paths, components } = makeOpenapi('https://trawl.example') as ApiDocument;
   const answers = Object.entries(components.schemas).filter(([name]) => !name.endsWith('Part'));
   const requests = Object.entries(bodies).map(([name, path]) => {
     const schema = paths[path]?.post?.requestBody.content['application/json'].schema;

@@ -1,5 +1,5 @@
-import type { Terminal } from './admin/terminal.ts';
 import { sentenceOf } from './base/error-sentence.ts';
+import type { Terminal } from './base/terminal.ts';
 
 interface Command {
   readonly name: string;

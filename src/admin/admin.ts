@@ -1,22 +1,21 @@
-import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readJsonLines } from '../archive/json-lines.ts';
 import { type Config, readConfig } from '../base/config.ts';
 import { refuse } from '../base/errors.ts';
-import { makeLog } from '../base/log.ts';
 import { makeSeal, type Seal } from '../base/seal.ts';
 import { secretKey } from '../base/settings/kinds.ts';
+import type { Terminal } from '../base/terminal.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { openObjects } from '../objects/open-objects.ts';
+import type { RecordStore } from '../store/script.ts';
 import { type CommandResult, UsageError } from './command.ts';
 import { usageOf } from './command-help.ts';
+import { reportError, showProgress } from './command-io.ts';
+import { withRecord } from './command-record.ts';
 import { commands } from './commands.ts';
-import { operatorOf } from './operator-name.ts';
 import { type CommandLine, parseCommandLine, wantsJson } from './parse-command-line.ts';
-import { patienceOf } from './redis-patience.ts';
 import { findServedUrls } from './served-urls.ts';
-import { reportError, showProgress, type Terminal } from './terminal.ts';
 
 /** Commands permit no upload, so they need no secret for the object store. */
 const noPermits: Pick<Seal, 'sign' | 'verify'> = {
@@ -47,32 +46,27 @@ async function carryOut(
   { command, given }: Exclude<CommandLine, { help: string }>,
   terminal: Terminal,
 ): Promise<CommandResult> {
-  const config = readConfig(terminal.env, (path) => readFileSync(path, 'utf8'));
-  // Logs of the connection would bury the answer, and an error is reported at the end anyway.
-  const level = config.logLevel === 'debug' ? 'debug' : 'error';
-  const log = makeLog({ level, write: terminal.err, now: Date.now });
-  const { openStopped, openStore } = await import('../store/open-store.ts');
-  const open = command.whileStopped ? openStopped : openStore;
-  const { store, close } = await open(config, log, { patience: patienceOf(terminal) });
-  const progress = showProgress(terminal);
-  try {
-    const seal = () => findSeal(config);
-    let opened: Promise<ObjectStore> | undefined;
-    const objects = () => {
-      opened ??= openObjects(config, async () => noPermits, store.clock.now);
-      return opened;
-    };
-    const acting = { ...store, actor: operatorOf(terminal.env) };
-    const readArchivedPart = async (object: string) => readJsonLines(await objects(), object);
-    const linking = { ...config, ...(await findServedUrls(config, terminal.env)) };
-    const tools = { store: acting, config: linking, seal, objects, readArchivedPart, progress: progress.show };
-    return await command.run(given as never, tools);
-  } catch (error) {
-    throw error instanceof UsageError ? new UsageError(error.message, usageOf(command)) : error;
-  } finally {
-    progress.clear();
-    await close();
-  }
+  const config = readConfig(terminal.env);
+  const run = async (store: RecordStore) => {
+    const progress = showProgress(terminal);
+    try {
+      let opened: Promise<ObjectStore> | undefined;
+      const objects = () => {
+        opened ??= openObjects(config, noPermits, store.clock.now);
+        return opened;
+      };
+      const seal = () => findSeal(config);
+      const readArchivedPart = async (object: string) => readJsonLines(await objects(), object);
+      const linking = { ...config, ...(await findServedUrls(config, terminal.env)) };
+      const tools = { store, config: linking, seal, objects, readArchivedPart, progress: progress.show };
+      return await command.run(given as never, tools);
+    } catch (error) {
+      throw error instanceof UsageError ? new UsageError(error.message, usageOf(command)) : error;
+    } finally {
+      progress.clear();
+    }
+  };
+  return withRecord(config, terminal, run, command.whileStopped);
 }
 
 /** Returns the seal of TRAWL_SECRET, else of the secret that `trawl up` made in the data folder; throws `unavailable` without either. */

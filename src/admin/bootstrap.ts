@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readConfig } from '../base/config.ts';
-import { Refusal, refuse } from '../base/errors.ts';
-import { makeLog } from '../base/log.ts';
+import { isRefusal, refuse } from '../base/errors.ts';
+import type { Terminal } from '../base/terminal.ts';
 import { makeAccountId, makeKey, readKey } from '../model/api-key.ts';
 import type { ReadInput } from '../model/operator-input.ts';
 import { createAccount } from '../store/accounts/create-account.ts';
@@ -12,10 +12,9 @@ import { listKeys } from '../store/accounts/read-keys.ts';
 import { grantCredits, isGranted } from '../store/money/grant-credits.ts';
 import type { RecordStore } from '../store/script.ts';
 import { UsageError } from './command.ts';
+import { parseOptions, reportError } from './command-io.ts';
+import { withRecord } from './command-record.ts';
 import { slug, wholeNumber } from './command-values.ts';
-import { operatorOf } from './operator-name.ts';
-import { patienceOf } from './redis-patience.ts';
-import { parseOptions, reportError, type Terminal } from './terminal.ts';
 
 const usage = 'trawl bootstrap --new-key | --account SLUG --key-file FILE [--credits N]';
 export const bootstrapHelp = `Usage: ${usage}
@@ -54,22 +53,13 @@ export async function runBootstrap(args: readonly string[], terminal: Terminal):
 type BootstrapOptions = Readonly<Partial<Record<'account' | 'key-file' | 'credits', string>>>;
 
 async function makeFirst(given: BootstrapOptions, terminal: Terminal): Promise<string> {
-  const { env, err } = terminal;
   const name = unwrap(slug.read(given.account));
   const credits = unwrap(wholeNumber(1)(given.credits ?? '100', 'The number of credits'));
   const key = readKeyFile(given['key-file']);
-  const config = readConfig(env, (path) => readFileSync(path, 'utf8'));
-  const { openStore } = await import('../store/open-store.ts');
-  const log = makeLog({ level: 'error', write: err, now: Date.now });
-  const { store, close } = await openStore(config, log, { patience: patienceOf(terminal) });
-  try {
-    const acting = { ...store, actor: operatorOf(env) };
-    return (await makeAccount(acting, name, credits, key))
-      ? `The account ${name} is there, with ${credits} credits and the key of the file.\n`
-      : `The account ${name} was there before, or was removed: nothing has changed.\n`;
-  } finally {
-    await close();
-  }
+  const make = (store: RecordStore) => makeAccount(store, name, credits, key);
+  return (await withRecord(readConfig(terminal.env), terminal, make))
+    ? `The account ${name} is there, with ${credits} credits and the key of the file.\n`
+    : `The account ${name} was there before, or was removed: nothing has changed.\n`;
 }
 
 /**
@@ -85,7 +75,7 @@ async function makeAccount(
   try {
     await createAccount(store, accountId, name, { name });
   } catch (error) {
-    if (!(error instanceof Refusal) || error.code !== 'already_exists') throw error;
+    if (!isRefusal(error, 'already_exists')) throw error;
     const present = await findAccount(store, name).catch(() => null);
     if (present === null) return false;
     if (present !== accountId)

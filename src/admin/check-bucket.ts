@@ -1,5 +1,6 @@
 import { hash, randomUUID } from 'node:crypto';
 import { isLoopback } from '../base/config.ts';
+import { innermost, messageOf } from '../base/errors.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import type { BucketSettings } from '../objects/s3-bucket.ts';
 import { openS3 } from '../objects/s3-store.ts';
@@ -40,7 +41,7 @@ export async function checkBucket(
   for (const [verb, step] of steps) {
     const problem = await step().then(
       () => null,
-      (error: unknown) => wordsOf(error),
+      (error: unknown) => messageOf(innermost(error)),
     );
     if (problem === null) continue;
     // The problem is reported below; a file that stays behind is small.
@@ -101,10 +102,4 @@ function isSilence(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { code = '' } = (error.cause ?? {}) as NodeJS.ErrnoException;
   return error.name === 'TimeoutError' || ['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'].includes(code);
-}
-
-/** Returns the message of the innermost cause, which is the most specific. */
-function wordsOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? wordsOf(error.cause) : error.message;
 }

@@ -1,4 +1,5 @@
 import type { Config } from '../base/config.ts';
+import { messageOf } from '../base/errors.ts';
 import { type ClusterAccess, findClusterAccess } from '../runners/kubernetes/cluster-access.ts';
 import { makeJob, type WorkerShape } from '../runners/kubernetes/job-manifest.ts';
 import { apiPathsOf, type KubeClient, openKubeClient } from '../runners/kubernetes/kube-client.ts';
@@ -33,10 +34,9 @@ export async function checkCluster(
   try {
     access = await findClusterAccess(env);
   } catch (error) {
-    return [findingOf(false, 'cluster', `The cluster cannot be found: ${wordsOf(error)}`)];
+    return [findingOf(false, 'cluster', `The cluster cannot be found: ${messageOf(error)}`)];
   }
-  const rateLimit = makeRateLimiter(perSecond, perSecond, () => performance.now());
-  const client = openKubeClient({ access, rateLimit });
+  const client = openKubeClient({ access, rateLimit: makeRateLimiter(perSecond, perSecond) });
   try {
     const rights = await checkRights(client, access.server, shape.namespace);
     if (rights.level === 'problem') return [rights];
@@ -58,7 +58,7 @@ async function checkRights(client: KubeClient, server: string, namespace: string
     const text = missing.length === 0 ? 'may do all it needs' : `may not do: ${missing.join(', ')}`;
     return findingOf(missing.length === 0, about, `The controller ${text} in ${namespace}.`);
   } catch (error) {
-    return findingOf(false, about, `The API server at ${server} cannot be asked: ${wordsOf(error)}.`);
+    return findingOf(false, about, `The API server at ${server} cannot be asked: ${messageOf(error)}.`);
   }
 }
 
@@ -100,8 +100,4 @@ async function tryJob(client: KubeClient, shape: WorkerShape): Promise<string | 
     () => null,
     (error: Error) => error.message,
   );
-}
-
-function wordsOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -3,6 +3,7 @@ import { access, constants, readlink, stat, statfs } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { promisify } from 'node:util';
 import type { Config } from '../base/config.ts';
+import { messageOf } from '../base/errors.ts';
 import { readLandlockVersion } from '../base/landlock-version.ts';
 import { projectPython, ytDlpVersionArgs } from '../media/yt-dlp.ts';
 import { type Finding, findingOf } from './doctor-finding.ts';
@@ -81,7 +82,7 @@ async function checkFolder(data: string): Promise<Finding> {
     await access(place, constants.W_OK | constants.X_OK);
     return { level: 'ok', about: 'data folder', text: `The data folder is ${folder}.` };
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     return { level: 'problem', about: 'data folder', text: `The data folder ${folder} cannot be written: ${why}.` };
   }
 }

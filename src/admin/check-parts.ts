@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { Config } from '../base/config.ts';
+import { messageOf } from '../base/errors.ts';
 import { ProxyRefusal, postJson, sendRequest } from '../base/http-client.ts';
 import { findListenError, isListening, isSilent } from '../base/reach-server.ts';
 import { type ServerAddress, showAddress } from '../base/server-address.ts';
@@ -34,7 +35,7 @@ async function checkName(part: string, address: ServerAddress): Promise<Finding>
     const { address: found } = await lookup(address.host);
     return findingOf(true, about, `${address.host} is ${found}.`);
   } catch (error) {
-    return findingOf(false, about, `The name ${address.host} of the ${part} cannot be resolved: ${wordsOf(error)}.`);
+    return findingOf(false, about, `The name ${address.host} of the ${part} cannot be resolved: ${messageOf(error)}.`);
   }
 }
 
@@ -85,7 +86,7 @@ async function checkNetworkPolicies(
     return findingOf(true, about, 'This pod cannot reach the gateway, as network policies want it.');
   }
   if (error !== null) {
-    const text = `Network policies cannot be judged here: the gateway does not answer, or one that rejects closes it (${wordsOf(error)}). helm test tells whether they are enforced.`;
+    const text = `Network policies cannot be judged here: the gateway does not answer, or one that rejects closes it (${messageOf(error)}). helm test tells whether they are enforced.`;
     return findingOf(false, about, text, 'note');
   }
   const text =
@@ -96,9 +97,5 @@ async function checkNetworkPolicies(
 
 function awayFinding(about: string, address: ServerAddress, error: unknown): Finding {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  return findingOf(false, about, `${showAddress(address)} cannot be asked: ${wordsOf(cause)}.`);
-}
-
-function wordsOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return findingOf(false, about, `${showAddress(address)} cannot be asked: ${messageOf(cause)}.`);
 }

@@ -1,4 +1,5 @@
 import type { Config } from '../base/config.ts';
+import { messageOf } from '../base/errors.ts';
 import type { NetworkTrial } from '../model/network-trial.ts';
 import { findClusterAccess } from '../runners/kubernetes/cluster-access.ts';
 import { openKubeClient } from '../runners/kubernetes/kube-client.ts';
@@ -25,15 +26,15 @@ export async function checkPolicies(
   const { host, port } = inspectorAddress;
   const closed = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   try {
-    const rateLimit = makeRateLimiter(perSecond, perSecond, () => performance.now());
-    const client = openKubeClient({ access: await findClusterAccess(env), rateLimit });
+    const access = await findClusterAccess(env);
+    const client = openKubeClient({ access, rateLimit: makeRateLimiter(perSecond, perSecond) });
     try {
       return judgeTrial(await runNetworkTrial({ client, shape: podShapeOf(config), closed, maxSeconds }));
     } finally {
       await client.close();
     }
   } catch (error) {
-    return findingOf(false, about, `The cluster cannot be asked: ${error instanceof Error ? error.message : error}.`);
+    return findingOf(false, about, `The cluster cannot be asked: ${messageOf(error)}.`);
   }
 }
 

@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import type { Config } from '../base/config.ts';
+import { messageOf } from '../base/errors.ts';
 import { type Finding, findingOf } from './doctor-finding.ts';
 
 const about = 'tls';
@@ -27,7 +28,7 @@ function checkCertificate(certFile: string, keyFile: string, now: number): Findi
     if (days < 0) return findingOf(false, about, `${text}: it has ended, so no part trusts this one.`);
     return findingOf(days >= soonDays, about, days < soonDays ? `${text}: renew it now.` : `${text}.`, 'note');
   } catch (error) {
-    return findingOf(false, about, `${certFile} and ${keyFile} hold no certificate with its key: ${wordsOf(error)}.`);
+    return findingOf(false, about, `${certFile} and ${keyFile} hold no certificate with its key: ${messageOf(error)}.`);
   }
 }
 
@@ -38,10 +39,6 @@ function checkAuthorities(file: string, now: number): Finding {
     const text = `${file} names ${all.length} authorities, ${valid.length} of them valid`;
     return findingOf(valid.length > 0, about, valid.length > 0 ? `${text}.` : `${text}: no part can be reached.`);
   } catch (error) {
-    return findingOf(false, about, `The authorities in ${file} cannot be read: ${wordsOf(error)}.`);
+    return findingOf(false, about, `The authorities in ${file} cannot be read: ${messageOf(error)}.`);
   }
-}
-
-function wordsOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

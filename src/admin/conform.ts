@@ -1,5 +1,7 @@
 import { Refusal, refuse } from '../base/errors.ts';
+import { printable, type Terminal } from '../base/terminal.ts';
 import { UsageError } from './command.ts';
+import { parseOptions, reportError, showProgress } from './command-io.ts';
 import { accessChecks } from './conform-access.ts';
 import { accountChecks } from './conform-account.ts';
 import type { Check, Verdict } from './conform-check.ts';
@@ -7,7 +9,6 @@ import { type ConformClient, type ConformOptions, makeConformClient, pick } from
 import { jobChecks } from './conform-jobs.ts';
 import { mediaChecks } from './conform-media.ts';
 import { requestChecks } from './conform-request.ts';
-import { parseOptions, reportError, showProgress, type Terminal } from './terminal.ts';
 
 const checks: readonly Check[] = [accessChecks, requestChecks, accountChecks, jobChecks, mediaChecks].flat();
 
@@ -104,7 +105,7 @@ async function greet(
   if (seen.status !== 200)
     throw refuse('unavailable', `The usage of this key answers ${seen.status} ${error ?? ''}`.trim());
   const most = mediaUrl === null ? 0 : checks.reduce((sum, { credits }) => sum + (credits ?? 0), 0);
-  const name = clean(String(pick(seen.json, 'account.slug')));
+  const name = printable(String(pick(seen.json, 'account.slug')));
   const sentence = `${checks.length} rows of the contract at ${url}, account ${name}: at most ${most} credits are spent.\n\n`;
   if (json) terminal.err(sentence.trimEnd().concat('\n'));
   else terminal.out(sentence);
@@ -127,7 +128,7 @@ async function judgeAll(
       signal.throwIfAborted();
       rows.push(row);
       progress.clear();
-      if (!json) terminal.out(`${id.padEnd(width)}  ${clean(wordsOf(row))}\n`);
+      if (!json) terminal.out(`${id.padEnd(width)}  ${printable(wordsOf(row))}\n`);
     }
     return rows;
   } finally {
@@ -151,9 +152,4 @@ function wordsOf(row: ConformRow): string {
 function totalOf(rows: readonly ConformRow[]) {
   const count = (verdict: ConformRow['verdict']) => rows.filter((row) => row.verdict === verdict).length;
   return { ok: count('ok'), fails: count('fails'), not_judged: count('not judged') };
-}
-
-/** Replaces control characters: an answer must not control the terminal. */
-function clean(text: string): string {
-  return text.replace(/\p{C}/gu, '?');
 }

@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { type Config, ConfigError, readConfig } from '../base/config.ts';
-import { makeLog } from '../base/log.ts';
+import type { Terminal } from '../base/terminal.ts';
 import { checkBilling } from './check-billing.ts';
 import { checkDashboard } from './check-dashboard.ts';
 import { checkLimits } from './check-limits.ts';
@@ -8,10 +7,10 @@ import { checkMachine, checkPrograms } from './check-machine.ts';
 import { checkTls } from './check-tls.ts';
 import { checkTraces } from './check-traces.ts';
 import { UsageError } from './command.ts';
+import { reportError } from './command-io.ts';
+import { commandLog, patienceOf } from './command-record.ts';
 import { type Finding, findingOf } from './doctor-finding.ts';
 import { checkClock, checkNode } from './machine-findings.ts';
-import { patienceOf } from './redis-patience.ts';
-import { reportError, type Terminal } from './terminal.ts';
 import { tableText } from './text-table.ts';
 
 const usage = 'trawl doctor [--policies] [--json]';
@@ -55,13 +54,13 @@ export async function runDoctor(args: readonly string[], terminal: Terminal): Pr
 }
 
 async function checkAll(terminal: Terminal): Promise<Finding[]> {
-  const { env, err } = terminal;
+  const { env } = terminal;
   const { config, findings } = checkSettings(env);
   // Without settings, Redis and the data folder cannot be found.
   if (config === null) return [...findings, ...(await checkPrograms(usual)), checkClock(Date.now())];
   // The store and the S3 client are loaded only here, so that help stays fast.
   const { checkRecord } = await import('./check-record.ts');
-  const log = makeLog({ level: config.logLevel === 'debug' ? 'debug' : 'error', write: err, now: Date.now });
+  const log = commandLog(config, terminal);
   const place =
     config.runner === 'kubernetes'
       ? [checkNode(process.versions.node), checkClock(Date.now()), ...(await checkSurroundings(config, env))]
@@ -97,7 +96,7 @@ function hasPolicies({ NETWORK_POLICIES }: Terminal['env']): boolean {
 
 function checkSettings(env: Terminal['env']): { config: Config | null; findings: Finding[] } {
   try {
-    const config = readConfig(env, (path) => readFileSync(path, 'utf8'));
+    const config = readConfig(env);
     const text = 'Every setting has a value that is allowed.';
     return { config, findings: [{ level: 'ok', about: 'settings', text }] };
   } catch (error) {

@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { type ConfigWith, readConfig } from '../base/config.ts';
+import type { Terminal } from '../base/terminal.ts';
 import type { AdmissionAllowances } from '../runners/kubernetes/admission-rules.ts';
 import type { AllowedTargets } from '../runners/kubernetes/namespace-policies.ts';
 import { UsageError } from './command.ts';
-import { parseOptions, reportError, type Terminal } from './terminal.ts';
+import { parseOptions, reportError } from './command-io.ts';
 
 /** Ended Jobs that may await their cleanup while TRAWL_WORKERS others run. */
 const maxEndedJobs = 2_000;
@@ -54,7 +54,7 @@ export async function runManifests(args: readonly string[], terminal: Terminal):
       return 0;
     }
     const env = given.namespace === undefined ? {} : { TRAWL_KUBE_NAMESPACE: given.namespace };
-    const config = readConfig({ ...terminal.env, ...env }, (path) => readFileSync(path, 'utf8'), { required });
+    const config = readConfig({ ...terminal.env, ...env }, { required });
     // Loaded only here, because the Kubernetes client is large and help must be fast.
     const { listManifests, writeYaml } = await import('../runners/kubernetes/namespace-manifests.ts');
     const { podShapeOf } = await import('../runners/kubernetes/pod-shape.ts');

@@ -1,3 +1,5 @@
+import { printable } from '../base/terminal.ts';
+
 /** Value of a table cell; `null` is shown as a dash. */
 export type Cell = string | number | boolean | null;
 
@@ -41,8 +43,7 @@ function cellText(cell: Cell): string {
   if (cell === null || cell === '') return '-';
   if (typeof cell === 'boolean') return cell ? 'yes' : 'no';
   if (typeof cell === 'number') return cell.toLocaleString('en-US');
-  // Control characters written by others must not reach a terminal.
-  return cell.replace(/\p{C}/gu, '?');
+  return printable(cell);
 }
 
 function pad(text: string, width: number, toTheRight: boolean): string {

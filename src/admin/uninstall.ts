@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { readConfig } from '../base/config.ts';
 import { refuse } from '../base/errors.ts';
-import { makeLog } from '../base/log.ts';
+import type { Terminal } from '../base/terminal.ts';
 import type { RecordStore } from '../store/script.ts';
 import { UsageError } from './command.ts';
+import { parseOptions, reportError } from './command-io.ts';
+import { withRecord } from './command-record.ts';
 import { wholeNumber } from './command-values.ts';
-import { operatorOf } from './operator-name.ts';
-import { patienceOf } from './redis-patience.ts';
-import { parseOptions, reportError, type Terminal } from './terminal.ts';
 
 /** End of the drain when this program dies in between. */
 const maxDrainMinutes = 10;
@@ -41,22 +39,17 @@ export async function runUninstall(args: readonly string[], terminal: Terminal):
       terminal.out(uninstallHelp);
       return 0;
     }
-    const config = readConfig(terminal.env, (path) => readFileSync(path, 'utf8'), { required });
+    const config = readConfig(terminal.env, { required });
     const seconds = wholeNumber(0, 86_400)(wait, '--wait');
     if (seconds.problem !== undefined) throw new UsageError(seconds.problem, usage);
-    const { openStore } = await import('../store/open-store.ts');
-    const log = makeLog({ level: 'error', write: terminal.err, now: Date.now });
-    const { store, close } = await openStore(config, log, { patience: patienceOf(terminal) });
-    try {
-      const open = await drain({ ...store, actor: operatorOf(terminal.env) }, seconds.value * 1000, force);
+    await withRecord(config, terminal, async (store) => {
+      const open = await drain(store, seconds.value * 1000, force);
       // Loaded only here, because the Kubernetes client is large and help must be fast.
       const { releaseWorkers } = await import('../runners/kubernetes/release-workers.ts');
       const keepLead = open === 0 ? null : await leadKeeper(store);
       const removed = await releaseWorkers(terminal.env, config.kubeNamespace, keepLead);
       terminal.out(`${removed} Jobs and pods of workers were deleted, ${open} jobs are open.\n`);
-    } finally {
-      await close();
-    }
+    });
     return 0;
   } catch (error) {
     return reportError(error, false, terminal);

@@ -1,9 +1,8 @@
 import { refuse } from '../base/errors.ts';
-import type { Endpoint } from '../model/job.ts';
 import { reducedUsage, usage } from '../model/money.ts';
 import { historyParameters, parseStats, usageParameters } from '../model/request-parameters.ts';
 import { filterFields } from '../model/select-fields.ts';
-import { type Engine, healthOf } from '../model/stats.ts';
+import { endpointsOfEngines, healthOf } from '../model/stats.ts';
 import { type HistoryRange, historyRange, maxHistoryDays } from '../model/usage-history.ts';
 import { readUsage } from '../store/access/read-usage.ts';
 import { type HistoryDay, readHistory } from '../store/log/read-history.ts';
@@ -14,9 +13,6 @@ import { requireAllowed } from './reply.ts';
 import type { StatsCache } from './stats-cache.ts';
 
 const badRange = `Bad Request: from must not be after to, and not ${maxHistoryDays} days or more before it`;
-
-/** The endpoint whose ended calls make up the health of an engine. */
-const endpointOf: Readonly<Record<Engine, Endpoint>> = { video: 'video', audio: 'audio', media: 'metadata' };
 
 /** GET of the usage: everything, or plan and remaining alone. */
 export function getUsage(store: RecordStore): KeyedHandler {
@@ -57,7 +53,7 @@ export function getStats(store: RecordStore, cache: StatsCache): KeyedHandler {
     const { fields } = requireFlags(call);
     const asked = parseStats(call.given);
     if (!asked.ok) throw refuse(asked.code, asked.sentence);
-    const minutes = await cache.read(endpointOf[asked.engine]);
+    const minutes = await cache.read(endpointsOfEngines[asked.engine]);
     const body = { ...healthOf(asked.engine, asked.path, minutes, store.clock.now()) };
     return { status: 200, body: filterFields(body, fields) };
   };

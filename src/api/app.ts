@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { type Request, type Response, Router } from 'express';
-import { Refusal, refuse } from '../base/errors.ts';
+import { isRefusal, refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Traces } from '../base/traces.ts';
@@ -195,7 +195,7 @@ function withoutKey({ x_api_key, ...others }: Readonly<Record<string, unknown>>)
 
 /** Counts a missing or unknown key against the address of its caller (D38), then throws the refusal again. */
 async function countAuthFailure(server: ApiServer, call: ApiCall, error: unknown): Promise<never> {
-  if (error instanceof Refusal && error.code === 'invalid_api_key') {
+  if (isRefusal(error, 'invalid_api_key')) {
     call.logged = null;
     server.metrics.auth_failures_total.inc();
     if (call.caller.blame !== null) await server.blocked.countFailure(call.caller.blame);

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { failures, refuse } from '../base/errors.ts';
+import { inParallel } from '../base/in-parallel.ts';
 import { batchPageSize, batchText, countItems, expandPlaylist, parseBatch } from '../model/batch.ts';
 import { batchPageParameters, parseJobId } from '../model/request-parameters.ts';
 import { filterFields } from '../model/select-fields.ts';
@@ -15,7 +16,7 @@ import type { KeyedCall, KeyedHandler } from './api-call.ts';
 import { askWithin, type CreditRoutes, faultOf, newJob, repeatOf, webhookOf } from './credit-routes.ts';
 import { enterFree, requireFlags, requireParameters, requireParsed } from './free-call.ts';
 import type { JobRoutes } from './job-routes.ts';
-import { type ApiReply, failureReply, rateSentence, requireAllowed } from './reply.ts';
+import { type ApiReply, acceptedReply, failureReply, rateSentence, requireAllowed } from './reply.ts';
 
 type BatchRoutes = Pick<
   CreditRoutes,
@@ -51,7 +52,7 @@ async function admitPlaylist(
   const { inspector, store, admissions, exceptions } = routes;
   const repeat = repeatOf(routes, 'batch', call, () => batchText(request));
   const tried = requireAllowed(call.res, await tryBatch(store, call.key, { isOpen: admissions.isOpen, repeat }));
-  if ('repeated' in tried) return acceptedReply(routes, tried.repeated);
+  if ('repeated' in tried) return acceptedReply('batch', routes.asyncStatus, tried);
   const url = String(request.items[0]?.args.query);
   const ask = (gone: AbortSignal) => inspector.list(url, request.maxItems, call.key.accountId, gone);
   const listed = await askWithin(routes, call, ask).catch((error) => {
@@ -75,14 +76,7 @@ async function admit(
 ): Promise<ApiReply> {
   const admitted = await admitBatch(routes.store, call.key, newBatch(routes, call, request, repeat));
   const answer = requireAllowed(call.res, admitted, request.ok ? undefined : request.sentence);
-  return 'admitted' in answer
-    ? acceptedReply(routes, answer.admitted, { 'x-credits-held': String(answer.held) })
-    : acceptedReply(routes, answer.repeated);
-}
-
-function acceptedReply({ asyncStatus }: BatchRoutes, batchId: string, held: Record<string, string> = {}): ApiReply {
-  const headers = { location: `/v1/batches/${batchId}`, ...held };
-  return { status: asyncStatus, loggedStatus: 202, body: { batch_id: batchId }, headers };
+  return acceptedReply('batch', routes.asyncStatus, answer);
 }
 
 /** Reads the body of a call, unless as many of its account are on their way: they stay in memory until they are whole. */
@@ -130,10 +124,7 @@ export function deleteBatch({ store, cancelled }: Pick<JobRoutes, 'store' | 'can
       // Marked first: after a failure on the way the call is repeated.
       await cancelBatch(store, batch.id);
       // The last ones first, so that fewer of them start meanwhile.
-      const ids = batch.jobIds.toReversed();
-      for (let from = 0; from < ids.length; from += maxCancelling) {
-        await Promise.all(ids.slice(from, from + maxCancelling).map((id) => cancelIfOpen(store, id, cancelled)));
-      }
+      await inParallel(maxCancelling, batch.jobIds.toReversed(), (id) => cancelIfOpen(store, id, cancelled));
       await endBatch(store, batch.id);
     }
     const after = (await readBatch(store, batch.id)) ?? batch;

@@ -1,5 +1,5 @@
 import { hash, randomUUID } from 'node:crypto';
-import { failures, Refusal, refuse } from '../base/errors.ts';
+import { failures, isRefusal, type Refusal, refuse } from '../base/errors.ts';
 import { hasBrokenOff } from '../base/http-client.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Seal } from '../base/seal.ts';
@@ -28,7 +28,7 @@ import type { RecordStore } from '../store/script.ts';
 import type { KeyedCall, KeyedHandler } from './api-call.ts';
 import { requireFlags } from './free-call.ts';
 import { readOwnJob } from './job-view.ts';
-import { type ApiReply, errorReply, failureReply, requireAllowed } from './reply.ts';
+import { type ApiReply, acceptedReply, errorReply, failureReply, requireAllowed } from './reply.ts';
 import { headerOf } from './request-syntax.ts';
 import { routes } from './routes.ts';
 
@@ -100,7 +100,7 @@ async function refuseRetry(credit: CreditRoutes, call: KeyedCall, repeat: Repeat
   const judged = await admitCall(credit.store, call.key, wanted);
   const isWrong = 'refused' in judged && judged.refused === 'bad_request';
   const answer = requireAllowed(call.res, isWrong ? { rates: judged.rates } : judged);
-  if ('repeated' in answer) return acceptedReply(credit, answer.repeated);
+  if ('repeated' in answer) return acceptedReply('job', credit.asyncStatus, answer);
   throw why;
 }
 
@@ -170,14 +170,7 @@ export function newJob(call: KeyedCall, endpoint: Endpoint, args: Job['args'], w
 async function accept(credit: CreditRoutes, call: KeyedCall, work: NewJob, repeat: Repeat | null): Promise<ApiReply> {
   const wanted = { id: randomUUID(), valid: true, isOpen: credit.admissions.isOpen, repeat, work };
   const answer = requireAllowed(call.res, await admitJoined(credit.store, call.key, wanted));
-  return 'admitted' in answer
-    ? acceptedReply(credit, answer.admitted, { 'x-credits-held': String(answer.held) })
-    : acceptedReply(credit, answer.repeated);
-}
-
-function acceptedReply({ asyncStatus }: CreditRoutes, jobId: string, held: Record<string, string> = {}): ApiReply {
-  const headers = { location: `/v1/jobs/${jobId}`, ...held };
-  return { status: asyncStatus, loggedStatus: 202, body: { job_id: jobId }, headers };
+  return acceptedReply('job', credit.asyncStatus, answer);
 }
 
 /** Returns the hashed Idempotency-Key of a call (D12); nothing of the call's parameters can be read from it. */
@@ -208,7 +201,7 @@ async function inspect(credit: CreditRoutes, call: KeyedCall, held: HeldCall, ur
     found = await askWithin(credit, call, (gone) => credit.inspector.inspect(url, key.accountId, gone));
   } catch (error) {
     // A call that was refused counts in no statistics and in no quota.
-    const isRefused = error instanceof Refusal && error.code === 'rate_limited';
+    const isRefused = isRefusal(error, 'rate_limited');
     const release = isRefused
       ? refuseCall(store, { ...held, hash: key.hash, holdMs: holdMsOf(credit) })
       : releaseCall(store, held, res.destroyed ? null : 500, tookMs());

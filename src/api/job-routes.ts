@@ -11,7 +11,7 @@ import type { RecordStore } from '../store/script.ts';
 import type { KeyedCall, KeyedHandler } from './api-call.ts';
 import { enterFree, requireFlags, requireParameters, requireParsed } from './free-call.ts';
 import { readOwnJob, type ViewJob, viewJobs } from './job-view.ts';
-import type { WatchJob } from './job-watch.ts';
+import { followJob, type WatchJob } from './job-watch.ts';
 import { requireAllowed } from './reply.ts';
 
 /** Dependencies of the routes about jobs. */
@@ -88,24 +88,10 @@ export async function enterJob({ store }: JobRoutes, call: KeyedCall): Promise<F
   return { ...flags, job };
 }
 
-/** Reads the job at each change until it has ended or the time is over. */
+/** Returns the job at its end, or after the time; one that has ended needs no watch. */
 async function waitForEnd(routes: JobRoutes, { res }: KeyedCall, first: Job, seconds: number): Promise<Job> {
   if (isEnded(first.status) || routes.draining.aborted) return first;
-  const watch = await routes.watchJob(first);
-  res.once('close', watch.close);
-  const end = performance.now() + seconds * 1000;
-  let job = first;
-  try {
-    for (;;) {
-      job = (await watch.read())?.job ?? job;
-      const leftMs = end - performance.now();
-      if (isEnded(job.status) || leftMs <= 0 || res.destroyed || routes.draining.aborted) return job;
-      await watch.changed(leftMs);
-    }
-  } finally {
-    res.off('close', watch.close);
-    watch.close();
-  }
+  return (await followJob(routes, { first, res, seconds }))?.job ?? first;
 }
 
 export function writeJobCursor({ created_at, id }: Cursor): string {

@@ -1,5 +1,6 @@
+import type { ServerResponse } from 'node:http';
 import { refuse } from '../base/errors.ts';
-import type { Job } from '../model/job.ts';
+import { isEnded, type Job } from '../model/job.ts';
 import type { QueuePosition } from '../model/job-json.ts';
 import { mayTakeSlot } from '../model/slot-share.ts';
 import { markWatched } from '../store/jobs/mark-watched.ts';
@@ -9,7 +10,7 @@ import type { RecordStore } from '../store/script.ts';
 import { rateSentence } from './reply.ts';
 
 /** A job as its watchers see it; `position` while it is queued. */
-interface WatchedJob {
+export interface WatchedJob {
   readonly job: Job;
   readonly position: QueuePosition | null;
 }
@@ -25,6 +26,15 @@ export interface JobWatch {
 
 /** Watches a job that was just read: what the watch reads is never older. */
 export type WatchJob = (job: Pick<Job, 'id' | 'account' | 'revision'>) => Promise<JobWatch>;
+
+interface FollowedJob {
+  readonly first: Job;
+  /** Answer to the caller who waits. */
+  readonly res: ServerResponse;
+  readonly seconds: number;
+  /** Aborted when the caller gives up. */
+  readonly signal?: AbortSignal;
+}
 
 interface WatchOptions {
   /** A watched job counts as changed after this time, in case a hint was lost. */
@@ -88,6 +98,36 @@ export function makeJobWatches(store: RecordStore, { rereadMs, draining }: Watch
     });
     return { read: () => read(revision), changed, close };
   };
+}
+
+/**
+ * Reads a job at each change, and calls `seen` with it, until it has ended, the time is over, its caller has gone or the process stops.
+ * Returns what was read last, `null` when the record of the job is gone.
+ */
+export async function followJob(
+  { watchJob, draining }: { readonly watchJob: WatchJob; readonly draining: AbortSignal },
+  { first, res, seconds, signal }: FollowedJob,
+  seen: (watched: WatchedJob) => void = () => {},
+): Promise<WatchedJob | null> {
+  const watch = await watchJob(first);
+  res.once('close', watch.close);
+  signal?.addEventListener('abort', watch.close, { once: true });
+  const end = performance.now() + seconds * 1000;
+  try {
+    for (;;) {
+      const watched = await watch.read();
+      if (watched === null) return null;
+      seen(watched);
+      const leftMs = end - performance.now();
+      const isOver = leftMs <= 0 || res.destroyed || signal?.aborted || draining.aborted;
+      if (isOver || isEnded(watched.job.status)) return watched;
+      await watch.changed(leftMs);
+    }
+  } finally {
+    signal?.removeEventListener('abort', watch.close);
+    res.off('close', watch.close);
+    watch.close();
+  }
 }
 
 function subscribe(store: RecordStore, jobId: string, rereadMs: number): Subscription {

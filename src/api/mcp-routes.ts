@@ -2,19 +2,18 @@ import { pipeline } from 'node:stream/promises';
 import { Refusal, type RefusalCode, refuse } from '../base/errors.ts';
 import type { McpAnswer, McpCall, McpService } from '../mcp/mcp-tools.ts';
 import { mcpTools } from '../mcp/mcp-tools.ts';
-import { isEnded } from '../model/job.ts';
 import { parseFlags } from '../model/request-parameters.ts';
 import type { KeyedCall, KeyedHandler } from './api-call.ts';
 import { isGone } from './file-routes.ts';
 import { enterFree, requireFlags } from './free-call.ts';
 import type { JobRoutes } from './job-routes.ts';
 import { readOwnJob } from './job-view.ts';
+import { followJob, type WatchedJob } from './job-watch.ts';
 import { headerOf } from './request-syntax.ts';
 
 /** Dependencies of the route of the Model Context Protocol: the handlers of what its tools do. */
 interface McpRoutes extends Pick<JobRoutes, 'store' | 'viewJob' | 'watchJob' | 'draining' | 'log'> {
   readonly handlers: Readonly<Record<McpCall['operation'], KeyedHandler>>;
-  readonly version: string;
 }
 
 /** Refusals that answer the request itself, in the order of D10; all others are results of the tool. */
@@ -55,7 +54,7 @@ export function answerMcp(routes: McpRoutes): KeyedHandler {
     // The SDK wants both types named, and many callers send only that any type will do.
     if (/\*\/\*/.test(headers.accept ?? '*/*')) headers.accept = 'application/json, text/event-stream';
     const { answerMessage } = await import('../mcp/mcp-server.ts');
-    const { response, close } = await answerMessage(service, routes.version, headers, message);
+    const { response, close } = await answerMessage(service, headers, message);
     call.res.once('close', () => void close());
     try {
       const chunks = response.body?.getReader();
@@ -124,26 +123,10 @@ async function followOwnJob(
 ): Promise<McpAnswer> {
   const first = await readOwnJob(routes.store, key.accountId, jobId);
   if (first === null) throw refuse('not_found');
-  const watch = await routes.watchJob(first);
-  res.once('close', watch.close);
-  signal.addEventListener('abort', watch.close, { once: true });
-  const end = performance.now() + seconds * 1000;
-  try {
-    for (;;) {
-      const watched = await watch.read();
-      if (watched === null) throw refuse('not_found');
-      const body = routes.viewJob(watched.job, watched.position);
-      seen(body);
-      const leftMs = end - performance.now();
-      const isOver = leftMs <= 0 || res.destroyed || signal.aborted || routes.draining.aborted;
-      if (isOver || isEnded(watched.job.status)) return { body };
-      await watch.changed(leftMs);
-    }
-  } finally {
-    signal.removeEventListener('abort', watch.close);
-    res.off('close', watch.close);
-    watch.close();
-  }
+  const tell = ({ job, position }: WatchedJob) => seen(routes.viewJob(job, position));
+  const last = await followJob(routes, { first, res, seconds, signal }, tell);
+  if (last === null) throw refuse('not_found');
+  return { body: routes.viewJob(last.job, last.position) };
 }
 
 /** Writes the SDK's answer as it comes: an event for each progress, then the result. */

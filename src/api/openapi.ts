@@ -1,3 +1,4 @@
+import { version } from '../base/version.ts';
 import { object, partOf, ref, type Schema, schemas, text } from '../model/answer-schemas.ts';
 import type { ParameterTable } from '../model/parameter-kinds.ts';
 import { globalParameters, jobParameters } from '../model/request-parameters.ts';
@@ -29,7 +30,7 @@ interface PathOperation {
  * Returns the OpenAPI 3.1 document, made from the table of routes and the schemas that check requests. `asyncStatus` is the status
  * of an accepted call (D1).
  */
-export function makeOpenapi(version: string, serverUrl: string, asyncStatus = 202): object {
+export function makeOpenapi(serverUrl: string, asyncStatus = 202): object {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const name of Object.keys(routes) as RouteName[]) {
     const route: Route = routes[name];

@@ -49,6 +49,19 @@ export function softened(reply: ApiReply): ApiReply {
   return { ...reply, status: 200, headers };
 }
 
+/** Returns the answer to a call that was admitted, or repeated one that was: the id of its job or batch, and where to find it. */
+export function acceptedReply(
+  kind: 'job' | 'batch',
+  asyncStatus: number,
+  answer: { readonly admitted: string; readonly held: number } | { readonly repeated: string },
+): ApiReply {
+  const isNew = 'admitted' in answer;
+  const id = isNew ? answer.admitted : answer.repeated;
+  const location = `/v1/${kind === 'job' ? 'jobs' : 'batches'}/${id}`;
+  const headers = { location, ...(isNew && { 'x-credits-held': String(answer.held) }) };
+  return { status: asyncStatus, loggedStatus: 202, body: { [`${kind}_id`]: id }, headers };
+}
+
 /** Writes an answer as JSON. */
 export function sendReply(res: ServerResponse, { status, headers = {}, body }: ApiReply): void {
   const text = JSON.stringify(body);

@@ -1,4 +1,4 @@
-import { Refusal } from '../base/errors.ts';
+import { isRefusal } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { monthOf } from '../model/billing-period.ts';
@@ -64,7 +64,7 @@ export async function archiveDays(options: ArchiveOptions): Promise<number> {
     }
   };
   const fail = async ({ kind, id }: Pick<EntryStream<StreamEntry>, 'kind' | 'id'>, error: unknown) => {
-    if (error instanceof Refusal && error.code === 'unavailable') throw error;
+    if (isRefusal(error, 'unavailable')) throw error;
     // Throws when the object store is away.
     await objects.see(archivedPartKey({ kind, id }, beforeFirstEntry));
     metrics.upkeep_errors_total.inc({ task: 'days' });

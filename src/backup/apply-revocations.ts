@@ -1,4 +1,4 @@
-import { Refusal } from '../base/errors.ts';
+import { isRefusal } from '../base/errors.ts';
 import type { KeptRevocation } from '../objects/revocations.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
 import { listKeys } from '../store/accounts/read-keys.ts';
@@ -28,7 +28,7 @@ export async function applyRevocations(
   for (const revocation of revocations) {
     const name = await apply(store, revocation).catch((error) => {
       // What was made after the backup is not there.
-      if (error instanceof Refusal && error.code === 'not_found') return null;
+      if (isRefusal(error, 'not_found')) return null;
       throw error;
     });
     if (name === null) continue;

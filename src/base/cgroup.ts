@@ -4,6 +4,8 @@ import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type CgroupPlace, isRootCgroup, judgePlace, mainLeaf, placeOf, readWords } from './cgroup-place.ts';
+import { killProcess } from './child-process.ts';
+import { messageOf } from './errors.ts';
 
 /** Cgroup below which each attempt gets one. */
 export interface OpenCgroup {
@@ -23,12 +25,12 @@ export function findCgroup(): CgroupPlace | string {
     if (place === null) return 'no hierarchy of cgroups with a memory limit is mounted here';
     return judgePlace(place);
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }
 
-/** Returns how the names of all cgroups begin whose processes work in a folder. */
-export function cgroupNames(work: string): string {
+/** Returns the prefix of the names of all cgroups whose processes work in a folder. */
+export function cgroupPrefix(work: string): string {
   return `trawl-${createHash('sha256').update(work).digest('hex').slice(0, 12)}-`;
 }
 
@@ -58,7 +60,7 @@ export async function openCgroup({ version, folder }: CgroupPlace, work: string)
 /** Removes the cgroups below a folder whose processes worked in a work folder. */
 export async function removeCgroups(folder: string, work: string): Promise<void> {
   const names = await readdir(folder).catch(() => []);
-  for (const name of names) if (name.startsWith(cgroupNames(work))) await removeCgroup(join(folder, name));
+  for (const name of names) if (name.startsWith(cgroupPrefix(work))) await removeCgroup(join(folder, name));
 }
 
 async function moveAll(from: string, to: string): Promise<void> {
@@ -74,7 +76,7 @@ async function moveAll(from: string, to: string): Promise<void> {
 export async function removeCgroup(folder: string): Promise<void> {
   for (let tries = 1; ; tries++) {
     const ids = await readFile(join(folder, 'cgroup.procs'), 'utf8').catch(() => '');
-    for (const id of ids.split('\n')) kill(Number(id));
+    for (const id of ids.split('\n').map(Number)) if (id > 0 && id !== process.pid) killProcess(id);
     try {
       return await rmdir(folder);
     } catch (error) {
@@ -82,14 +84,5 @@ export async function removeCgroup(folder: string): Promise<void> {
       if (tries === removeTries) throw error;
       await pause(removePauseMs);
     }
-  }
-}
-
-function kill(id: number): void {
-  if (id <= 0 || id === process.pid) return;
-  try {
-    process.kill(id, 'SIGKILL');
-  } catch {
-    // It has ended before.
   }
 }

@@ -61,6 +61,15 @@ export function killGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
+/** Ends a process; without effect when it has ended, or belongs to another user. */
+export function killProcess(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // ESRCH or EPERM.
+  }
+}
+
 /** Waits until a process that is not our child has ended, for some seconds at most. */
 export async function untilGone(pid: number): Promise<void> {
   for (const end = performance.now() + maxEndMs; performance.now() < end; await pause(1)) {

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { isIPv4, isIPv6 } from 'node:net';
+import { messageOf } from './errors.ts';
 import { tableOf } from './markdown-table.ts';
 import { type ServerAddress, usesTls } from './server-address.ts';
 import type { Setting, SettingKind } from './settings/kinds.ts';
@@ -37,7 +39,9 @@ export class ConfigError extends Error {
 }
 
 type SettingEnvironment = Readonly<Record<string, string | undefined>>;
+/** Reads the file of a secret. */
 type ReadFile = (path: string) => string;
+const readFromDisk: ReadFile = (path) => readFileSync(path, 'utf8');
 
 /** Contradiction between settings. A setting that is invalid by itself is `undefined` here and breaks no rule. */
 export interface ConfigRule {
@@ -122,8 +126,8 @@ const rules: readonly ConfigRule[] = [
 /** Reads every setting, or throws a ConfigError that tells all that is wrong at once. */
 export function readConfig<const N extends SettingName = never>(
   env: SettingEnvironment,
-  readFile: ReadFile,
   { required = [], rules: own = [] }: RoleNeeds<N> = {},
+  readFile = readFromDisk,
 ): ConfigWith<N> {
   const { values, problems: wrong } = readValues(settings, required, env, readFile);
   const problems = [...unknownNames(env).map((name) => `${name} is not a setting of trawl.`), ...wrong];
@@ -146,8 +150,8 @@ export function readConfig<const N extends SettingName = never>(
 /** Reads these settings alone, for commands that ignore all others; throws a ConfigError that tells all that is wrong at once. */
 export function readSettings<const N extends SettingName>(
   env: SettingEnvironment,
-  readFile: ReadFile,
   names: readonly N[],
+  readFile = readFromDisk,
 ): Pick<SettingValues, FieldName<N>> {
   const wanted = settings.filter(({ name }) => (names as readonly SettingName[]).includes(name));
   const { values, problems } = readValues(wanted, [], env, readFile);
@@ -175,7 +179,7 @@ function readValues(
     try {
       values[fieldOf(setting.name)] = readSetting(setting, required.includes(setting.name), env, readFile);
     } catch (error) {
-      problems.push(error instanceof Error ? error.message : String(error));
+      problems.push(messageOf(error));
     }
   }
   return { values, problems };

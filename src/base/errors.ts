@@ -122,3 +122,18 @@ export function isRefusalCode(word: unknown): word is RefusalCode {
 export function isFailureCode(word: unknown): word is FailureCode {
   return typeof word === 'string' && Object.hasOwn(failures, word);
 }
+
+/** Returns the message of whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Returns the cause at the bottom of an error: it is the most specific one. */
+export function innermost(error: unknown): unknown {
+  return error instanceof Error && error.cause instanceof Error ? innermost(error.cause) : error;
+}
+
+/** Returns true for a refusal with one of these codes. */
+export function isRefusal(error: unknown, ...codes: readonly RefusalCode[]): error is Refusal {
+  return error instanceof Refusal && codes.includes(error.code);
+}

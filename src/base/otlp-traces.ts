@@ -11,10 +11,10 @@ import {
 } from '@opentelemetry/sdk-trace';
 import type { Log } from './log.ts';
 import type { EndedSpan, Traces } from './traces.ts';
+import { version } from './version.ts';
 
 interface TraceOptions {
   readonly url: string;
-  readonly version: string;
   /** Called with the number of spans that were sent or given up. */
   readonly count: (outcome: 'exported' | 'dropped', spans: number) => void;
   readonly log: Log;
@@ -29,7 +29,7 @@ const warnEveryMs = 60_000;
 const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL };
 
 /** Sends spans by OTLP over HTTP. While the collector is away they are counted and dropped, and nothing else notices. */
-export function openOtlpTraces({ url, version, count, log }: TraceOptions): Traces {
+export function openOtlpTraces({ url, count, log }: TraceOptions): Traces {
   const watched = countExports(new OTLPTraceExporter({ url, timeoutMillis: exportMs }), count, log);
   const ids = { traceId: '', spanId: '' };
   const provider = new TracerProvider({

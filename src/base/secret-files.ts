@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { type Config, fieldOf, readSettings, type SettingName } from './config.ts';
+import { messageOf } from './errors.ts';
 import type { Log } from './log.ts';
 import type { Setting } from './settings/kinds.ts';
 import { settings } from './settings/settings.ts';
@@ -48,7 +49,7 @@ export function followSecretFiles<C extends Config>(
       log.info('a secret has a new value', { setting: name });
     } catch (error) {
       // A file that is being written is whole at the next look.
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       if (why !== warned.get(name)) log.warn('a secret cannot be read again: its value before stays', { error });
       warned.set(name, why);
     }
@@ -68,6 +69,6 @@ export function followSecretFiles<C extends Config>(
 /** Reads the file of a setting without blocking the event loop, then the setting from its text. */
 async function readAgain(name: SettingName, env: FollowOptions['env']): Promise<unknown> {
   const text = await readFile(env[`${name}_FILE`]!, 'utf8');
-  const values: Readonly<Record<string, unknown>> = readSettings(env, () => text, [name]);
+  const values: Readonly<Record<string, unknown>> = readSettings(env, [name], () => text);
   return values[fieldOf(name)];
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { createSecureContext } from 'node:tls';
-import { refuse } from './errors.ts';
+import { messageOf, refuse } from './errors.ts';
 import type { Log } from './log.ts';
 
 /** Files of a server's certificate chain and its key, in PEM; both are read again while the server runs. */
@@ -54,7 +54,7 @@ export function makeHttpServer(
       warned = '';
     } catch (error) {
       // Certificate and key may be replaced one after the other: the next look finds both.
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       if (why !== warned) log.warn('the new certificate cannot be used: the one before stays', { error });
       warned = why;
     }
@@ -71,7 +71,7 @@ function readPair({ certFile, keyFile }: CertificateFiles): CertificatePair {
     createSecureContext(pair);
     return pair;
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     throw refuse('unavailable', `${certFile} and ${keyFile} hold no certificate with its key: ${why}`);
   }
 }

@@ -1,3 +1,5 @@
+import { messageOf } from './errors.ts';
+
 type ReleaseResource = () => unknown;
 
 export interface Shutdown {
@@ -47,7 +49,7 @@ async function releaseOne([name, release, limitSeconds]: Opened): Promise<Error 
     await Promise.race([late, (async () => release())()]);
     return undefined;
   } catch (cause) {
-    return new Error(`${name}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    return new Error(`${name}: ${messageOf(cause)}`, { cause });
   } finally {
     clearTimeout(timer);
   }

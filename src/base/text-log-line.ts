@@ -1,3 +1,5 @@
+import { printable } from './terminal.ts';
+
 /** Colours of the levels; the time, the part and the fields are grey. */
 const colours = {
   error: '\x1b[31m',
@@ -35,9 +37,4 @@ export function textLine(entry: LogEntry, isColoured: boolean): string {
 function shown(value: unknown): string {
   if (typeof value !== 'string') return JSON.stringify(value) ?? '';
   return /[\s"=]/.test(value) ? JSON.stringify(value) : value;
-}
-
-/** Replaces control characters: nothing that is logged may control the terminal. */
-function printable(text: string): string {
-  return text.replace(/\p{C}/gu, '?');
 }

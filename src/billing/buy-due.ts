@@ -1,4 +1,5 @@
-import { type RepeatedLook, repeatLook } from '../base/repeat-look.ts';
+import { inParallel } from '../base/in-parallel.ts';
+import { type PeriodicTask, startPeriodicTask } from '../base/periodic-task.ts';
 import { dropPurchase } from '../store/money/drop-purchase.ts';
 import { dueTopupLooks, lookAtTopup } from '../store/money/look-at-topup.ts';
 import { duePurchases, type TakenPurchase, takePurchase } from '../store/money/take-purchase.ts';
@@ -21,18 +22,15 @@ const maxAtOnce = 8;
  * Carries out the purchases that charges asked for, and looks at the balances of accounts that may have no more charges. Any number
  * of controllers may do so: a purchase is leased, the provider charges its id once, and the record ends it once.
  */
-export function startPurchases(options: PurchaseOptions): RepeatedLook {
+export function startPurchases(options: PurchaseOptions): PeriodicTask {
   const { store, metrics, log, lookMs = defaultLookMs } = options;
   const look = async (isClosing: () => boolean) => {
     for (const account of await dueTopupLooks(store)) if (!isClosing()) await lookAt(options, account);
-    const due = await duePurchases(store);
-    const next = due.values();
-    const lane = async () => {
-      for (const account of next) if (!isClosing()) await buy(options, account);
-    };
-    await Promise.all(Array.from({ length: Math.min(maxAtOnce, due.length) }, lane));
+    await inParallel(maxAtOnce, await duePurchases(store), async (account) => {
+      if (!isClosing()) await buy(options, account);
+    });
   };
-  return repeatLook(look, lookMs, (error) => {
+  return startPeriodicTask(look, lookMs, (error) => {
     metrics.upkeep_errors_total.inc({ task: 'buy' });
     log.warn('purchases could not be carried out: they are tried again', { error });
   });

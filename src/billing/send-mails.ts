@@ -1,7 +1,7 @@
 import { backoffMs } from '../base/backoff.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import { type RepeatedLook, repeatLook } from '../base/repeat-look.ts';
+import { type PeriodicTask, startPeriodicTask } from '../base/periodic-task.ts';
 import type { Seal } from '../base/seal.ts';
 import { mailedLinkPurpose } from '../model/person.ts';
 import { type EndedPurchase, invoiceNumber } from '../model/purchase.ts';
@@ -33,7 +33,7 @@ const defaultAgainMs = 30_000;
 const maxAgainMs = 6 * 3_600_000;
 
 /** Sends the mails of the outbox to the owners of their accounts, to the operators, or to the person whom they name, one mail each. A server that is away delays them for up to a week. */
-export function startMails(options: MailOptions): RepeatedLook {
+export function startMails(options: MailOptions): PeriodicTask {
   const { store, metrics, log, lookMs = defaultLookMs } = options;
   const look = async (isClosing: () => boolean) => {
     for (const id of await dueMails(store)) {
@@ -43,7 +43,7 @@ export function startMails(options: MailOptions): RepeatedLook {
       else if (mail !== null) await sendMail(options, mail);
     }
   };
-  return repeatLook(look, lookMs, (error) => {
+  return startPeriodicTask(look, lookMs, (error) => {
     metrics.upkeep_errors_total.inc({ task: 'mail' });
     log.warn('mails could not be sent: they are tried again', { error });
   });

@@ -1,6 +1,6 @@
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import { type RepeatedLook, repeatLook } from '../base/repeat-look.ts';
+import { type PeriodicTask, startPeriodicTask } from '../base/periodic-task.ts';
 import { dueCards, noteCard } from '../store/money/card-expiry.ts';
 import { readTopup } from '../store/money/set-topup.ts';
 import type { RecordStore } from '../store/script.ts';
@@ -18,14 +18,14 @@ interface CardOptions {
 const defaultLookMs = 30_000;
 
 /** Looks up when stored cards expire, so that their owners are told before. Any number of controllers may do so. */
-export function startCardWatch(options: CardOptions): RepeatedLook {
+export function startCardWatch(options: CardOptions): PeriodicTask {
   const { store, metrics, log, lookMs = defaultLookMs } = options;
   const look = async (isClosing: () => boolean) => {
     // A card that has ended is forgotten.
     if (!store.connection.clock.isSteady()) return;
     for (const account of await dueCards(store)) if (!isClosing()) await lookUp(options, account);
   };
-  return repeatLook(look, lookMs, (error) => {
+  return startPeriodicTask(look, lookMs, (error) => {
     metrics.upkeep_errors_total.inc({ task: 'card' });
     log.warn('stored cards could not be looked up: they are tried again', { error });
   });

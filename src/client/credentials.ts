@@ -3,7 +3,8 @@ import { rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { readSettings } from '../base/config.ts';
-import { type ClientTerminal, ClientUsageError } from './client-terminal.ts';
+import type { Terminal } from '../base/terminal.ts';
+import { ClientUsageError } from './client-command.ts';
 
 /** Address of a service and the key that is sent to it. */
 export interface Credentials {
@@ -11,14 +12,11 @@ export interface Credentials {
   readonly key: string;
 }
 
-type ClientEnv = ClientTerminal['env'];
+type ClientEnv = Terminal['env'];
 
 /** Returns the credentials of the settings and of `trawl login`; a kept key is sent to no other address than its own. */
 export function findCredentials(env: ClientEnv): Credentials {
-  const { apiUrl, apiKey } = readSettings(env, (path) => readFileSync(path, 'utf8'), [
-    'TRAWL_API_URL',
-    'TRAWL_API_KEY',
-  ]);
+  const { apiUrl, apiKey } = readSettings(env, ['TRAWL_API_URL', 'TRAWL_API_KEY']);
   if (apiUrl !== null && apiKey !== null) return { url: apiUrl, key: apiKey };
   const kept = readKept(env);
   const url = apiUrl ?? kept?.url;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
-import type { ResultFile } from './follow-job.ts';
+import { type ResultFile, watchQuiet } from './follow-job.ts';
 import { ServiceAway, type ServicePatience } from './patience.ts';
 
 /** A file that cannot be fetched although its job completed. */
@@ -25,7 +25,6 @@ interface FetchOptions {
   readonly away: () => void;
 }
 
-const quietMs = 60_000;
 const gone = 'The service does not keep the file any more';
 /** Fetches of a file whose bytes are wrong; a disk or a proxy that alters them once may not do so again. */
 const maxMismatches = 2;
@@ -96,8 +95,7 @@ async function fetchPart(
   received: Received,
   arrived: () => void,
 ): Promise<void> {
-  const quiet = new AbortController();
-  const timer = setTimeout(() => quiet.abort(new Error('nothing was heard for too long')), quietMs);
+  const quiet = watchQuiet();
   try {
     const headers = { 'accept-encoding': 'identity', ...(received.bytes > 0 && { range: `bytes=${received.bytes}-` }) };
     const response = await fetch(link, { headers, signal: AbortSignal.any([signal, quiet.signal]) });
@@ -110,7 +108,7 @@ async function fetchPart(
     const start = startOf(response);
     if (start !== received.bytes) Object.assign(received, await startAgain(handle, start));
     for await (const chunk of response.body ?? []) {
-      timer.refresh();
+      quiet.heard();
       if (received.bytes + chunk.length > file.bytes)
         throw new FetchFailed('checksum_mismatch', 'The file that arrives is longer than the service told');
       await writeAll(handle, chunk, received.bytes);
@@ -120,7 +118,7 @@ async function fetchPart(
       moved(received.bytes);
     }
   } finally {
-    clearTimeout(timer);
+    quiet.close();
   }
 }
 

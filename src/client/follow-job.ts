@@ -1,4 +1,4 @@
-import { printable } from './client-terminal.ts';
+import { printable } from '../base/terminal.ts';
 import type { ServicePatience } from './patience.ts';
 import { CallRefused, parseJson, readRetryAfter, readText, refusalOf, type ServiceClient } from './service-client.ts';
 
@@ -32,7 +32,6 @@ export const jobFields = [
   ...['response', 'bytes', 'sha256', 'content_type', 'metadata.title'].map((name) => `result.${name}`),
 ].join(',');
 
-/** A stream that is silent for so long is opened again: the service writes at least every few seconds. */
 const quietMs = 60_000;
 /** Between polls of a job whose stream is refused, at least. */
 const pollMs = 1_000;
@@ -142,8 +141,8 @@ async function* readEvents(response: Response, heard: () => void): AsyncGenerato
   }
 }
 
-/** Aborts its signal when `heard` is not called for too long. */
-function watchQuiet(): { signal: AbortSignal; heard: () => void; close: () => void } {
+/** Aborts its signal when `heard` is not called for a minute: the service and its files say something every few seconds. */
+export function watchQuiet(): { signal: AbortSignal; heard: () => void; close: () => void } {
   const quiet = new AbortController();
   const timer = setTimeout(() => quiet.abort(new Error('nothing was heard for too long')), quietMs);
   return { signal: quiet.signal, heard: () => timer.refresh(), close: () => clearTimeout(timer) };

@@ -1,6 +1,5 @@
-import { parseArgs } from 'node:util';
 import { mediaChoices } from '../model/media-choices.ts';
-import { ClientUsageError } from './client-terminal.ts';
+import { ClientUsageError, readWords } from './client-command.ts';
 import { getOptions, maxKeyLength, maxParallel, maxPlaylist, usualParallel } from './get-options.ts';
 
 /** Command line of `trawl get` as it is understood. */
@@ -21,7 +20,7 @@ export interface GetOrder {
 
 /** Reads the command line; throws a usage error for one that is wrong. */
 export function readGetOrder(args: readonly string[]): GetOrder | 'help' {
-  const { values, positionals } = parse(args);
+  const { values, positionals } = readWords(args, getOptions);
   if (values.help) return 'help';
   if (positionals.length === 0) throw new ClientUsageError('A URL is missing');
   const {
@@ -56,14 +55,6 @@ export function readGetOrder(args: readonly string[]): GetOrder | 'help' {
 export function readUrlList(list: string): string[] {
   const lines = list.split('\n').map((line) => line.trim());
   return lines.filter((line) => line !== '' && !line.startsWith('#'));
-}
-
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], options: getOptions, allowPositionals: true });
-  } catch (error) {
-    throw new ClientUsageError(error instanceof Error ? error.message : String(error));
-  }
 }
 
 function readChoice(

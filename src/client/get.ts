@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { text } from 'node:stream/consumers';
-import { ConfigError } from '../base/config.ts';
-import { type ClientTerminal, ClientUsageError, exitCodes, printable } from './client-terminal.ts';
+import { inParallel } from '../base/in-parallel.ts';
+import { printable, type Terminal } from '../base/terminal.ts';
+import { ClientUsageError, exitCodes, reportUsage } from './client-command.ts';
 import { findCredentials, keyOrigin } from './credentials.ts';
 import { hasEnded } from './follow-job.ts';
 import { type FileRow, type GetTools, getFile, type WantedFile } from './get-file.ts';
@@ -18,7 +19,7 @@ import { CallRefused, makeServiceClient } from './service-client.ts';
 /** Asks for URLs, waits, fetches the files and prints their paths. */
 export async function runGet(
   args: readonly string[],
-  terminal: ClientTerminal,
+  terminal: Terminal,
   limits: PatienceLimits = usualLimits,
 ): Promise<number> {
   try {
@@ -52,9 +53,7 @@ export async function runGet(
       if (isUnfinished) terminal.err(unfinished(commandKey));
     }
   } catch (error) {
-    if (!(error instanceof ClientUsageError || error instanceof ConfigError)) throw error;
-    terminal.err(`${error.message}\nUsage: ${getUsage}\n`);
-    return exitCodes.usage;
+    return reportUsage(error, getUsage, terminal);
   }
 }
 
@@ -75,12 +74,7 @@ async function readUrls({ urls, output, playlist }: GetOrder): Promise<string[]>
   return all;
 }
 
-async function getAll(
-  tools: GetTools,
-  order: GetOrder,
-  urls: readonly string[],
-  terminal: ClientTerminal,
-): Promise<number> {
+async function getAll(tools: GetTools, order: GetOrder, urls: readonly string[], terminal: Terminal): Promise<number> {
   const display = showFiles(terminal);
   const sayInterrupted = () => display.say(`${tools.interrupted.reason.message}: open jobs are being cancelled`);
   tools.interrupted.addEventListener('abort', sayInterrupted, { once: true });
@@ -168,15 +162,6 @@ function exitCodeOf({ path }: FileRow, cause: unknown): number {
   if (path !== null) return exitCodes.done;
   const hasNoService = cause instanceof ServiceAway || (cause instanceof CallRefused && cause.isKeyRefused);
   return hasNoService ? exitCodes.noService : exitCodes.failed;
-}
-
-/** Does something with each value, so many at once, in their order. */
-async function inParallel<T>(most: number, values: readonly T[], work: (value: T) => Promise<void>): Promise<void> {
-  const left = [...values];
-  const lane = async () => {
-    for (let value = left.shift(); value !== undefined; value = left.shift()) await work(value);
-  };
-  await Promise.all(Array.from({ length: Math.min(most, values.length) }, lane));
 }
 
 /** Turns the first Ctrl-C, or the loss of standard output, into a signal, and ends the program at the second Ctrl-C. */

@@ -1,8 +1,9 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
-import { parseArgs } from 'node:util';
 import { readSettings } from '../base/config.ts';
-import { type ClientTerminal, ClientUsageError, exitCodes, printable } from './client-terminal.ts';
+import { messageOf } from '../base/errors.ts';
+import { printable, type Terminal } from '../base/terminal.ts';
+import { ClientUsageError, exitCodes, readWords, reportUsage } from './client-command.ts';
 import { keepCredentials } from './credentials.ts';
 import { makePatience, ServiceAway } from './patience.ts';
 import { CallRefused, makeServiceClient } from './service-client.ts';
@@ -20,9 +21,9 @@ over what is kept, and a kept key is sent to no other address than its own.
 `;
 
 /** Checks and keeps the credentials of a caller. */
-export async function runLogin(args: readonly string[], terminal: ClientTerminal): Promise<number> {
+export async function runLogin(args: readonly string[], terminal: Terminal): Promise<number> {
   try {
-    const { values, positionals } = parse(args);
+    const { values, positionals } = readWords(args, { help: { type: 'boolean', short: 'h' } });
     if (values.help) {
       terminal.out(loginHelp);
       return exitCodes.done;
@@ -30,8 +31,8 @@ export async function runLogin(args: readonly string[], terminal: ClientTerminal
     const [address, given, ...more] = positionals;
     if (address === undefined || more.length > 0)
       throw new ClientUsageError(address === undefined ? 'URL is missing' : 'There is a word too many');
-    const { apiUrl: url } = readWords({ TRAWL_API_URL: address }, 'URL');
-    const { apiKey: key } = readWords({ TRAWL_API_KEY: (given ?? (await readKey(terminal))).trim() }, 'KEY');
+    const { apiUrl: url } = readAsSetting({ TRAWL_API_URL: address }, 'URL');
+    const { apiKey: key } = readAsSetting({ TRAWL_API_KEY: (given ?? (await readKey(terminal))).trim() }, 'KEY');
     if (url === null || key === null) throw new ClientUsageError('KEY is missing');
     const client = makeServiceClient({ url, key }, makePatience(url));
     const usageOfKey = await client.call('/v1/usage?fields=account.name,remaining', {
@@ -47,25 +48,17 @@ export async function runLogin(args: readonly string[], terminal: ClientTerminal
   }
 }
 
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], options: { help: { type: 'boolean', short: 'h' } }, allowPositionals: true });
-  } catch (error) {
-    throw new ClientUsageError(error instanceof Error ? error.message : String(error));
-  }
-}
-
 /** Reads a word of the command line as the setting of the same meaning; the sentence of an error never shows the word. */
-function readWords(words: Readonly<Record<string, string>>, name: string) {
+function readAsSetting(words: Readonly<Record<string, string>>, name: string) {
   try {
-    return readSettings(words, () => '', ['TRAWL_API_URL', 'TRAWL_API_KEY']);
+    return readSettings(words, ['TRAWL_API_URL', 'TRAWL_API_KEY'], () => '');
   } catch (error) {
-    throw new ClientUsageError(String(error instanceof Error ? error.message : error).replace(/^[A-Z_]+/, name));
+    throw new ClientUsageError(messageOf(error).replace(/^[A-Z_]+/, name));
   }
 }
 
 /** Reads the first line of standard input; on a terminal without showing what is typed. */
-async function readKey({ isWatched, err }: ClientTerminal): Promise<string> {
+async function readKey({ isWatched, err }: Terminal): Promise<string> {
   const isTyped = isWatched && process.stdin.isTTY;
   if (isTyped) err('API key (not shown): ');
   const unseen = new Writable({ write: (_chunk, _encoding, done) => done() });
@@ -88,12 +81,9 @@ function describe(value: unknown): string {
   return typeof name === 'string' ? `the account ${printable(name)}` : 'an account';
 }
 
-function reportLogin(error: unknown, { err }: ClientTerminal): number {
-  if (error instanceof ClientUsageError) {
-    err(`${error.message}\nUsage: ${usage}\n`);
-    return exitCodes.usage;
-  }
-  if (!(error instanceof CallRefused || error instanceof ServiceAway)) throw error;
-  err(`${error.message}\n`);
+function reportLogin(error: unknown, terminal: Terminal): number {
+  if (!(error instanceof CallRefused || error instanceof ServiceAway)) return reportUsage(error, usage, terminal);
+  terminal.err(`${error.message}
+`);
   return exitCodes.noService;
 }

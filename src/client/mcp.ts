@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
-import { ConfigError } from '../base/config.ts';
-import { type ClientTerminal, ClientUsageError, exitCodes } from './client-terminal.ts';
+import type { Terminal } from '../base/terminal.ts';
+import { ClientUsageError, exitCodes, readWords, reportUsage } from './client-command.ts';
 import { findCredentials } from './credentials.ts';
 import { remoteService } from './remote-service.ts';
 
@@ -17,33 +15,19 @@ result holds the key. POST /mcp of the service has the same tools without this c
 `;
 
 /** Serves the program that started this one, until it closes standard input. */
-export async function runMcp(args: readonly string[], { out, err, env }: ClientTerminal): Promise<number> {
+export async function runMcp(args: readonly string[], terminal: Terminal): Promise<number> {
   try {
-    const { values } = parse(args);
+    const { values, positionals } = readWords(args, { help: { type: 'boolean', short: 'h' } });
     if (values.help) {
-      out(mcpHelp);
+      terminal.out(mcpHelp);
       return exitCodes.done;
     }
-    const service = remoteService(findCredentials(env));
+    if (positionals.length > 0) throw new ClientUsageError('There is a word too many');
+    const service = remoteService(findCredentials(terminal.env));
     const { serveStdio } = await import('../mcp/mcp-server.ts');
-    await serveStdio(service, readVersion());
+    await serveStdio(service);
     return exitCodes.done;
   } catch (error) {
-    if (!(error instanceof ClientUsageError || error instanceof ConfigError)) throw error;
-    err(`${error.message}\nUsage: ${usage}\n`);
-    return exitCodes.usage;
-  }
-}
-
-function readVersion(): string {
-  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(manifest) as { version: string }).version;
-}
-
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], options: { help: { type: 'boolean', short: 'h' } } });
-  } catch (error) {
-    throw new ClientUsageError(error instanceof Error ? error.message : String(error));
+    return reportUsage(error, usage, terminal);
   }
 }

@@ -16,14 +16,14 @@ export const usualLimits: PatienceLimits = { firstMs: 10_000, acceptedMs: 300_00
 /** The service did not answer for as long as the command waits for it. */
 export class ServiceAway extends Error {}
 
-/** ServicePatience of one command; all of its calls share it, and each counts the time of its own silence. */
+/** Patience of one command: all of its calls share the limits, and each counts its own silence. */
 export interface ServicePatience {
   readonly limits: PatienceLimits;
   /** Longest silence now. */
   readonly silenceMs: () => number;
   /** A job was accepted: from now on the longer limit holds. */
   readonly accept: () => void;
-  /** Time at which a call that is silent from now on is given up, on the clock of `performance.now`. */
+  /** Begins the silence of one call. */
   readonly start: () => Silence;
 }
 

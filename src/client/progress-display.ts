@@ -1,4 +1,4 @@
-import { type ClientTerminal, printable } from './client-terminal.ts';
+import { printable, type Terminal } from '../base/terminal.ts';
 import { progressLine, type ShownProgress } from './progress-line.ts';
 
 /** Progress of one file, from the request to its name in the folder. */
@@ -36,7 +36,7 @@ const clearRest = '\x1b[K';
 const clear = `\r${clearRest}`;
 
 /** Shows one bar for all files on a terminal, and one line for each new stage of a file elsewhere. */
-export function showFiles(terminal: ClientTerminal): ProgressDisplay {
+export function showFiles(terminal: Terminal): ProgressDisplay {
   const { out, err, env } = terminal;
   const isBar = terminal.isWatched && env.TERM !== 'dumb';
   const isUnicode = /utf-?8/i.test(env.LC_ALL || env.LC_CTYPE || env.LANG || '');

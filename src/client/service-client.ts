@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { printable } from './client-terminal.ts';
+import { printable } from '../base/terminal.ts';
 import type { Credentials } from './credentials.ts';
 import { ServiceAway, type ServicePatience, type Silence, wordsOf } from './patience.ts';
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { rerun, type SingleFlight } from '../base/single-flight.ts';
+import { within } from '../base/within.ts';
 import type { WorkerShares } from '../model/preemption.ts';
 import { jobIdOf } from '../runners/runner.ts';
 import { controllerLeaseMs, type LeadCandidate, leaveLead, takeLead } from '../store/jobs/leadership.ts';
@@ -258,11 +259,4 @@ export class Controller {
       this.#options.log.warn(`${work} failed`, { error });
     }
   }
-}
-
-/** Waits for the work, but no longer than `maxMs`. */
-async function within(maxMs: number, work: Promise<unknown>): Promise<void> {
-  const late = Promise.withResolvers<void>();
-  const timer = setTimeout(late.resolve, maxMs);
-  await Promise.race([work, late.promise]).finally(() => clearTimeout(timer));
 }

@@ -1,7 +1,7 @@
-import { Refusal } from '../base/errors.ts';
+import { isRefusal } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { hideGauges, type Metrics } from '../base/metrics.ts';
-import { repeatLook } from '../base/repeat-look.ts';
+import { startPeriodicTask } from '../base/periodic-task.ts';
 import { type AccountCursor, firstAccount, listLedgerPage } from '../store/accounts/read-accounts.ts';
 import { type LedgerWalk, readLedgerWalk, saveLedgerWalk } from '../store/log/ledger-walk.ts';
 import { verifyLedger } from '../store/log/verify-ledger.ts';
@@ -23,7 +23,7 @@ export function startLedgerCheck(options: LedgerCheckOptions): { close(): Promis
   const { store, metrics, log, tickMs = defaultTickMs } = options;
   const walker = new LedgerWalker(options);
   const look = (isClosing: () => boolean) => walker.goOn(() => options.isLeading() && !isClosing());
-  const check = repeatLook(look, tickMs, (error) => {
+  const check = startPeriodicTask(look, tickMs, (error) => {
     metrics.upkeep_errors_total.inc({ task: 'verify' });
     log.warn('the check of all ledgers broke off: it goes on where it stopped', { error });
   });
@@ -104,7 +104,7 @@ class LedgerWalker {
       for (const problem of problems) log.error('a ledger does not balance', { slug, problem });
       return problems.length;
     } catch (error) {
-      if (error instanceof Refusal && error.code === 'unavailable') throw error;
+      if (isRefusal(error, 'unavailable')) throw error;
       log.error('a ledger cannot be checked', { slug, error });
       return 1;
     }

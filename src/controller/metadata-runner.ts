@@ -1,5 +1,5 @@
 import { retry } from '../base/backoff.ts';
-import { Refusal } from '../base/errors.ts';
+import { isRefusal } from '../base/errors.ts';
 import { hasBrokenOff } from '../base/http-client.ts';
 import type { Log } from '../base/log.ts';
 import type { Inspector } from '../model/inspection-result.ts';
@@ -93,7 +93,7 @@ async function inspect(
 
 /** The inspector restarts or has no free slot for the account, or Redis does not answer. */
 function isAway(error: unknown): boolean {
-  return error instanceof Refusal && (error.code === 'unavailable' || error.code === 'rate_limited');
+  return isRefusal(error, 'unavailable', 'rate_limited');
 }
 
 /** An inspector that ends during the request interrupts the attempt (D74); an answer that cannot be read fails it. */

@@ -1,7 +1,7 @@
 import { type ArchiveObjects, archiveDays, dayOf, removeArchivedDays } from '../archive/archive-days.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import { repeatLook } from '../base/repeat-look.ts';
+import { startPeriodicTask } from '../base/periodic-task.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { removeRevocations, revocationLifeMs } from '../objects/revocations.ts';
 import { readRedisTime } from '../store/old-entries.ts';
@@ -43,7 +43,7 @@ export function startSweeper(options: SweeperOptions): { wake(): void; close(): 
   const sweeps = [sweepEntries, makeObjectSweep(options, complain), makeDaySweep(options)].map((sweep) => {
     const look = (isClosing: () => boolean) =>
       sweep(() => !isClosing() && isLeading() && store.connection.clock.isSteady());
-    return repeatLook(look, intervalMs, complain);
+    return startPeriodicTask(look, intervalMs, complain);
   });
   return {
     wake() {

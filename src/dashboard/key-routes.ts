@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { ApiReply } from '../api/reply.ts';
-import { Refusal, refuse } from '../base/errors.ts';
+import { isRefusal, refuse } from '../base/errors.ts';
 import { type Quotas, type QuotaWindow, quotaWindows } from '../model/account.ts';
 import { makeKey, readExpiry, readKey } from '../model/api-key.ts';
 import { type ReadInput, readAlias, readCategory, readWhole, readWholeOrNone } from '../model/operator-input.ts';
@@ -42,7 +42,7 @@ export function keyRoutes(objects: RevocationObjects): DashboardRoute[] {
         const alias = String(call.req.params.alias);
         const work = () => deleteKey(call.store, call.accountId, alias);
         await endKey(objects, call, alias, call.store.clock.now(), work).catch((error) => {
-          throw error instanceof Refusal && error.code === 'key_has_history' ? refuse(error.code, hasHistory) : error;
+          throw isRefusal(error, 'key_has_history') ? refuse(error.code, hasHistory) : error;
         });
         return { status: 200, body: { deleted: true } };
       },

@@ -2,7 +2,7 @@ import type { Request } from 'express';
 import * as oidc from 'openid-client';
 import type { BlockedAddresses, FindCaller } from '../api/caller-address.ts';
 import type { ApiReply } from '../api/reply.ts';
-import { Refusal, refuse } from '../base/errors.ts';
+import { isRefusal, Refusal, refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Seal } from '../base/seal.ts';
 import { accountToOpen, personIdOf, readEmail } from '../model/person.ts';
@@ -205,7 +205,7 @@ function isForged(error: unknown): boolean {
 
 /** Returns the word by which the page knows why a sign-in failed. */
 function reasonOf(parts: OpenidParts, req: Request, error: unknown): string {
-  if (error instanceof Refusal && error.code === 'ip_blocked') return 'blocked';
+  if (isRefusal(error, 'ip_blocked')) return 'blocked';
   if (error instanceof oidc.AuthorizationResponseError) return 'denied';
   if (error instanceof Refusal) return readBegun(parts, req) === null ? 'late' : 'openid';
   const isOfOther = error instanceof oidc.ClientError && error.code === 'OAUTH_INVALID_RESPONSE';

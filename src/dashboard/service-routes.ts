@@ -1,16 +1,12 @@
 import { refuse } from '../base/errors.ts';
-import { healthOf } from '../model/stats.ts';
+import { type Engine, endpointsOfEngines, healthOf } from '../model/stats.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { listBlocks } from '../store/access/list-blocks.ts';
 import { readOpenings } from '../store/jobs/open-work.ts';
 import { readMinutes } from '../store/log/read-minutes.ts';
 import type { DashboardRoute } from './dashboard-app.ts';
 
-const engines = [
-  ['video', 'video'],
-  ['audio', 'audio'],
-  ['media', 'metadata'],
-] as const;
+const engines = Object.keys(endpointsOfEngines) as Engine[];
 const maxShownBlocks = 200;
 
 /** The whole service, which operators alone see: health of every engine, work in hand, blocked addresses. */
@@ -25,13 +21,13 @@ export function serviceRoutes(): DashboardRoute[] {
         const [work, blocks, minutes] = await Promise.all([
           readOpenings(store),
           listBlocks(store),
-          Promise.all(engines.map(([, endpoint]) => readMinutes(store, endpoint))),
+          Promise.all(engines.map((engine) => readMinutes(store, endpointsOfEngines[engine]))),
         ]);
         const { queued, active, delayed, calls, webhooks, oldestQueued, drainSince } = work;
         return {
           status: 200,
           body: {
-            engines: engines.map(([engine], n) => healthOf(engine, null, minutes[n]!, now)),
+            engines: engines.map((engine, n) => healthOf(engine, null, minutes[n]!, now)),
             work: { queued, running: active, delayed, calls, webhooks },
             oldest_queued_at: oldestQueued === null ? null : writeTime(oldestQueued),
             drain_since: drainSince === null ? null : writeTime(drainSince),

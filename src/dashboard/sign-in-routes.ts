@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Request } from 'express';
 import type { BlockedAddresses, FindCaller } from '../api/caller-address.ts';
 import type { ApiReply } from '../api/reply.ts';
-import { Refusal, refuse } from '../base/errors.ts';
+import { isRefusal, refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { relyingParty } from '../model/passkey.ts';
@@ -227,7 +227,7 @@ async function showSession(
 async function changeAccount(store: RecordStore, { signedIn, given }: DashboardCall): Promise<ApiReply> {
   const slug = requireText(given, 'account', 63);
   const accountId = await findAccount(store, slug).catch((error) => {
-    if (error instanceof Refusal && error.code === 'not_found') return null;
+    if (isRefusal(error, 'not_found')) return null;
     throw error;
   });
   if (accountId === null || roleIn(signedIn.person, accountId) === null) {

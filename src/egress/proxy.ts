@@ -1,11 +1,11 @@
 import type { Server, ServerOptions } from 'node:http';
 import type { Socket } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import { egressVerdicts } from '../base/egress-verdict.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { listenAt, type ServerAddress } from '../base/server-address.ts';
 import { type CertificateFiles, makeHttpServer } from '../base/server-certificate.ts';
+import { within } from '../base/within.ts';
 import { type ClientLimits, makeClientConnections } from './client-connections.ts';
 import { serveTunnel } from './connect-tunnel.ts';
 import { type ConnectionLimits, startLimitWatch } from './connection-limits.ts';
@@ -76,7 +76,7 @@ export function makeProxy({ connect, limits, log, metrics, certificate = null }:
   };
   const close = async (drainSeconds: number) => {
     const closed = closers.map((closeServer) => closeServer());
-    if (isBusy()) await Promise.race([drained.promise, pause(drainSeconds * 1000, undefined, { ref: false })]);
+    if (isBusy()) await within(drainSeconds * 1000, drained.promise);
     for (const [socket] of clients.list()) socket.destroy();
     watch.close();
     await Promise.all(closed);

@@ -2,6 +2,7 @@ import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
 import { CallToolRequestSchema, ErrorCode, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { version } from '../base/version.ts';
 import { type McpAnswer, type McpService, mcpTools } from './mcp-tools.ts';
 
 const instructions =
@@ -11,7 +12,7 @@ const instructions =
 const invalidParams = ErrorCode.InvalidParams;
 
 /** Makes a server of the protocol for one caller. */
-function makeMcpServer(service: McpService, version: string): Server {
+function makeMcpServer(service: McpService): Server {
   const server = new Server({ name: 'trawl', version }, { capabilities: { tools: {} }, instructions });
   server.setRequestHandler(ListToolsRequestSchema, () => ({
     tools: mcpTools.map(({ run: _run, ...tool }) => ({ ...tool, inputSchema: { ...tool.inputSchema } })),
@@ -32,8 +33,8 @@ function makeMcpServer(service: McpService, version: string): Server {
 }
 
 /** Serves one program on standard input and output until it closes them. */
-export async function serveStdio(service: McpService, version: string): Promise<void> {
-  const server = makeMcpServer(service, version);
+export async function serveStdio(service: McpService): Promise<void> {
+  const server = makeMcpServer(service);
   const ended = new Promise<void>((resolve) => {
     server.onclose = resolve;
     process.stdin.once('end', () => void server.close());
@@ -45,11 +46,10 @@ export async function serveStdio(service: McpService, version: string): Promise<
 /** Answers one message that came by HTTP, without a session; `close` ends what is still under way. */
 export async function answerMessage(
   service: McpService,
-  version: string,
   headers: Readonly<Record<string, string>>,
   message: unknown,
 ): Promise<{ readonly response: Response; readonly close: () => Promise<void> }> {
-  const server = makeMcpServer(service, version);
+  const server = makeMcpServer(service);
   const transport = new WebStandardStreamableHTTPServerTransport();
   await server.connect(transport);
   const request = new Request('http://trawl.invalid/mcp', { method: 'POST', headers });

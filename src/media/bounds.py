@@ -11,6 +11,7 @@ from yt_dlp.networking.exceptions import RequestError
 
 PAGE_BYTES = 64 * 2**20
 SMUGGLED = '#__youtubedl_smuggle'
+WEB_URL = re.compile(r'(?i)https?://[^/?#\\@\s]')
 
 
 class TooLarge(RequestError):
@@ -23,7 +24,7 @@ class UnsupportedUrl(RequestError):
 
 def judge_url(url):
     """Raises for a URL that may not be fetched, wherever it comes from."""
-    if not re.match(r'(?i)https?://[^/?#\\@\s]', url):
+    if not WEB_URL.match(url):
         raise UnsupportedUrl('Unsupported URL: only http and https are fetched')
 
 

@@ -1,5 +1,5 @@
 import type { FailureCode } from '../base/errors.ts';
-import { asRecord, asText } from './source-page.ts';
+import { asList, asRecord, asText } from './source-page.ts';
 
 interface YtDlpFailure {
   /** Names of the exception's class and of those that caused it, outermost first. */
@@ -126,9 +126,9 @@ const noise =
 
 export function readFailure(json: unknown): YtDlpFailure {
   const fields = asRecord(json);
-  const causes = Array.isArray(fields.causes) ? fields.causes.map(asText) : [];
+  const causes = asList(fields.causes).map(asText);
   return {
-    classes: Array.isArray(fields.class) ? fields.class.map(asText) : [],
+    classes: asList(fields.class).map(asText),
     message: [asText(fields.message), ...causes].join(' | '),
     stage: fields.stage === 'fetch' ? 'fetch' : 'inspect',
     http: typeof fields.http === 'number' ? fields.http : null,

@@ -14,7 +14,7 @@ export interface OverallProgress {
 /** Combines the stages into one percentage that never falls; `encodes` gives the conversion a larger share. */
 export function makeOverallProgress(
   encodes: boolean,
-  told: (told: AttemptProgress) => void,
+  onProgress: (progress: AttemptProgress) => void,
   now: () => number,
 ): OverallProgress {
   const shares = encodes ? encoding : copying;
@@ -34,7 +34,8 @@ export function makeOverallProgress(
       const speed = speedOf(bytes);
       const eta = speed && bytes && part > 0 ? Math.round((bytes / part - bytes) / speed) : null;
       const next: AttemptProgress = { progress, stage, speed_bytes: speed, eta_seconds: eta };
-      if (next.progress !== last.progress || stage !== last.stage || next.speed_bytes !== last.speed_bytes) told(next);
+      if (next.progress !== last.progress || stage !== last.stage || next.speed_bytes !== last.speed_bytes)
+        onProgress(next);
       last = next;
     },
   };

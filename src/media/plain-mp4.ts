@@ -1,7 +1,7 @@
 import { openRegular } from './child-folder.ts';
 import { ffprobeArguments, mediaEnv } from './ffmpeg-arguments.ts';
 import { parseProbe } from './probe-file.ts';
-import { asRecord, asText } from './source-page.ts';
+import { asList, asRecord, asText } from './source-page.ts';
 import type { MediaTools } from './tools.ts';
 
 /** A file of the usual kinds has three or four boxes before its pictures. */
@@ -44,7 +44,7 @@ export async function hidesBeginning(
 ): Promise<boolean> {
   const first = ['-select_streams', String(picture), '-read_intervals', '%+#1'];
   const { json } = await askFfprobe([...first, ...ffprobeArguments(file, 'none', ['packet=flags'])], tools, signal);
-  return listOf(json.packets).some((packet) => asText(asRecord(packet).flags).includes('D'));
+  return asList(json.packets).some((packet) => asText(asRecord(packet).flags).includes('D'));
 }
 
 async function needsChange(file: string, tools: MediaTools, signal: AbortSignal): Promise<boolean> {
@@ -54,8 +54,8 @@ async function needsChange(file: string, tools: MediaTools, signal: AbortSignal)
   if (code !== 0) return true;
   const { format, chapters, streams } = json;
   const tags = Object.keys(asRecord(asRecord(format).tags));
-  const isMisnamed = listOf(streams).some((stream) => asRecord(stream).codec_tag_string === 'hev1');
-  return isMisnamed || tags.some((name) => !technicalTags.test(name)) || listOf(chapters).length > 0;
+  const isMisnamed = asList(streams).some((stream) => asRecord(stream).codec_tag_string === 'hev1');
+  return isMisnamed || tags.some((name) => !technicalTags.test(name)) || asList(chapters).length > 0;
 }
 
 async function askFfprobe(
@@ -69,8 +69,4 @@ async function askFfprobe(
   const { code } = await tools.run(tools.ffprobe, words, options).ended;
   signal.throwIfAborted();
   return { code, json: code === 0 ? asRecord(parseProbe(lines)) : {} };
-}
-
-function listOf(json: unknown): readonly unknown[] {
-  return Array.isArray(json) ? json : [];
 }

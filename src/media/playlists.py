@@ -1,7 +1,6 @@
 """Lists the entries of a playlist by their URLs, without reading the pages that these lead to."""
 import itertools
 import json
-import re
 
 import addresses
 import bounds
@@ -63,4 +62,4 @@ def urls_of(entry, playlist):
 
 
 def is_web(url):
-    return isinstance(url, str) and len(url) <= MAX_URL and re.match(r'(?i)https?://[^/?#\\@\s]', url) is not None
+    return isinstance(url, str) and len(url) <= MAX_URL and bounds.WEB_URL.match(url) is not None

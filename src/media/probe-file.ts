@@ -1,6 +1,6 @@
 import type { FailureCode } from '../base/errors.ts';
 import { ffprobeArguments, type InputFile, mediaEnv, type PacketCount } from './ffmpeg-arguments.ts';
-import { asRecord, asText, positive, readCodec } from './source-page.ts';
+import { asList, asRecord, asText, positive, readCodec } from './source-page.ts';
 import { type ChildEnd, Failed, type MediaTools } from './tools.ts';
 
 export interface Stream {
@@ -86,7 +86,7 @@ export async function probeFile(
 
 export function readProbe(json: unknown): FileProbe {
   const fields = asRecord(json);
-  const given = Array.isArray(fields.streams) ? fields.streams : [];
+  const given = asList(fields.streams);
   const streams = given.map(readStream);
   const format = asRecord(fields.format);
   // Players take the stream that the file marks as the default one.
@@ -137,7 +137,7 @@ function readStream(json: unknown): Stream {
 
 /** Returns the degrees by which a picture is turned before it is shown. */
 function readRotation(sideData: unknown): number {
-  const found = (Array.isArray(sideData) ? sideData : []).map((each) => Math.abs(Number(asRecord(each).rotation)));
+  const found = asList(sideData).map((each) => Math.abs(Number(asRecord(each).rotation)));
   return found.find((degrees) => degrees > 0) ?? 0;
 }
 

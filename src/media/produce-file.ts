@@ -47,18 +47,18 @@ const brokenOff = /partial file|should be (?!18446744073709551615\b)\d|: Connect
 export async function produce(
   order: MediaOrder,
   tools: MediaTools,
-  told: (told: AttemptProgress) => void,
+  onProgress: (progress: AttemptProgress) => void,
   signal: AbortSignal,
 ): Promise<Produced> {
   let highest = 0;
   let isRecording = false;
-  const tell = (next: AttemptProgress) => {
+  const report = (next: AttemptProgress) => {
     highest = Math.max(highest, next.progress);
     isRecording ||= next.stage === recordingStage;
-    told({ ...next, progress: highest });
+    onProgress({ ...next, progress: highest });
   };
   try {
-    return await attempt(order, tools, tell, signal, true);
+    return await produceOnce(order, tools, report, signal, true);
   } catch (error) {
     signal.throwIfAborted();
     // The past of a live source is gone.
@@ -68,7 +68,7 @@ export async function produce(
       (error.code === 'file_damaged' || (error instanceof SectionFailed && mendable.has(error.code)));
     if (!again && !(error instanceof RecordingFailed)) throw error;
     await removeNames(tools.folder, /^(part|media)/);
-    return await attempt(order, tools, tell, signal, false);
+    return await produceOnce(order, tools, report, signal, false);
   }
 }
 
@@ -76,23 +76,25 @@ class SectionFailed extends Failed {}
 /** A live source went on in another size or codec so soon that its recording begins anew. */
 class RecordingFailed extends Failed {}
 
-async function attempt(
+async function produceOnce(
   order: MediaOrder,
   tools: MediaTools,
-  told: (told: AttemptProgress) => void,
+  onProgress: (progress: AttemptProgress) => void,
   signal: AbortSignal,
   mayCut: boolean,
 ): Promise<Produced> {
   const ends = endable(signal);
-  told({ progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null });
+  onProgress({ progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null });
   const driver = startYtDlp('download', order, tools, ends.signal);
   try {
     const page = await withDeadline(driver.page, tools.limits.inspectSeconds, ends.end);
     if (page.fields.live_status === 'is_upcoming') throw notStarted(page);
     const found = chooseFormatsFor(page, order);
     const choice = mayCut || page.live ? found : { ...found, section: false };
-    const progress = makeOverallProgress(willEncode(choice, page, order), page.live ? asRecording(told) : told, () =>
-      performance.now(),
+    const progress = makeOverallProgress(
+      willEncode(choice, page, order),
+      page.live ? asRecording(onProgress) : onProgress,
+      () => performance.now(),
     );
     return await make(driver, order, { page, choice }, { tools, progress, ...ends });
   } finally {
@@ -101,8 +103,8 @@ async function attempt(
 }
 
 /** Names the fetch of a live source as what it is: it cannot be repeated, so the controller interrupts it for nobody. */
-function asRecording(told: (told: AttemptProgress) => void): typeof told {
-  return (next) => told(next.stage === 'fetch' ? { ...next, stage: recordingStage } : next);
+function asRecording(onProgress: (progress: AttemptProgress) => void): typeof onProgress {
+  return (next) => onProgress(next.stage === 'fetch' ? { ...next, stage: recordingStage } : next);
 }
 
 interface Chosen {

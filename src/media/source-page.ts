@@ -53,7 +53,7 @@ const codecs: readonly (readonly [RegExp, string])[] = [
 export function readPage(json: unknown): SourcePage {
   const fields = asRecord(json);
   const live = fields.is_live === true || fields.live_status === 'is_live';
-  const formats = Array.isArray(fields.formats) ? fields.formats.map(readFormat) : [];
+  const formats = asList(fields.formats).map(readFormat);
   return {
     fields,
     formats,
@@ -101,6 +101,10 @@ export function positive(value: unknown): number | null {
 /** Returns '' for what is neither text nor number: JSON can hold objects that no conversion takes, and a child may say anything. */
 export function asText(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+}
+
+export function asList(json: unknown): readonly unknown[] {
+  return Array.isArray(json) ? json : [];
 }
 
 export function asRecord(json: unknown): Readonly<Record<string, unknown>> {

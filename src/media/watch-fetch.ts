@@ -13,7 +13,7 @@ export function watchFetch(
   folder: string,
   limits: MediaLimits,
   live: boolean,
-  told: (bytes: number) => void,
+  onBytes: (bytes: number) => void,
   end: (reason: Failed) => void,
 ): () => void {
   const samples: { readonly at: number; readonly bytes: number }[] = [{ at: performance.now(), bytes: 0 }];
@@ -21,7 +21,7 @@ export function watchFetch(
   const look = async () => {
     const bytes = await measureFiles(folder, 'part');
     const now = performance.now();
-    told(bytes);
+    onBytes(bytes);
     if (bytes > limits.fileBytes) return end(new Failed('file_too_large', `${bytes} bytes`));
     if (bytes < (samples.at(-1)?.bytes ?? 0)) samples.length = 0;
     samples.push({ at: now, bytes });

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { ChosenFormat } from './choose-formats.ts';
 import { classifyFailure, readFailure } from './classify-failure.ts';
 import { mediaEnv } from './ffmpeg-arguments.ts';
-import { asRecord, positive, readPage, type SourcePage } from './source-page.ts';
+import { asList, asRecord, positive, readPage, type SourcePage } from './source-page.ts';
 import { Failed, type MediaOrder, type MediaTools } from './tools.ts';
 
 interface FetchProgress {
@@ -28,7 +28,7 @@ export interface YtDlp {
   readonly fetch: (
     parts: readonly ChosenFormat[],
     seconds: number | null,
-    told: (progress: FetchProgress) => void,
+    onProgress: (progress: FetchProgress) => void,
   ) => Promise<FetchEnd>;
   /** Ends yt-dlp and all that it started; resolves with their standard error when nothing of that runs any more. */
   readonly end: () => Promise<string>;
@@ -64,7 +64,7 @@ export function startYtDlp(
   entries.promise.catch(() => undefined);
   const own = new AbortController();
   let fragmented = false;
-  let told: (progress: FetchProgress) => void = () => undefined;
+  let reportProgress: (progress: FetchProgress) => void = () => undefined;
   const fail = (error: unknown) => {
     page.reject(error);
     done.reject(error);
@@ -73,9 +73,10 @@ export function startYtDlp(
   const onLine = (text: string) => {
     const said = asRecord(parseLine(text));
     if (said.info !== undefined) page.resolve(readPage(said.info));
-    else if (said.progress !== undefined) told(readProgress(said.progress));
+    else if (said.progress !== undefined) reportProgress(readProgress(said.progress));
     else if (said.done !== undefined) done.resolve(readEnd(said.done));
-    else if (said.entries !== undefined) entries.resolve(readEntries(said.entries));
+    else if (said.entries !== undefined)
+      entries.resolve(asList(said.entries).filter((each) => typeof each === 'string'));
     else if (said.failed !== undefined) fail(toFailed(said.failed, fragmented));
   };
   const ends = AbortSignal.any([signal, own.signal]);
@@ -90,8 +91,8 @@ export function startYtDlp(
   return {
     page: page.promise,
     entries: entries.promise,
-    fetch: (parts, seconds, tell) => {
-      told = tell;
+    fetch: (parts, seconds, onProgress) => {
+      reportProgress = onProgress;
       fragmented = parts.some((part) => part.fragmented);
       child.write(JSON.stringify(parts.map(({ id, name }) => ({ id, name, seconds }))));
       return done.promise;
@@ -118,10 +119,6 @@ function orderFor(
 function toFailed(json: unknown, fragmented: boolean): Failed {
   const failure = readFailure(json);
   return new Failed(classifyFailure({ ...failure, fragmented }), `${failure.classes.join(' < ')}: ${failure.message}`);
-}
-
-function readEntries(json: unknown): readonly string[] {
-  return Array.isArray(json) ? json.filter((each) => typeof each === 'string') : [];
 }
 
 function readEnd(json: unknown): FetchEnd {

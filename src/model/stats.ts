@@ -1,4 +1,5 @@
 import type { RefusalCode } from '../base/errors.ts';
+import type { Endpoint } from './job.ts';
 
 /** The engines and the endpoint paths of each, as the contract spells them (D51). */
 export const catalogue = {
@@ -8,6 +9,13 @@ export const catalogue = {
 } as const satisfies Record<string, readonly string[]>;
 
 export type Engine = keyof typeof catalogue;
+
+/** The endpoint whose ended calls make up the health of each engine. */
+export const endpointsOfEngines: Readonly<Record<Engine, Endpoint>> = {
+  video: 'video',
+  audio: 'audio',
+  media: 'metadata',
+};
 
 export type JudgedStats =
   | { readonly ok: true; readonly engine: Engine; readonly path: string | null }

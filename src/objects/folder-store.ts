@@ -1,8 +1,9 @@
 import { constants } from 'node:fs';
 import { lstat, mkdir, open, readdir, realpath, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { Refusal, refuse } from '../base/errors.ts';
+import { isRefusal, refuse } from '../base/errors.ts';
 import type { Seal } from '../base/seal.ts';
 import type { ByteRange } from '../model/byte-range.ts';
 import { callDisk, codeOf, syncFolder } from './file-system.ts';
@@ -65,8 +66,8 @@ export async function openFolder({ folder, seal, now }: FolderOptions): Promise<
     keep: async (key, body) => {
       if (!isObjectKey(key)) throw refuse('bad_request', 'Bad Request: nothing can be kept under this key');
       await callDisk(checkPresence(root));
-      await receiveObject(root, key, body.length, oneChunk(body)).catch((error: unknown) => {
-        if (!(error instanceof Refusal && error.code === 'already_exists')) throw error;
+      await receiveObject(root, key, body.length, Readable.from([body])).catch((error: unknown) => {
+        if (!isRefusal(error, 'already_exists')) throw error;
       });
     },
     read: async (key) => {
@@ -89,10 +90,6 @@ export async function openFolder({ folder, seal, now }: FolderOptions): Promise<
     },
   };
   return store;
-}
-
-async function* oneChunk(body: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield body;
 }
 
 function permitText({ key, bytes, expires_at }: Pick<WholePermit, 'key' | 'bytes' | 'expires_at'>): string {

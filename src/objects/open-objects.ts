@@ -11,11 +11,11 @@ export function objectsFolder(data: string): string {
 /** Opens the object store of the settings; `throughEgress` matters only to a controller, which permits uploads. */
 export async function openObjects(
   config: Config,
-  seal: () => Promise<FolderOptions['seal']>,
+  seal: FolderOptions['seal'],
   now: () => number,
   throughEgress = async () => true,
 ): Promise<ObjectStore> {
-  if (config.objects === 'folder') return openFolder({ folder: objectsFolder(config.data), seal: await seal(), now });
+  if (config.objects === 'folder') return openFolder({ folder: objectsFolder(config.data), seal, now });
   // Loaded only here, because it is large.
   const { openS3, partBytesFor } = await import('./s3-store.ts');
   return openS3({ settings: config, partBytes: partBytesFor(config.maxFileBytes), throughEgress });

@@ -25,7 +25,7 @@ export function openKubernetesWorkers(options: {
     const access: ClusterAccess = await findClusterAccess(env).catch((error: Error) => {
       throw refuse('unavailable', `The cluster cannot be found: ${error.message}`);
     });
-    const limiter = makeRateLimiter(config.kubeRate, 2 * config.kubeRate, () => performance.now());
+    const limiter = makeRateLimiter(config.kubeRate, 2 * config.kubeRate);
     const halve = () => {
       metrics.kube_refused_total.inc();
       limiter.halve();

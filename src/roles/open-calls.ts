@@ -13,7 +13,6 @@ import { answerMcp } from '../api/mcp-routes.ts';
 import { makeOpenapi } from '../api/openapi.ts';
 import { cacheStats } from '../api/stats-cache.ts';
 import type { Shutdown } from '../base/shutdown.ts';
-import { version } from '../base/version.ts';
 import { countCancelledJob } from '../controller/job-metrics.ts';
 import { traceJob } from '../controller/job-trace.ts';
 import { makeLink } from '../model/file-link.ts';
@@ -105,7 +104,7 @@ function makeHandlers(
     video,
     audio,
     metadata,
-    mcp: answerMcp({ ...jobs, version, handlers: { video, audio, metadata, job: pollJob, usage } }),
+    mcp: answerMcp({ ...jobs, handlers: { video, audio, metadata, job: pollJob, usage } }),
     retry: startRetry(credit),
     jobs: getJobs(jobs),
     job: (call) => (call.req.method === 'DELETE' ? removeJob(call) : pollJob(call)),
@@ -119,7 +118,7 @@ function makeHandlers(
     welcome: showWelcome(publicUrl),
     docs: showDocs(),
     docsFile: sendDocsFile(),
-    openapi: async () => ({ status: 200, body: makeOpenapi(version, publicUrl(), asyncStatus) }),
+    openapi: async () => ({ status: 200, body: makeOpenapi(publicUrl(), asyncStatus) }),
   };
   return { handlers, viewJob, cancelled };
 }

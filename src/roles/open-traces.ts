@@ -1,6 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Traces } from '../base/traces.ts';
-import { version } from '../base/version.ts';
+import { within } from '../base/within.ts';
 import type { RunningRole } from './run-role.ts';
 
 const closeMs = 3_000;
@@ -15,8 +14,8 @@ export async function openTraces({
   if (config.tracesUrl === null) return null;
   const { openOtlpTraces } = await import('../base/otlp-traces.ts');
   const count = (outcome: string, spans: number) => metrics.spans_total.inc({ outcome }, spans);
-  const traces = openOtlpTraces({ url: config.tracesUrl, version, count, log: log.with({ part: 'traces' }) });
+  const traces = openOtlpTraces({ url: config.tracesUrl, count, log: log.with({ part: 'traces' }) });
   // A collector that is away must not fail the stop of the role.
-  stop.add('traces', () => Promise.race([traces.close(), pause(closeMs, undefined, { ref: false })]));
+  stop.add('traces', () => within(closeMs, traces.close()));
   return traces;
 }

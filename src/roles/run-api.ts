@@ -1,4 +1,4 @@
-import type { Terminal } from '../admin/terminal.ts';
+import type { Terminal } from '../base/terminal.ts';
 import { openReadiness } from './readiness.ts';
 import { type RunningRole, runRole } from './run-role.ts';
 import { needsOwnPorts, serveApi } from './serve-api.ts';

@@ -1,5 +1,5 @@
-import type { Terminal } from '../admin/terminal.ts';
 import type { ConfigRule } from '../base/config.ts';
+import type { Terminal } from '../base/terminal.ts';
 import { buildController } from './build-controller.ts';
 import { openKubernetesWorkers } from './kubernetes-workers.ts';
 import { openReadiness } from './readiness.ts';

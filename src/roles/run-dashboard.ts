@@ -1,5 +1,5 @@
-import type { Terminal } from '../admin/terminal.ts';
 import type { ConfigRule } from '../base/config.ts';
+import type { Terminal } from '../base/terminal.ts';
 import { openCalls } from './open-calls.ts';
 import { openReadiness } from './readiness.ts';
 import { type RunningRole, runRole } from './run-role.ts';

@@ -1,5 +1,5 @@
-import type { Terminal } from '../admin/terminal.ts';
 import type { SocketAddress } from '../base/server-address.ts';
+import type { Terminal } from '../base/terminal.ts';
 import { egressPort, readListenAddress } from '../egress/egress.ts';
 import { RoleUsageError, type RunningRole, runRole } from './run-role.ts';
 import { serveEgress } from './serve-egress.ts';

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { Terminal } from '../admin/terminal.ts';
 import type { ConfigRule } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import { machineMemoryBytes } from '../base/machine-memory.ts';
 import { inspectionsAtOnce } from '../base/resource-limits.ts';
 import { usesTls } from '../base/server-address.ts';
+import type { Terminal } from '../base/terminal.ts';
 import { inspectUrl } from '../media/inspect-url.ts';
 import { enterIsolation, isPod } from '../worker/enter-isolation.ts';
 import { findPrograms } from '../worker/find-programs.ts';

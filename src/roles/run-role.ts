@@ -1,13 +1,12 @@
-import { readFileSync } from 'node:fs';
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
-import type { Terminal } from '../admin/terminal.ts';
 import { type ConfigWith, type RoleNeeds, readConfig, type SettingName } from '../base/config.ts';
 import { sentenceOf } from '../base/error-sentence.ts';
-import { Refusal } from '../base/errors.ts';
+import { messageOf, Refusal } from '../base/errors.ts';
 import { entryWriter, type Log, makeLog } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { followSecretFiles } from '../base/secret-files.ts';
 import { makeShutdown, type Shutdown } from '../base/shutdown.ts';
+import type { Terminal } from '../base/terminal.ts';
 import { version } from '../base/version.ts';
 import { sentenceForOperator } from '../store/redis/explain-failure.ts';
 
@@ -58,7 +57,7 @@ export async function runRole<const N extends SettingName = never>(
       terminal.out(role.help);
       return 0;
     }
-    const first = readConfig(terminal.env, (path) => readFileSync(path, 'utf8'), role.needs);
+    const first = readConfig(terminal.env, role.needs);
     const write = role.logsTo === 'stderr' ? terminal.err : (line: string) => void process.stdout.write(line);
     const screen = role.logsTo === 'stderr' ? process.stderr : process.stdout;
     const line = entryWriter(first.logFormat, screen, !terminal.env.NO_COLOR);
@@ -95,7 +94,7 @@ function readOptions<N extends SettingName>({ options }: RoleTexts<N>, args: rea
   try {
     return parseArgs({ args: [...args], options: { ...options, help: { type: 'boolean', short: 'h' } } }).values;
   } catch (error) {
-    throw new RoleUsageError(error instanceof Error ? error.message : String(error));
+    throw new RoleUsageError(messageOf(error));
   }
 }
 

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { checkMachine } from '../admin/check-machine.ts';
 import type { Finding } from '../admin/doctor-finding.ts';
-import type { Terminal } from '../admin/terminal.ts';
 import type { Config } from '../base/config.ts';
 import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
@@ -9,6 +8,7 @@ import { isListening } from '../base/reach-server.ts';
 import type { Seal } from '../base/seal.ts';
 import type { SocketAddress } from '../base/server-address.ts';
 import type { Shutdown } from '../base/shutdown.ts';
+import type { Terminal } from '../base/terminal.ts';
 import { makeToken, readToken } from '../controller/attempt-token.ts';
 import { removeFolder } from '../media/child-folder.ts';
 import { projectPython } from '../media/yt-dlp.ts';
@@ -57,26 +57,19 @@ async function start(running: RunningRole): Promise<void> {
   const home = await openStateFolder(config);
   stop.add('data folder', home.release);
   const isInCluster = config.runner === 'kubernetes';
+  const work = join(home.path, 'work');
   // Before the first child: with version 2, this process moves to another cgroup.
-  const cgroup = isInCluster
-    ? null
-    : await openOwnCgroup(config.cgroup, join(home.path, 'cgroup'), join(home.path, 'work'), log);
+  const cgroup = isInCluster ? null : await openOwnCgroup(config.cgroup, join(home.path, 'cgroup'), work, log);
   if (cgroup !== null) stop.add('cgroup', cgroup.close);
   const readiness = await openReadiness(running, ['record', 'egress', 'inspector', 'controller', 'api']);
   const traces = await openTraces(running);
   const store = await openRecord(running, report);
   readiness.set('record', () => isRecordReady(store));
-  const work = join(home.path, 'work');
   await clearWork(work, stop);
-  const sandbox = config.runner === 'process' ? await requireIsolation(config, home.path, terminal) : config.sandbox;
-  if (config.runner === 'process') showYtDlpVersion(projectPython, metrics, log);
+  const sandbox = isInCluster ? config.sandbox : await requireIsolation(config, home.path, terminal);
+  if (!isInCluster) showYtDlpVersion(projectPython, metrics, log);
   const seal = sealOf(config, home.secret);
-  const objects = await openObjects(
-    config,
-    async () => seal,
-    store.clock.now,
-    () => isPublic(config.s3Endpoint),
-  );
+  const objects = await openObjects(config, seal, store.clock.now, () => isPublic(config.s3Endpoint));
   const socketOf = (part: string) => ({ path: join(home.path, `${part}.sock`) });
   const [egress, inspector, gateway] = [socketOf('egress'), socketOf('inspector'), socketOf('gateway')];
   const inherited = { ...childEnv(terminal.env, home.path), TRAWL_SANDBOX: sandbox };

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import type { Terminal } from '../admin/terminal.ts';
+import type { Terminal } from '../base/terminal.ts';
 import { inspectUrl } from '../media/inspect-url.ts';
 import { produce } from '../media/produce-file.ts';
 import { isPod } from '../worker/enter-isolation.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Refusal } from '../base/errors.ts';
+import { isRefusal } from '../base/errors.ts';
 import type { Seal } from '../base/seal.ts';
 import { makeAccountId, makeKey, readKey } from '../model/api-key.ts';
 import { makePersonSecret, personIdOf } from '../model/person.ts';
@@ -66,7 +66,7 @@ async function makeAccount(store: RecordStore, key: string, secret: string): Pro
 }
 
 function present(error: unknown): void {
-  if (!(error instanceof Refusal && error.code === 'already_exists')) throw error;
+  if (!isRefusal(error, 'already_exists')) throw error;
 }
 
 function absent(error: NodeJS.ErrnoException): string {

@@ -32,9 +32,7 @@ import { openProvider, sellerOf } from './start-billing.ts';
 const drainSeconds = 2;
 
 /** Parts that the dashboard shares with the public API where both are in one process. */
-interface DashboardNeeds
-  extends OpenCalls,
-    Pick<SharedParts, 'config' | 'store' | 'seal' | 'objects' | 'metrics' | 'traces' | 'log'> {
+interface DashboardNeeds extends OpenCalls, SharedParts {
   readonly port: number;
 }
 

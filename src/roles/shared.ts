@@ -54,12 +54,7 @@ export async function openShared(
   const store = await openRecord({ config, log, metrics, stop }, report);
   readiness.set('record', () => isRecordReady(store));
   const seal = sealOf(config, config.secret);
-  const objects = await openObjects(
-    config,
-    async () => seal,
-    store.clock.now,
-    () => isPublic(config.s3Endpoint),
-  );
+  const objects = await openObjects(config, seal, store.clock.now, () => isPublic(config.s3Endpoint));
   await warnIfAway('inspector', config.inspectorAddress, log);
   return { config, store, seal, objects, inspector: askInspector(config.inspectorAddress), log, metrics, traces };
 }

@@ -1,4 +1,4 @@
-import { Refusal } from '../base/errors.ts';
+import { isRefusal } from '../base/errors.ts';
 import type { Endpoint } from '../model/job.ts';
 import { forgetBlocks, forgetFailures } from './access/count-auth-failure.ts';
 import { maxHoldMs, releaseExpiredCall } from './access/release-call.ts';
@@ -83,7 +83,7 @@ async function removeDue(
       if (!goOn()) return done;
       const moved = await work(member).catch((error) => {
         // While Redis is away each of them would fail.
-        if (error instanceof Refusal && error.code === 'unavailable') throw error;
+        if (isRefusal(error, 'unavailable')) throw error;
         report(error);
         return false;
       });

@@ -1,5 +1,5 @@
 import { retry } from '../base/backoff.ts';
-import { Refusal } from '../base/errors.ts';
+import { isRefusal } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { ServerAddress } from '../base/server-address.ts';
@@ -97,7 +97,7 @@ export function deliverWebhooks(options: DeliveryOptions): WebhookDelivery {
   const finder = makeDueFinder(store, queue, 2 * leaseMsOf(options), startAll);
   const complain = (error: unknown): undefined => {
     // The Redis connection logs that Redis does not answer.
-    if (error instanceof Refusal && error.code === 'unavailable') finder.forget();
+    if (isRefusal(error, 'unavailable')) finder.forget();
     else log.error('webhooks could not be searched or sent', { error });
   };
   const search = rerun(async () => {

@@ -3,14 +3,17 @@ import type { WebhookResult } from './send-webhook.ts';
 
 /** Due webhooks in memory, shared out fairly: accounts in turn, then the hosts of each, then the receivers of a host. */
 export interface FairQueue {
-  /** Ignored if already queued. If all, its account or its host has too many queued, it stays in Redis and that is marked for a refill. */
+  /**
+   * Ignored if already queued. While its account, its host or its receiver has as many queued as there is space for, it stays in
+   * Redis, and that account, host or receiver is marked for a refill.
+   */
   readonly add: (due: DueWebhook, at: number) => void;
   /** Returns the next one within the limits of its account, host and receiver; `null` when none may be sent now. */
   readonly next: () => DueWebhook | null;
   /** Ends the attempt that `next` returned. A receiver that hung gets one attempt at once until it answers. */
   readonly done: (due: DueWebhook, end?: WebhookResult['is']) => void;
   readonly isFull: () => boolean;
-  /** True when an account or a host that is marked for a refill has space again. */
+  /** True when an account, a host or a receiver that is marked for a refill has space again. */
   readonly needsRefill: () => boolean;
   /** Returns the time from which one of these must be read again, and when to stop reading; `null` when none needs it. */
   readonly refill: () => { readonly from: number; readonly isEnough: () => boolean } | null;
@@ -50,7 +53,7 @@ export function makeFairQueue(limits: QueueLimits): FairQueue {
   ] as const;
   const known = new Set<string>();
   const hung = watchHung(limits);
-  /** Accounts and hosts of which webhooks stayed in Redis, and the due time of the earliest. */
+  /** Accounts, hosts and receivers of which webhooks stayed in Redis, and the due time of the earliest. */
   const marked = new Map<string, { readonly group: Group; readonly from: number }>();
 
   const isFull = () => known.size >= limits.maxKnown;

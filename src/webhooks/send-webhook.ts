@@ -1,3 +1,4 @@
+import { messageOf } from '../base/errors.ts';
 import { type HttpAnswer, ProxyAway, ProxyRefusal, sendRequest } from '../base/http-client.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 
@@ -30,7 +31,7 @@ export async function sendWebhook(
       if (error instanceof ProxyRefusal) return readVerdict(error);
       if (error instanceof ProxyAway) return { is: 'unsent', why: error.message };
       if (signal.aborted && !stop.aborted) return { is: 'hung', why: 'no answer in time' };
-      return { is: 'failed', why: error instanceof Error ? error.message : String(error) };
+      return { is: 'failed', why: messageOf(error) };
     },
   );
 }

@@ -1,4 +1,4 @@
-import { Refusal } from '../base/errors.ts';
+import { isRefusal } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import { describeTest, type TestEnd } from '../model/receiver-test.ts';
@@ -43,7 +43,7 @@ export function testReceivers(options: TestOptions): ReceiverTests {
       const test = makeTest(options, testId, stop.signal)
         .catch((error: unknown) => {
           // The Redis connection logs that Redis does not answer.
-          if (!(error instanceof Refusal && error.code === 'unavailable')) {
+          if (!isRefusal(error, 'unavailable')) {
             log.error('a receiver of webhooks could not be tested', { error });
           }
         })

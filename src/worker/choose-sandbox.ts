@@ -79,6 +79,7 @@ async function removeLeftFilters(folder: string): Promise<void> {
   }
 }
 
+/** Runs a command in a sandbox; returns the reason for which that does not work, `null` when it does. */
 async function trySandbox(
   sandbox: Sandbox,
   folder: string,
@@ -90,40 +91,29 @@ async function trySandbox(
   // In a container, a killed process had the same id.
   await rm(file, { force: true });
   try {
-    return await tryWithFilter(sandbox, folder, command, python, trialMs, file);
+    const inside = {
+      sandbox,
+      folder,
+      readable: command[0] === python ? programFolders([python]) : [],
+      route: null,
+      limits: trialLimits,
+      cgroup: null,
+      filter: await laySeccompFilter(file, hasNamespaces(sandbox)),
+      user: ownUser(),
+      python,
+    };
+    const [program = '', ...args] = sandboxCommand(command, inside);
+    const options = { folder, env: { PATH: process.env.PATH ?? '' }, signal: AbortSignal.timeout(trialMs) };
+    const { code, signal, stderr } = await spawnChild(program, args, options, endingOf(sandbox)).ended;
+    if (code === 0) return null;
+    if (options.signal.aborted) {
+      const late = `A trial of the sandbox ${isolationOf(sandbox, 0, false)} did not end within ${trialMs / 1000} s`;
+      throw new Error(
+        `${late}; trawl chooses no weaker one because of that: start it again when the machine is less busy.`,
+      );
+    }
+    return stderr.trim() || `${program} ended with ${signal ?? code}`;
   } finally {
     await rm(file, { force: true });
   }
-}
-
-async function tryWithFilter(
-  sandbox: Sandbox,
-  folder: string,
-  command: readonly string[],
-  python: string,
-  trialMs: number,
-  filter: string,
-): Promise<string | null> {
-  const inside = {
-    sandbox,
-    folder,
-    readable: command[0] === python ? programFolders([python]) : [],
-    route: null,
-    limits: trialLimits,
-    cgroup: null,
-    filter: await laySeccompFilter(filter, hasNamespaces(sandbox)),
-    user: ownUser(),
-    python,
-  };
-  const [program = '', ...args] = sandboxCommand(command, inside);
-  const options = { folder, env: { PATH: process.env.PATH ?? '' }, signal: AbortSignal.timeout(trialMs) };
-  const { code, signal, stderr } = await spawnChild(program, args, options, endingOf(sandbox)).ended;
-  if (code === 0) return null;
-  if (options.signal.aborted) {
-    const late = `A trial of the sandbox ${isolationOf(sandbox, 0, false)} did not end within ${trialMs / 1000} s`;
-    throw new Error(
-      `${late}; trawl chooses no weaker one because of that: start it again when the machine is less busy.`,
-    );
-  }
-  return stderr.trim() || `${program} ended with ${signal ?? code}`;
 }

@@ -9,7 +9,7 @@ export type Frame =
   | { readonly is: 'end'; readonly id: number; readonly code: number };
 
 /** Returns a parser of the parent's output: the line `ready`, then frames, cut anywhere. It throws on anything else. */
-export function makeFrameReader(ready: () => void, told: (frame: Frame) => void): (piece: Buffer) => void {
+export function makeFrameReader(onReady: () => void, onFrame: (frame: Frame) => void): (piece: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0);
   const readOne = (): boolean => {
     const end = rest.indexOf('\n');
@@ -17,7 +17,7 @@ export function makeFrameReader(ready: () => void, told: (frame: Frame) => void)
     const head = rest.toString('latin1', 0, end);
     if (head === 'ready') {
       rest = rest.subarray(end + 1);
-      ready();
+      onReady();
       return true;
     }
     const [, id, is, number] = /^(\d+) (pid|out|end) (-?\d+)$/.exec(head) ?? [];
@@ -26,9 +26,9 @@ export function makeFrameReader(ready: () => void, told: (frame: Frame) => void)
     if (rest.length < end + 1 + size) return false;
     const bytes = rest.subarray(end + 1, end + 1 + size);
     rest = rest.subarray(end + 1 + size);
-    if (is === 'out') told({ is, id: Number(id), bytes });
-    else if (is === 'pid') told({ is, id: Number(id), pid: Number(number) });
-    else told({ is: 'end', id: Number(id), code: Number(number) });
+    if (is === 'out') onFrame({ is, id: Number(id), bytes });
+    else if (is === 'pid') onFrame({ is, id: Number(id), pid: Number(number) });
+    else onFrame({ is: 'end', id: Number(id), code: Number(number) });
     return true;
   };
   return (piece) => {

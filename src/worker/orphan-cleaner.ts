@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { cgroupNames, removeCgroup } from '../base/cgroup.ts';
+import { cgroupPrefix, removeCgroup } from '../base/cgroup.ts';
 import { removal, removeFolder } from '../media/child-folder.ts';
 
 /** A process that outlives a killed worker, ends its children and removes its folder and its cgroup. */
@@ -51,7 +51,7 @@ for try in 1 2 3 4 5 6 7 8 9; do { ${removal}; } && exit; sleep 0.2; done
 export async function startOrphanCleaner(beginning: string, cgroups: string | null): Promise<OrphanCleaner> {
   // Short: the folder holds a UNIX socket, whose path may have 107 characters.
   const folder = beginning + randomBytes(6).toString('base64url');
-  const cgroup = cgroups === null ? null : join(cgroups, cgroupNames(dirname(folder)) + basename(folder));
+  const cgroup = cgroups === null ? null : join(cgroups, cgroupPrefix(dirname(folder)) + basename(folder));
   const child = spawn('/bin/sh', ['-c', script, 'sh', folder, cgroup ?? ''], {
     cwd: '/',
     env: { PATH: '/usr/bin:/bin' },

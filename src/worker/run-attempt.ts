@@ -19,7 +19,7 @@ export interface MediaActions {
   readonly produce: (
     order: MediaOrder,
     tools: MediaTools,
-    told: (told: AttemptProgress) => void,
+    onProgress: (progress: AttemptProgress) => void,
     signal: AbortSignal,
   ) => Promise<Produced>;
   readonly inspectUrl: (order: MediaOrder, tools: MediaTools, signal: AbortSignal) => Promise<Metadata>;
@@ -100,9 +100,9 @@ async function work(
     if (spec.endpoint === 'metadata') {
       return { metadata: await media.inspectUrl(spec, tools, signal), delivered: null };
     }
-    const told = (words: AttemptProgress) =>
-      note({ ...words, progress: Math.floor((words.progress * madePercent) / 100) });
-    const produced = await media.produce(spec, tools, told, signal);
+    const onProgress = (made: AttemptProgress) =>
+      note({ ...made, progress: Math.floor((made.progress * madePercent) / 100) });
+    const produced = await media.produce(spec, tools, onProgress, signal);
     note({ progress: madePercent, stage: 'upload', speed_bytes: null, eta_seconds: null });
     const store = { gateway, egress, folder: workspace.folder, partBytes: spec.part_bytes, patienceSeconds, signal };
     return { metadata: produced.metadata, delivered: await uploadFile(produced, store) };

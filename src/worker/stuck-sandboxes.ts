@@ -1,5 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { untilGone } from '../base/child-process.ts';
+import { killProcess, untilGone } from '../base/child-process.ts';
 
 /**
  * Ends every bubblewrap around a folder in this one. A bubblewrap that is killed right after it has made its child leaves the child
@@ -11,14 +11,6 @@ export async function endStuckSandboxes(work: string): Promise<void> {
   const isStuck = ([program, ...words]: readonly string[]) =>
     program === 'bwrap' && words.some((word) => `${word}/`.startsWith(`${work}/`));
   const stuck = ids.filter((_, n) => isStuck(commands[n]!.split('\0'))).map(Number);
-  for (const id of stuck) kill(id);
+  for (const id of stuck) killProcess(id);
   await Promise.all(stuck.map(untilGone));
-}
-
-function kill(id: number): void {
-  try {
-    process.kill(id, 'SIGKILL');
-  } catch {
-    // The process has ended meanwhile, or belongs to another user.
-  }
 }

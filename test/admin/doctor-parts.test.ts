@@ -34,7 +34,7 @@ describe('the doctor among the parts of a cluster', () => {
     TRAWL_GATEWAY_ADDRESS: closed.url,
   });
   const check = async (more: object = {}) => {
-    const findings = await checkParts(readConfig({ ...settings(), ...more }, () => ''));
+    const findings = await checkParts(readConfig({ ...settings(), ...more }));
     return findings.map(({ level, about, text }) => [about, level, text] as const);
   };
   const about = async (subject: string, more: object = {}) =>
@@ -99,10 +99,7 @@ describe('the doctor among the parts of a cluster', () => {
 
   it('leaves network policies out where the chart makes none, and every pod reaches the gateway', async () => {
     const open = { ...settings(), TRAWL_GATEWAY_ADDRESS: source.url.slice(0, -1) };
-    const findings = await checkParts(
-      readConfig(open, () => ''),
-      false,
-    );
+    const findings = await checkParts(readConfig(open), false);
     expect(findings.map(({ about }) => about)).not.to.include('network policies');
   });
 });

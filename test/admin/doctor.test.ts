@@ -37,7 +37,7 @@ describe('the doctor', () => {
     const files = makeTlsFiles('first', ['egress.media.svc']);
     try {
       const { certFile: tlsCertFile, keyFile: tlsKeyFile, caFile: tlsCaFile } = files;
-      const config = { ...readConfig({}, () => ''), tlsCertFile, tlsKeyFile, tlsCaFile };
+      const config = { ...readConfig({}), tlsCertFile, tlsKeyFile, tlsCaFile };
       const judged = (now: number) => checkTls(config, now).map(({ level, text }) => `${level} ${text}`);
       const [served, trusted] = judged(Date.UTC(2026, 0));
       expect(served).to.match(/^ok .* for DNS:egress\.media\.svc is valid until 2049-12-31T23:59:59\.000Z\.$/);
@@ -64,7 +64,7 @@ describe('the doctor', () => {
       mkdirSync(objects);
       mountSmall(objects, 2 ** 20);
       try {
-        const findings = await checkMachine({ ...readConfig({}, () => ''), data });
+        const findings = await checkMachine({ ...readConfig({}), data });
         const disks = findings.filter(({ about }) => about === 'disk').map(({ level, text }) => `${level} ${text}`);
         expect(disks).to.have.length(2);
         expect(disks[0]).to.match(/^ok The file system of the data folder has \d+\.\d GiB free\.$/);

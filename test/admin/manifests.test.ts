@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { loadAllYaml } from '@kubernetes/client-node';
 import { expect } from 'chai';
 import { manifestsHelp, runManifests } from '../../src/admin/manifests.ts';
@@ -28,7 +27,7 @@ async function print(args: readonly string[], settings: Readonly<Record<string, 
 
 describe('trawl manifests', () => {
   const shapeIn = (namespace: string) => {
-    const config = readConfig({ ...env, TRAWL_KUBE_NAMESPACE: namespace }, (path) => readFileSync(path, 'utf8'));
+    const config = readConfig({ ...env, TRAWL_KUBE_NAMESPACE: namespace });
     return podShapeOf(config);
   };
 

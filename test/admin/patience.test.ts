@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { runAdmin } from '../../src/admin/admin.ts';
 import { runBootstrap } from '../../src/admin/bootstrap.ts';
 import { runDoctor } from '../../src/admin/doctor.ts';
-import type { Terminal } from '../../src/admin/terminal.ts';
+import type { Terminal } from '../../src/base/terminal.ts';
 import { freezeProcess } from '../support/freeze-process.ts';
 import { type CommandResult, type Operator, startOperator, trawl } from '../support/operator.ts';
 

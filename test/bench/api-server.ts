@@ -87,7 +87,7 @@ async function serve(): Promise<number> {
   const inspector = askInspector({ path: `${folder}/none` });
   // The Redis of a bench writes no file, which strict would not admit to.
   const ports = { TRAWL_PORT: '0', TRAWL_DASHBOARD_PORT: '0' };
-  const config = readConfig({ ...ports, TRAWL_DURABILITY: 'relaxed', TRAWL_TRACES_URL: tracesUrl }, () => '');
+  const config = readConfig({ ...ports, TRAWL_DURABILITY: 'relaxed', TRAWL_TRACES_URL: tracesUrl });
   const stop = makeShutdown();
   const traces = await openTraces({ config, log, metrics, stop });
   const parts = { config, store, seal, objects, inspector, log, metrics, traces };

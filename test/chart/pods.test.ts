@@ -37,7 +37,7 @@ describe('the pods of the chart', function () {
       for (const role of roles.filter((name) => name !== 'dashboard' || apart.includes(scenario))) {
         it(`give the ${role} settings that it starts with`, () => {
           const { values, readFile } = environmentOf(objects, role);
-          const config = readConfig(values, readFile, needs[role]);
+          const config = readConfig(values, needs[role], readFile);
           expect(config.host === '0.0.0.0' || isIPv6(config.host)).to.equal(true);
           const deployment = objects.find((object) => object.kind === 'Deployment' && labelOf(object) === role);
           expect(deployment?.spec.template.spec.containers[0].args[0]).to.equal(role);
@@ -47,6 +47,7 @@ describe('the pods of the chart', function () {
       it('reach each other by Services that lead to a port of a pod', () => {
         const config = readConfig(
           environmentOf(objects, 'controller').values,
+          {},
           environmentOf(objects, 'controller').readFile,
         );
         const addresses = [config.gatewayAddress, config.egressAddress, config.inspectorAddress];
@@ -123,10 +124,10 @@ describe('the pods of the chart', function () {
       ['TRAWL_SMTP_URL', 'TRAWL_STRIPE_KEY', 'TRAWL_STRIPE_WEBHOOK_SECRET', 'TRAWL_OIDC_CLIENT_SECRET'],
     ]);
     const { values, readFile } = environmentOf(objects, 'api');
-    expect(readConfig(values, readFile).dashboardPort).to.equal(null);
+    expect(readConfig(values, {}, readFile).dashboardPort).to.equal(null);
     for (const component of ['controller', 'doctor']) {
       const own = environmentOf(objects, component);
-      expect(readConfig(own.values, own.readFile).dashboardPort, component).to.equal(null);
+      expect(readConfig(own.values, {}, own.readFile).dashboardPort, component).to.equal(null);
     }
     const { spec } = find(objects, 'NetworkPolicy', 'trawl-api');
     expect(JSON.stringify(spec)).not.to.match(/8081|10\.3\.0/);
@@ -144,7 +145,7 @@ describe('the pods of the chart', function () {
     const objects = render({ scenario: 'ci/everything-values.yaml' });
     const judged = (component: string) => {
       const { values, readFile } = environmentOf(objects, component);
-      const { trustedProxies, dashboardUrl, publicUrl } = readConfig(values, readFile);
+      const { trustedProxies, dashboardUrl, publicUrl } = readConfig(values, {}, readFile);
       return { trustedProxies, dashboardUrl, publicUrl };
     };
     expect(judged('api').trustedProxies).to.have.length(1);
@@ -183,7 +184,7 @@ describe('the pods of the chart', function () {
     const commands = ['backup', 'bootstrap', 'doctor', 'policies', 'test', 'uninstall'];
     for (const component of [...roles, ...commands]) {
       const { values, readFile } = environmentOf(objects, component);
-      const { smtpUrl, mailFrom, workers, reservedWorkers } = readConfig(values, readFile);
+      const { smtpUrl, mailFrom, workers, reservedWorkers } = readConfig(values, {}, readFile);
       expect({ workers, reservedWorkers }, component).to.deep.equal({ workers: 500, reservedWorkers: 400 });
       expect(mailFrom, component).to.equal('Films <billing@example.com>');
       const paid = ['dashboard', 'controller', 'doctor', 'policies'];

@@ -50,7 +50,7 @@ describe("the namespace of the chart's workers", function () {
     it(`holds what trawl manifests prints for the controller of the chart, field by field: ${title}`, () => {
       const objects = render(rendering);
       const env = environmentOf(objects, 'controller');
-      const config = readConfig(env.values, env.readFile);
+      const config = readConfig(env.values, {}, env.readFile);
       const workers = valuesOf(rendering, objects);
       const expected = listManifests(podShapeOf(config), workers.ways, workers.maxJobs, workers.allowances);
       const { kubeNamespace } = config;

@@ -5,7 +5,7 @@ import { operations } from '../../src/api/openapi-operations.ts';
 import { type OperationRow, publicRefusals } from '../../src/api/openapi-row.ts';
 import { keyedRoutes, pathTemplate, type Route, routes } from '../../src/api/routes.ts';
 import { failures, refusals } from '../../src/base/errors.ts';
-import { exitCodes } from '../../src/client/client-terminal.ts';
+import { exitCodes } from '../../src/client/client-command.ts';
 import { getHelp, getOptions, getUsage } from '../../src/client/get-options.ts';
 import { mcpTools } from '../../src/mcp/mcp-tools.ts';
 import { schemas } from '../../src/model/answer-schemas.ts';
@@ -16,7 +16,7 @@ import { fieldsOfPython, fieldsOfSchemas, fieldsOfTypescript } from '../support/
 import type { Json } from '../support/json.ts';
 import { read, texts } from '../support/tree.ts';
 
-const { components, paths, webhooks }: Json = makeOpenapi('1', 'https://trawl.example');
+const { components, paths, webhooks }: Json = makeOpenapi('https://trawl.example');
 /** Keyed routes that each client does not ask: a new call does what a retry does, and stats are for those who watch the platform. */
 const unasked = {
   'clients/typescript/src/': ['mcp', 'retry', 'stats'],

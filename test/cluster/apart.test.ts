@@ -67,7 +67,7 @@ describe('two APIs and two controllers in processes of their own', function () {
       ...{ TRAWL_WORKER_IMAGE: 'local.test/worker:1', TRAWL_GATEWAY_ADDRESS: 'http://gateway:8082' },
       ...{ TRAWL_WORKERS: '20', TRAWL_WORKER_MEMORY: '64Mi', TRAWL_WORKER_CPU: '10m' },
     };
-    await changeAdmissionPolicy(testbed.cluster.admin.ask, podShapeOf(readConfig(shared, () => '')));
+    await changeAdmissionPolicy(testbed.cluster.admin.ask, podShapeOf(readConfig(shared)));
     const { KUBECONFIG: _, ...ofApi } = shared;
     apis = [await start('api', ofApi), await start('api', ofApi)];
     controllers = [await startController(), await startController()];

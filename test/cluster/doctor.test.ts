@@ -22,7 +22,7 @@ const settings = {
   TRAWL_GATEWAY_ADDRESS: 'http://gateway.media.svc:8082',
   TRAWL_EGRESS_ADDRESS: 'http://egress.media.svc:4750',
 };
-const configOf = (more: object = {}) => readConfig({ ...settings, ...more }, () => '');
+const configOf = (more: object = {}) => readConfig({ ...settings, ...more });
 
 describe('the doctor beside a real API server', () => {
   const { folder, remove } = aFolder();

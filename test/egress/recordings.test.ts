@@ -21,7 +21,7 @@ describe('egress', () => {
       }, everyMs);
     });
     const settings = { TRAWL_JOB_SECONDS: '1', TRAWL_EGRESS_ALLOW: `${openAddress}:*` };
-    const config = readConfig(settings, () => '');
+    const config = readConfig(settings);
     const egress = await openEgress({ config, log: aLog().log, metrics: makeMetrics(), certificate: null });
     try {
       const port = await egress.listen({ host: '127.0.0.1', port: 0 });

@@ -35,7 +35,7 @@ describe('the informer', () => {
   beforeEach(async () => {
     server = await startFakeApiServer();
     const access = { server: server.url, tls: {}, headers: async () => ({}) };
-    client = openKubeClient({ access, rateLimit: makeRateLimiter(1_000, 1_000, () => performance.now()) });
+    client = openKubeClient({ access, rateLimit: makeRateLimiter(1_000, 1_000) });
     told = [];
   });
   afterEach(async () => {

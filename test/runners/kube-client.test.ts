@@ -23,7 +23,7 @@ describe('the client of an API server', function () {
     server = await startFakeApiServer();
     slowed = 0;
     const rateLimit: ApiRateLimit = {
-      ...makeRateLimiter(10_000, 10_000, () => performance.now()),
+      ...makeRateLimiter(10_000, 10_000),
       halve: () => void slowed++,
     };
     client = openKubeClient({ access: access(), rateLimit, answerMs: 800 });
@@ -41,7 +41,7 @@ describe('the client of an API server', function () {
   it('sends 200 requests over at most eight connections', async () => {
     const patient = openKubeClient({
       access: access(),
-      rateLimit: makeRateLimiter(10_000, 10_000, () => performance.now()),
+      rateLimit: makeRateLimiter(10_000, 10_000),
     });
     const asked = Array.from({ length: 200 }, (_, n) => patient.ask<{ n: number }>('GET', `/${n}`));
     for (let n = 0; n < 200; n++) {
@@ -73,7 +73,7 @@ describe('the client of an API server', function () {
 
   it('finds a server below a path of its URL', async () => {
     const access = { server: `${server.url}/k8s/clusters/c-1/`, tls: {}, headers: async () => ({}) };
-    const below = openKubeClient({ access, rateLimit: makeRateLimiter(10, 10, () => performance.now()) });
+    const below = openKubeClient({ access, rateLimit: makeRateLimiter(10, 10) });
     const asked = below.ask('GET', '/api/v1/pods', { query: { limit: 5 } });
     const { path, query, answer } = await server.next();
     answer(200, {});
@@ -133,7 +133,7 @@ describe('the client of an API server', function () {
     const line = await startTcpProxy(`https://127.0.0.1:${(secure.address() as AddressInfo).port}`);
     const other = openKubeClient({
       access: { server: line.url, tls: { ca: authority.cert }, headers: async () => ({}) },
-      rateLimit: makeRateLimiter(1_000, 1_000, () => performance.now()),
+      rateLimit: makeRateLimiter(1_000, 1_000),
       answerMs: 500,
     });
     await other.ask('GET', '/a');

@@ -62,7 +62,7 @@ describe('a record that a role opens', () => {
     const { folder, remove } = aFolder();
     const { log } = aLog();
     const [stop, metrics] = [makeShutdown(), makeMetrics()];
-    const config = readConfig({ TRAWL_DATA: folder, ...env }, () => '');
+    const config = readConfig({ TRAWL_DATA: folder, ...env });
     const reported: string[] = [];
     const store = await openRecord({ config, log, metrics, stop }, ({ about, text }) =>
       reported.push(`${about}: ${text}`),

@@ -79,7 +79,7 @@ export async function startApi(
   const socketPath = join(folder, 'inspector.sock');
   let answer: Inspect = (url, { maxEntries }) => (maxEntries === undefined ? { metadata: aFilm } : { entries: [url] });
   const inspector = await serveInspector(socketPath, (...asked) => answer(...asked));
-  const config = readConfig({ TRAWL_PORT: '0', TRAWL_DASHBOARD_PORT: '0', TRAWL_DATA: folder, ...env }, () => '');
+  const config = readConfig({ TRAWL_PORT: '0', TRAWL_DASHBOARD_PORT: '0', TRAWL_DATA: folder, ...env });
   const stop = makeShutdown();
   const shared = { config, store, seal, objects, log, metrics, traces: null };
   const parts = { ...shared, inspector: askInspector({ path: socketPath }) };

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { runAdmin } from '../../src/admin/admin.ts';
 import { commands } from '../../src/admin/commands.ts';
 import { runDoctor } from '../../src/admin/doctor.ts';
-import type { Terminal } from '../../src/admin/terminal.ts';
+import type { Terminal } from '../../src/base/terminal.ts';
 import { recordFolder } from '../../src/store/open-store.ts';
 import type { ServerOptions } from '../../src/store/redis/embedded-server.ts';
 import { storeOf, type TestStore } from './record.ts';

@@ -13,7 +13,7 @@ const noFile = (): string => {
 };
 
 function read(env: Record<string, string>): Config {
-  return readConfig(env, noFile);
+  return readConfig(env, {}, noFile);
 }
 
 function problemsOf(
@@ -22,7 +22,7 @@ function problemsOf(
   required: SettingName[] = [],
 ): readonly string[] {
   try {
-    readConfig(env, readFile, { required });
+    readConfig(env, { required }, readFile);
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;
     throw error;
@@ -191,7 +191,7 @@ describe('settings', () => {
   });
 
   it('settings name the ports that one process cannot open twice; the start blamed another program for them', () => {
-    const rulesOf = (env: Record<string, string>) => () => readConfig(env, () => '', { rules: [needsOwnPorts] });
+    const rulesOf = (env: Record<string, string>) => () => readConfig(env, { rules: [needsOwnPorts] });
     for (const name of ['TRAWL_DASHBOARD_PORT', 'TRAWL_PROBE_PORT']) {
       expect(rulesOf({ TRAWL_PORT: '7000', [name]: '7000' })).to.throw(ConfigError, needsOwnPorts.sentence);
     }
@@ -217,10 +217,10 @@ describe('settings', () => {
 
   it('are refused by a rule of a role, and a wrong value by itself alone', () => {
     const rules = [{ broken: ({ port }: Partial<Config>) => port === 8080, sentence: 'Another port.' }];
-    expect(() => readConfig({}, noFile, { rules })).to.throw(ConfigError, /^Another port\.$/);
-    expect(readConfig({ TRAWL_PORT: '1' }, noFile, { rules }).port).to.equal(1);
+    expect(() => readConfig({}, { rules }, noFile)).to.throw(ConfigError, /^Another port\.$/);
+    expect(readConfig({ TRAWL_PORT: '1' }, { rules }, noFile).port).to.equal(1);
     // The value is wrong by itself.
-    expect(() => readConfig({ TRAWL_PORT: 'x' }, noFile, { rules })).to.throw(
+    expect(() => readConfig({ TRAWL_PORT: 'x' }, { rules }, noFile)).to.throw(
       ConfigError,
       /^TRAWL_PORT must be [^\n]*$/,
     );
@@ -249,7 +249,7 @@ describe('secrets from files', () => {
   for (const [name, field, text, value] of secrets) {
     it(`give ${name} without the line end of the file`, () => {
       const env = { [`${name}_FILE`]: '/run/it', TRAWL_MAIL_FROM: 'a@b.example' };
-      const config = readConfig(env, (path) => (path === '/run/it' ? `${text}\n` : ''));
+      const config = readConfig(env, {}, (path) => (path === '/run/it' ? `${text}\n` : ''));
       expect(config[field]).to.deep.equal(value);
     });
   }

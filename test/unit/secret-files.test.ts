@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { readConfig } from '../../src/base/config.ts';
@@ -17,7 +17,7 @@ describe('secrets in files, while a role runs', () => {
   };
   const follow = (env: Record<string, string>) => {
     const { log, lines } = aLog();
-    const read = () => readConfig(env, (path) => readFileSync(path, 'utf8'));
+    const read = () => readConfig(env);
     return { ...followSecretFiles(read(), { env, log, rereadMs: 2 }), lines };
   };
   after(remove);
@@ -75,7 +75,7 @@ describe('secrets in files, while a role runs', () => {
   });
 
   it('leave settings alone that come from the environment', () => {
-    const config = readConfig({ TRAWL_STRIPE_KEY: 'sk_test_first' }, () => '');
+    const config = readConfig({ TRAWL_STRIPE_KEY: 'sk_test_first' });
     const { log } = aLog();
     expect(followSecretFiles(config, { env: { TRAWL_STRIPE_KEY: 'sk_test_first' }, log }).config).to.equal(config);
   });

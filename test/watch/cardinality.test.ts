@@ -36,7 +36,7 @@ describe('the number of series', function () {
       aFolder(),
     ];
     try {
-      const config = readConfig({ TRAWL_DATA: folder, TRAWL_REDIS_URL: server.url }, () => '');
+      const config = readConfig({ TRAWL_DATA: folder, TRAWL_REDIS_URL: server.url });
       const { connection } = await openRecord({ config, log: aLog().log, metrics, stop }, () => undefined);
       const store = storeOf(connection);
       const see = async () => ({ bytes: someDelivered(1).bytes, checksum: someDelivered(1).sha256 });

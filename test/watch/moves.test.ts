@@ -35,7 +35,7 @@ describe('metrics of the record', () => {
   it('redis_seconds, redis_replicas, redis_replica_seconds, redis_unreplicated_total and redis_ready follow Redis', async () => {
     const [pair, stop, metrics, { folder, remove }] = [await startTestPair(), makeShutdown(), makeMetrics(), aFolder()];
     try {
-      const config = readConfig({ TRAWL_DATA: folder, TRAWL_REDIS_URL: pair.url }, () => '');
+      const config = readConfig({ TRAWL_DATA: folder, TRAWL_REDIS_URL: pair.url });
       const store = await openRecord({ config, log: aLog().log, metrics, stop }, () => undefined);
       await anAccount(store, { credits: 1 });
       expect(await readMetric(metrics, 'redis_replicas')).to.equal(1);
@@ -64,7 +64,7 @@ describe('metrics of the record', () => {
       aFolder(),
     ];
     try {
-      const config = readConfig({ TRAWL_DATA: folder, TRAWL_REDIS_URL: redis.url }, () => '');
+      const config = readConfig({ TRAWL_DATA: folder, TRAWL_REDIS_URL: redis.url });
       const store = await openRecord({ config, log: aLog().log, metrics, stop }, () => undefined);
       const { accountId } = await anAccount(store, { quota: 7 });
       const laterMs = 40 * 86_400_000;
@@ -191,7 +191,7 @@ describe('metrics of the API server', () => {
       writeFileSync(env.KUBECONFIG, JSON.stringify(kubeconfig));
       const address = { host: 'parts.test', port: 8080 };
       const config = {
-        ...readConfig({ TRAWL_DATA: folder }, () => ''),
+        ...readConfig({ TRAWL_DATA: folder }),
         ...{ kubeNamespace: 'jobs', workerImage: 'worker:1', gatewayAddress: address, egressAddress: address },
       };
       const open = openKubernetesWorkers({

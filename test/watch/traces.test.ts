@@ -217,7 +217,7 @@ describe('spans for a collector', () => {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/traces`;
     const [metrics, { log, lines }] = [makeMetrics(), aLog()];
     const stop = makeShutdown();
-    const traces = (await openTraces({ config: readConfig({ TRAWL_TRACES_URL: url }, () => ''), metrics, log, stop }))!;
+    const traces = (await openTraces({ config: readConfig({ TRAWL_TRACES_URL: url }), metrics, log, stop }))!;
     try {
       for (let n = 0; n < 10_100; n++) traces.record(span(n));
       expect(await countOf(metrics, 'dropped')).to.equal(100);

@@ -1,10 +1,10 @@
 import type { Config } from '../../base/config.ts';
+import { copiesOfFile } from '../../base/resource-limits.ts';
 import { showAddress } from '../../base/server-address.ts';
 import { maxDurationSeconds } from '../../model/request-parameters.ts';
 import type { WorkerShape } from './job-manifest.ts';
 
-/** Disk of a worker: the source, the parts it is made from and the result lie side by side; logs and caches are small. */
-const filesAtOnce = 3;
+/** Logs and caches, besides the files of an attempt. */
 const besideBytes = 2 ** 28;
 
 /** Returns the shape of worker pods that these settings describe. */
@@ -24,7 +24,7 @@ export function podShapeOf(config: Config): WorkerShape {
     },
     cpu: config.workerCpu,
     memory: config.workerMemory,
-    diskBytes: filesAtOnce * config.maxFileBytes + besideBytes,
+    diskBytes: copiesOfFile * config.maxFileBytes + besideBytes,
     maxSeconds: config.jobSeconds + maxDurationSeconds,
     runtimeClass: config.workerRuntimeClass,
     priorityClass: config.workerPriorityClass,

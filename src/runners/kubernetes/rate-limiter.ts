@@ -15,7 +15,7 @@ const minSpeed = 1 / 16;
 const doubleMs = 10_000;
 
 /** A bucket of `burst` requests that fills at `perSecond`; `now` gives milliseconds that never go back. */
-export function makeRateLimiter(perSecond: number, burst: number, now: () => number): ApiRateLimit {
+export function makeRateLimiter(perSecond: number, burst: number, now = () => performance.now()): ApiRateLimit {
   let tokens = burst;
   let part = 1;
   let filledAt = now();

@@ -29,7 +29,7 @@ export async function releaseWorkers(
   namespace: string,
   keepLead: (() => Promise<void>) | null,
 ): Promise<number> {
-  const rateLimit = makeRateLimiter(requestsPerSecond, 2 * requestsPerSecond, () => performance.now());
+  const rateLimit = makeRateLimiter(requestsPerSecond, 2 * requestsPerSecond);
   const client = openKubeClient({ access: await findClusterAccess(env), rateLimit });
   const released = new Set<string>();
   try {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { V1Pod } from '@kubernetes/client-node';
+import { messageOf } from '../../base/errors.ts';
 import { type NetworkTrial, readNetworkTrial } from '../../model/network-trial.ts';
 import { makeTrialJob, type WorkerShape } from './job-manifest.ts';
 import { apiPathsOf, type KubeClient } from './kube-client.ts';
@@ -26,7 +27,7 @@ export async function runNetworkTrial(options: NetworkTrialOptions): Promise<Net
   try {
     await client.ask('POST', jobs, { body: makeTrialJob(name, closed, shape, maxSeconds) });
   } catch (error) {
-    return `the cluster refuses it: ${error instanceof Error ? error.message : error}`;
+    return `the cluster refuses it: ${messageOf(error)}`;
   }
   try {
     return await waitForEnd(options, name);

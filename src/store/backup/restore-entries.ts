@@ -1,4 +1,4 @@
-import { Refusal, refuse } from '../../base/errors.ts';
+import { isRefusal, refuse } from '../../base/errors.ts';
 import { channels, keyStart, keys } from '../keys.ts';
 import { sentenceForOperator } from '../redis/explain-failure.ts';
 import { type RecordStore, run, script } from '../script.ts';
@@ -53,7 +53,7 @@ const sampleValue = Buffer.from([0, 1, 0x31]);
 export async function emptyRecord(lease: RestoreLease, format: number): Promise<void> {
   const payload = dumpPayload(sampleValue, format);
   await lease.put(keys.restoring, null, payload).catch((error: Error) => {
-    if (error instanceof Refusal && error.code === 'in_use') throw error;
+    if (isRefusal(error, 'in_use')) throw error;
     throw refuse(
       'unavailable',
       `Redis does not take the values of this backup, and nothing was changed: ${sentenceForOperator(error)}`,

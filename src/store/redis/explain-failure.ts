@@ -1,4 +1,4 @@
-import { LostAnswer, Refusal, refusals } from '../../base/errors.ts';
+import { innermost, isRefusal, LostAnswer, messageOf, refusals } from '../../base/errors.ts';
 import { redactText } from '../../base/redact.ts';
 
 const urlSetting = 'TRAWL_REDIS_URL';
@@ -51,7 +51,7 @@ export function isRefusedByRedis({ message }: Error): boolean {
 export function sentenceForOperator(error: Error): string {
   if (isRefusedByRedis(error)) return `Redis refuses: ${explainFailure(error)}`;
   const { message, cause } = error;
-  if (!(error instanceof Refusal && error.code === 'unavailable' && cause instanceof Error)) return message;
+  if (!(isRefusal(error, 'unavailable') && cause instanceof Error)) return message;
   if (message !== refusals.unavailable.sentence) {
     const words = wordsOf(innermost(cause));
     return message.includes(words) ? message : `${message}: ${words}`;
@@ -62,13 +62,9 @@ export function sentenceForOperator(error: Error): string {
   return `Redis did not answer: ${explainFailure(cause)}${lost}`;
 }
 
-function innermost(error: Error): Error {
-  return error.cause instanceof Error ? innermost(error.cause) : error;
-}
-
 /** An `AggregateError` of several addresses has no message of its own. */
 function wordsOf(error: unknown): string {
   const errors: readonly unknown[] = error instanceof AggregateError && error.message === '' ? error.errors : [error];
-  const texts = errors.map((one) => (one instanceof Error ? one.message : String(one)));
+  const texts = errors.map(messageOf);
   return redactText(texts.join(', ')).replace(/\.$/, '');
 }

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { backoffMs } from '../../base/backoff.ts';
 import type { Log } from '../../base/log.ts';
+import { within } from '../../base/within.ts';
 import { CallSender, type Patience, unavailable } from './call-sender.ts';
 import type { RedisTopology } from './discovery.ts';
 import type { Cover } from './durability-watch.ts';
@@ -138,10 +139,7 @@ export class ReconnectingConnection {
 
 /** Lets a connection receive its pending answers, for a second at most, then closes it. */
 async function drain(client: RedisClient): Promise<void> {
-  const limit = Promise.withResolvers<void>();
-  const timer = setTimeout(limit.resolve, drainMs);
   // Closing rejects when the connection is broken already, and never resolves when it breaks now.
-  await Promise.race([client.close(), limit.promise]).catch(() => {});
-  clearTimeout(timer);
+  await within(drainMs, client.close()).catch(() => {});
   client.destroy();
 }

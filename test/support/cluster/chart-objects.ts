@@ -52,7 +52,7 @@ export interface ClosedNamespace {
 export async function closeNamespace(cluster: Cluster, rendering: Rendering): Promise<ClosedNamespace> {
   const objects = render(rendering);
   const { values, readFile } = environmentOf(objects, 'controller');
-  const shape = podShapeOf(readConfig(values, readFile));
+  const shape = podShapeOf(readConfig(values, {}, readFile));
   const ofCluster = objects.filter(({ kind }) => kind.startsWith('ValidatingAdmission'));
   const inside = objects.filter(({ metadata }) => metadata.namespace === shape.namespace);
   await apply(cluster, ...inside, ...ofCluster);

@@ -128,7 +128,7 @@ export async function writeKubeconfig({ cluster, folder }: Testbed, server = clu
 }
 
 async function work(): Promise<void> {
-  const config = readConfig(process.env, () => '');
+  const config = readConfig(process.env);
   const isUsual = process.argv[3] === 'usual';
   const log = makeLog({ level: config.logLevel, write: (line) => process.stderr.write(line), now: Date.now });
   const metrics = makeMetrics();

@@ -80,7 +80,7 @@ export async function openInstallation(options: InstallationOptions): Promise<In
     ...options.env,
   };
   const ask = askWithKubectl(options);
-  let shape = podShapeOf(readConfig(settings, () => ''));
+  let shape = podShapeOf(readConfig(settings));
   await setUpNamespace(ask, shape, waysTo(address, gatewayPort, egress.url, s3.settings.s3Endpoint));
   const ofController = { ...settings, KUBECONFIG: await writeControllerConfig(options, namespace, folder) };
   const stored = recordObjects(options, namespace);
@@ -99,7 +99,7 @@ export async function openInstallation(options: InstallationOptions): Promise<In
     admin: async (...line) => (await runTrawl(['admin', ...line], shared)).out,
     async startController(env = {}) {
       await stopController();
-      const wanted = podShapeOf(readConfig({ ...settings, ...env }, () => ''));
+      const wanted = podShapeOf(readConfig({ ...settings, ...env }));
       if (!isDeepStrictEqual(wanted, shape)) await changeAdmissionPolicy(ask, wanted);
       shape = wanted;
       controller = await startRole('controller', { ...ofController, ...env });

@@ -27,7 +27,7 @@ export const workerSettings: Readonly<Record<string, string>> = {
 
 /** The shape of a test's worker pods; no container of them ever runs on a fake node. */
 export function aShape(namespace: string, more: Readonly<Record<string, string>> = {}): WorkerShape {
-  return podShapeOf(readConfig({ ...workerSettings, ...more, TRAWL_KUBE_NAMESPACE: namespace }, () => ''));
+  return podShapeOf(readConfig({ ...workerSettings, ...more, TRAWL_KUBE_NAMESPACE: namespace }));
 }
 
 /** Makes a namespace for workers of this shape, as the chart would. */

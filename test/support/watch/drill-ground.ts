@@ -122,7 +122,7 @@ async function startRoles(
     ...{ TRAWL_WORKERS: '150', TRAWL_WORKER_MEMORY: '64Mi', TRAWL_WORKER_CPU: '10m' },
   };
   const env = { ...shared, KUBECONFIG: await writeKubeconfig(testbed) };
-  await changeAdmissionPolicy(testbed.cluster.admin.ask, podShapeOf(readConfig(env, () => '')));
+  await changeAdmissionPolicy(testbed.cluster.admin.ask, podShapeOf(readConfig(env)));
   const api = await roles.start('api', shared);
   for (let n = 0; n < 2; n++) await roles.start('controller', env);
   await roles.leader();

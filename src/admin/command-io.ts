@@ -1,17 +1,9 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { ConfigError } from '../base/config.ts';
-import { Refusal } from '../base/errors.ts';
+import { messageOf, Refusal } from '../base/errors.ts';
+import type { Terminal } from '../base/terminal.ts';
 import { isRefusedByRedis, sentenceForOperator } from '../store/redis/explain-failure.ts';
 import { UsageError } from './command.ts';
-
-/** Output and environment of a command. */
-export interface Terminal {
-  readonly out: (text: string) => void;
-  readonly err: (text: string) => void;
-  /** True when standard error is a terminal. */
-  readonly isWatched: boolean;
-  readonly env: Readonly<Record<string, string | undefined>>;
-}
 
 /** A progress line that overwrites itself; shown on terminals only. */
 export function showProgress({ err, isWatched }: Terminal): { show: (sentence: string) => void; clear: () => void } {
@@ -39,7 +31,7 @@ export function parseOptions<const T extends ParseArgsOptionsConfig>(
     if (positionals.length > 0) throw new Error('There is a word too many');
     return values;
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error), usage);
+    throw new UsageError(messageOf(error), usage);
   }
 }
 
@@ -60,5 +52,5 @@ function describe(error: unknown): { sentence: string; code: string } {
   if (error instanceof ConfigError) return { sentence: error.message, code: 'config' };
   if (error instanceof Error && isRefusedByRedis(error))
     return { sentence: sentenceForOperator(error), code: 'unavailable' };
-  return { sentence: error instanceof Error ? error.message : String(error), code: 'internal_error' };
+  return { sentence: messageOf(error), code: 'internal_error' };
 }
