@@ -3,8 +3,8 @@ import { openRegular } from './child-folder.ts';
 
 /** Boxes of an MP4, each inside the one before, down to the entries that name what its samples are. */
 const toEntries = ['moov', 'trak', 'mdia', 'minf', 'stbl', 'stsd'];
-/** Names of encrypted samples (ISO/IEC 14496-12, 8.12): of pictures, sound, texts and others. */
-const encrypted = /^enc[vatms]$/;
+/** Names of encrypted samples: those of ISO/IEC 14496-12, 8.12, of iTunes and of Audible. */
+const encrypted = /^(enc[vatms]|drm[is]|aavd)$/;
 /** A film with a dozen tracks has some hundred. */
 const maxBoxes = 4096;
 
