@@ -30,9 +30,9 @@ describe('the automatic top-up of an account that has no more charges', () => {
   beforeEach(() => store.advance(monthOf(store.clock.now()).end - store.clock.now() + hour));
 
   /** Lets two controllers look at what is due; returns how often was paid until now. */
-  const paidAfter = async (passedMs = 0): Promise<number> => {
+  const paidAfter = async (passedMs = 0, seen: TestStore = store): Promise<number> => {
     store.advance(passedMs);
-    const controllers = [1, 2].map(() => startPurchases({ ...parts, provider, lookMs: 60_000 }));
+    const controllers = [1, 2].map(() => startPurchases({ ...parts, store: seen, provider, lookMs: 60_000 }));
     await Promise.all(controllers.map((one) => one.wake()));
     await Promise.all(controllers.map((one) => one.close()));
     return stripe.charges.length;
@@ -176,6 +176,17 @@ describe('the automatic top-up of an account that has no more charges', () => {
     expect(await paidAfter(2 * hour)).to.equal(0);
     await spend(store, buyer, 6);
     expect(await paidAfter()).to.equal(1);
+  });
+
+  it('limit-topup-cooldown: buys no earlier after a moment in which the clock of Redis was wrong', async () => {
+    await anEmptyBuyer();
+    const clock = { now: Date.now, machineAheadMs: () => 0, isSteady: () => false };
+    const jumped = { ...store, connection: { ...store.connection, clock } };
+    for (const wrongMs of [-9_000 * hour, 80 * hour]) {
+      expect(await paidAfter(wrongMs, jumped)).to.equal(1);
+      expect(await paidAfter(-wrongMs)).to.equal(1);
+    }
+    expect(await paidAfter(73 * hour)).to.equal(2);
   });
 
   it('buys once when the purchase of a charge is under way at the end of the 72 hours', async () => {
