@@ -47,8 +47,11 @@ type GatewayRoute = (caller: AttemptId, req: IncomingMessage) => Promise<object 
 const maxJsonBytes = 64 * 1024;
 /** A worker gives up a connection on which nothing moves for 30 s, and a disk may take longer to make a large file durable. */
 const defaultAliveMs = 10_000;
-/** Node would cut off a file that takes more than 300 s; the deadline of an attempt ends a worker that sends no more. */
-const untimed = { requestTimeout: 0 };
+/**
+ * Node would cut off a file that takes more than 300 s; the deadline of an attempt ends a worker that sends no more. Without that limit Node
+ * has none for the head of a request either.
+ */
+const timeouts = { requestTimeout: 0, headersTimeout: 60_000 };
 /** Progress of an attempt whose worker has not reported yet. */
 const beginning: AttemptProgress = {
   ...{ progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null },
@@ -75,7 +78,7 @@ export function makeWorkerGateway(options: WorkerGatewayOptions): Server {
       .finally(() => clearInterval(alive));
     answer(res, 200, said);
   };
-  const server = makeHttpServer(files && { files, log }, untimed, (req, res) => {
+  const server = makeHttpServer(files && { files, log }, timeouts, (req, res) => {
     serve(req, res).catch((error: unknown) => {
       const status = statusOf(error);
       // A worker that has left in the middle of its request gets no answer, and needs none.
