@@ -21,7 +21,7 @@ const defaultLookMs = 30_000;
 export function startCardWatch(options: CardOptions): PeriodicTask {
   const { store, metrics, log, lookMs = defaultLookMs } = options;
   const look = async (isClosing: () => boolean) => {
-    // A card that has ended is forgotten.
+    // A clock that is ahead would have cards forgotten that have not ended yet.
     if (!store.connection.clock.isSteady()) return;
     for (const account of await dueCards(store)) if (!isClosing()) await lookUp(options, account);
   };

@@ -44,7 +44,7 @@ export function servePages(app: Express, limitOpen: OpenLimit): void {
     const file = readPageFile(path, name);
     app.get(path, (req, res) => send(req, res, file));
   }
-  // Whoever follows a wrong link reads this on the page; a program gets JSON.
+  // A wrong link shows a reader the page, which says so; a program gets JSON.
   app.get(/^\/(?!api\/)/, (req, res, next) => {
     if (req.accepts(['json', 'html']) !== 'html') return next();
     res.status(404);

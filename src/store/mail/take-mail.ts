@@ -2,7 +2,7 @@ import { keys } from '../keys.ts';
 import { outboxKeyNames } from '../lua/outbox.ts';
 import { type RecordStore, readDueNow, run, script, text } from '../script.ts';
 
-/** Longer than the wait for any next attempt, after which the clock of Redis must have gone back. */
+/** Longer than the wait for any attempt: after a longer wait the clock of Redis must have gone back. */
 const maxWaitMs = 12 * 3_600_000;
 
 /**

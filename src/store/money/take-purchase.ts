@@ -5,7 +5,7 @@ import { outboxKeyNames, outboxLua } from '../lua/outbox.ts';
 import { unwantedPurchaseLua } from '../lua/unwanted-purchase.ts';
 import { number, type RecordStore, readDueNow, run, script, text } from '../script.ts';
 
-/** Lease of a try, after which the clock of Redis must have gone back. */
+/** Longer than the lease of a try: after a longer wait the clock of Redis must have gone back. */
 const maxWaitMs = 3_600_000;
 
 /**
