@@ -168,12 +168,26 @@ function isolatedPython(python: string): string[] {
 }
 
 /**
- * Returns the folder above `bin`; directly below the root, where that would expose too much, the program's own folder. In the home of
- * trawl's user it would expose keys of that user, and perhaps the record.
+ * Returns the folder above `bin`. Directly below the root that would expose too much: the program's own folder then. A folder with the
+ * home of trawl's user has keys of that user, and perhaps the record: in the home, `bin` and `lib` then, and else the program alone.
  */
 function homesOf(program: string): string[] {
-  const home = dirname(dirname(program));
-  if ([homedir(), join(homedir(), '.local')].includes(home))
-    return [dirname(program), join(home, 'lib')].filter((path) => existsSync(path));
-  return [home.split('/').length > 2 ? home : dirname(program)];
+  const own = dirname(program);
+  const above = dirname(own);
+  const homes = userHomes();
+  const isPrivate = (folder: string) => homes.some((home) => `${home}/`.startsWith(`${folder}/`));
+  if (isPrivate(own)) return [program];
+  if (homes.includes(above)) return [own, join(above, 'lib')].filter((path) => existsSync(path));
+  return isPrivate(above) || above.split('/').length <= 2 ? [own] : [above];
+}
+
+/** Returns the home of trawl's user and its `.local`, also where links lead. */
+function userHomes(): string[] {
+  try {
+    const homes = [homedir(), join(homedir(), '.local')];
+    return [...homes, ...homes.filter((home) => existsSync(home)).map((home) => realpathSync(home))];
+  } catch {
+    // Neither HOME nor the list of users names one.
+    return [];
+  }
 }

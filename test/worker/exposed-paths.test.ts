@@ -29,22 +29,33 @@ describe('A path that children could read', function () {
     remove();
   });
 
-  it('is not the home of a user who keeps a program in its bin, but that of a program which has a folder of its own', () => {
+  it('is not the home of a user who keeps a program in it, but the folder of a program which has one of its own', () => {
     const { folder, remove } = aFolder();
+    const [home, link] = [join(folder, 'home', 'ada'), join(folder, 'ada')];
     const { HOME } = process.env;
     const lay = (...names: string[]) => {
-      mkdirSync(join(folder, ...names, 'bin'), { recursive: true });
-      writeFileSync(join(folder, ...names, 'bin', 'ffmpeg'), '');
-      return programFolders([join(folder, ...names, 'bin', 'ffmpeg')]);
+      const file = join(folder, ...names, 'ffmpeg');
+      mkdirSync(join(file, '..'), { recursive: true });
+      writeFileSync(file, '');
+      const found = programFolders([file]);
+      return found.map((path) => path.slice(folder.length + 1)).toSorted();
     };
+    mkdirSync(home, { recursive: true });
+    symlinkSync(home, link);
     try {
-      process.env.HOME = folder;
-      expect(lay()).to.deep.equal([join(folder, 'bin')]);
-      mkdirSync(join(folder, '.local', 'lib'), { recursive: true });
-      expect(lay('.local')).to.have.members(['bin', 'lib'].map((name) => join(folder, '.local', name)));
-      expect(lay('ffmpeg-7')).to.deep.equal([join(folder, 'ffmpeg-7')]);
+      process.env.HOME = home;
+      expect(lay('home/ada')).to.deep.equal(['home/ada/ffmpeg']);
+      expect(lay('home/ada/bin')).to.deep.equal(['home/ada/bin']);
+      expect(lay('home/bin')).to.deep.equal(['home/bin']);
+      mkdirSync(join(home, '.local', 'lib'), { recursive: true });
+      expect(lay('home/ada/.local/bin')).to.deep.equal(['home/ada/.local/bin', 'home/ada/.local/lib']);
+      expect(lay('home/ada/ffmpeg-7/bin')).to.deep.equal(['home/ada/ffmpeg-7']);
+      process.env.HOME = link;
+      expect(lay('ada/bin')).to.deep.equal(['ada/bin', 'home/ada/bin']);
+      expect(lay('ada/.local/bin')).to.have.length(4);
     } finally {
-      process.env.HOME = HOME;
+      if (HOME === undefined) delete process.env.HOME;
+      else process.env.HOME = HOME;
       remove();
     }
   });
