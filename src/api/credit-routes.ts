@@ -247,6 +247,8 @@ export async function askWithin<T>(
   const gone = new AbortController();
   const leave = () => gone.abort();
   res.once('close', leave);
+  // A caller who left while the call was admitted is not heard of again.
+  if (res.destroyed) leave();
   const limit = AbortSignal.timeout(inspectSeconds * 1000);
   try {
     return await ask(AbortSignal.any([gone.signal, limit]));
