@@ -43,7 +43,7 @@ interface Peer {
   readonly pending: Map<Socket, number>;
 }
 
-/** Of each open connection the answer to its last request; `null` before its first one. */
+/** Of each open connection the answer to the last request that was begun; `null` before the first one. */
 type LastAnswers = Map<Socket, ServerResponse | null>;
 
 const defaultTimeouts: HttpTimeouts = {
@@ -55,6 +55,8 @@ const defaultTimeouts: HttpTimeouts = {
 };
 
 const maxPending = 100;
+/** Requests that wait behind another one of their connection. */
+const maxWaiting = 100;
 /** A caller may keep more of those over which it has asked something, for its next requests. */
 const maxIdle = 1000;
 /** A caller that opens many connections at once has sent its requests by then. */
@@ -80,13 +82,13 @@ export async function listen(
   timeouts = defaultTimeouts,
 ): Promise<HttpServer> {
   const answers: LastAnswers = new Map();
-  const serve: RequestListener = (req, res) => {
+  const serve = inOrder((req, res) => {
     answers.set(req.socket, res);
     noteRequest(req, res);
     if (hasBody(req)) limitBody(server, req, timeouts.bodyMs);
     if (!req.url?.startsWith('/')) req.url = originTarget(req.url ?? '');
     app(req, res);
-  };
+  });
   const server = createServer(
     {
       headersTimeout: timeouts.headersMs,
@@ -115,6 +117,33 @@ export async function listen(
   });
   const bound = await listenAt(server, { host, port });
   return { port: bound, drain: (seconds) => drain(server, answers, seconds) };
+}
+
+/**
+ * Begins a request that came behind another one of its connection when that one is answered: a call whose answer cannot come,
+ * because its caller is gone or the answer before it closes the connection, starts and costs nothing.
+ */
+function inOrder(begin: RequestListener): RequestListener {
+  /** Of each connection the answer to its newest request. */
+  const newest = new WeakMap<Socket, ServerResponse>();
+  const waiting = new WeakMap<Socket, number>();
+  return (req, res) => {
+    const { socket } = req;
+    const earlier = newest.get(socket);
+    newest.set(socket, res);
+    if (!earlier) return begin(req, res);
+    const beginNow = () => {
+      if (socket.writable) begin(req, res);
+    };
+    if (earlier.closed) return beginNow();
+    const count = (waiting.get(socket) ?? 0) + 1;
+    waiting.set(socket, count);
+    if (count > maxWaiting) return void socket.destroy();
+    earlier.once('close', () => {
+      waiting.set(socket, (waiting.get(socket) ?? 1) - 1);
+      beginNow();
+    });
+  };
 }
 
 /** Returns true while an earlier answer is unfinished: the caller would take a 400 of this fault for it. */
