@@ -18,7 +18,7 @@ export interface HttpTimeouts {
   readonly headersMs: number;
   /** For a request with its body. */
   readonly requestMs: number;
-  /** For the body alone. */
+  /** For the body alone, and again while 64 KiB of it arrive within this time. */
   readonly bodyMs: number;
   /** Between an answer and the next request. */
   readonly keepAliveMs: number;
@@ -63,6 +63,9 @@ const maxIdle = 1000;
 const graceMs = 1000;
 /** A timer may fire a millisecond before its time. */
 const timerSlackMs = 5;
+
+/** Least that arrives of a large body within each time limit of a body: 0.1 Mbit/s. */
+const steadyBytes = 64 * 1024;
 
 const timeoutCode = 'ERR_HTTP_REQUEST_TIMEOUT';
 type FaultReply = readonly [status: string, sentence: string];
@@ -159,13 +162,17 @@ function sendRawRefusal(socket: Duplex, status: string, sentence: string): void 
   );
 }
 
-/** Ends a request whose body is late as Node ends one that is late as a whole. */
+/** Ends a request whose body is late as Node ends one that is late as a whole; a large body goes on while it arrives steadily. */
 function limitBody(server: Server, req: IncomingMessage, bodyMs: number): void {
-  const late = setTimeout(() => {
-    if (req.complete) return;
-    server.emit('clientError', Object.assign(new Error('the body is late'), { code: timeoutCode }), req.socket);
+  const { socket } = req;
+  let { bytesRead } = socket;
+  const limit = setInterval(() => {
+    const arrived = socket.bytesRead - bytesRead;
+    bytesRead = socket.bytesRead;
+    if (req.complete || arrived >= steadyBytes) return;
+    server.emit('clientError', Object.assign(new Error('the body is late'), { code: timeoutCode }), socket);
   }, bodyMs).unref();
-  req.once('close', () => clearTimeout(late));
+  req.once('close', () => clearInterval(limit));
 }
 
 function trackConnections(server: Server, answers: LastAnswers): void {
