@@ -31,7 +31,8 @@ describe('requests behind another one of their connection', function () {
     await api.stop();
   });
 
-  const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\nx-api-key: ${caller.key}\r\n${headers}\r\n`;
+  const get = (path: string, headers = '') =>
+    `GET ${path} HTTP/1.1\r\nHost: x\r\nx-api-key: ${caller.key}\r\n${headers}\r\n`;
   const metadata = (name: string, headers?: string) =>
     get(`/v1/media/metadata?fields=metadata.id&query=https://example.com/${name}`, headers);
   const usage = async () => (await api.get('/v1/usage', caller.key)).json;
@@ -49,7 +50,9 @@ describe('requests behind another one of their connection', function () {
     await until(() => asked.length > 0, 10, 'the first is asked for');
     release.resolve();
     const { text } = await said;
-    expect(text.match(/example\.com\/\w+/g)).to.deep.equal(['slow', 'second', 'third'].map((name) => `example.com/${name}`));
+    expect(text.match(/example\.com\/\w+/g)).to.deep.equal(
+      ['slow', 'second', 'third'].map((name) => `example.com/${name}`),
+    );
     expect(asked.length).to.equal(3);
     expect((await usage()).total_used).to.equal(3);
   });
