@@ -19,7 +19,7 @@ import { type ApiReply, failureReply, rateSentence, requireAllowed } from './rep
 
 type BatchRoutes = Pick<
   CreditRoutes,
-  'store' | 'seal' | 'asyncStatus' | 'exceptions' | 'admissions' | 'inspector' | 'inspectSeconds'
+  'store' | 'seal' | 'asyncStatus' | 'exceptions' | 'admissions' | 'inspector' | 'inspectSeconds' | 'ending'
 >;
 
 /** Bodies of one account that one API reads at the same time. */
