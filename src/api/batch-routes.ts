@@ -20,7 +20,7 @@ import { type ApiReply, acceptedReply, failureReply, rateSentence, requireAllowe
 
 type BatchRoutes = Pick<
   CreditRoutes,
-  'store' | 'seal' | 'asyncStatus' | 'exceptions' | 'admissions' | 'inspector' | 'inspectSeconds'
+  'store' | 'seal' | 'asyncStatus' | 'exceptions' | 'admissions' | 'inspector' | 'inspectSeconds' | 'ending'
 >;
 
 /** Bodies of one account that one API reads at the same time. */

@@ -43,6 +43,8 @@ export interface CreditRoutes {
   readonly admissions: Pick<AdmissionGate, 'isOpen'>;
   readonly inspector: Inspector;
   readonly inspectSeconds: number;
+  /** Aborted shortly before a process that stops cuts its connections. */
+  readonly ending: AbortSignal;
   readonly metrics: Pick<Metrics, 'charges_total' | 'overdrafts_total'>;
 }
 
@@ -231,22 +233,26 @@ function metadataReply(call: KeyedCall, body: { readonly metadata: unknown }): A
   return { status: 200, body: filterFields(body, requireFlags(call).fields) };
 }
 
-/** Asks the inspector until the time limit; the question ends when the caller has gone. */
+/** Asks the inspector until the time limit; the question ends when the caller has gone, and with a 503 when the process ends before. */
 export async function askWithin<T>(
-  { inspectSeconds }: Pick<CreditRoutes, 'inspectSeconds'>,
+  { inspectSeconds, ending }: Pick<CreditRoutes, 'inspectSeconds' | 'ending'>,
   { res }: KeyedCall,
   ask: (gone: AbortSignal) => Promise<T>,
 ): Promise<T | InspectionFailure> {
   const gone = new AbortController();
   const leave = () => gone.abort();
   res.once('close', leave);
+  // A caller who left while the call was admitted is not heard of again.
+  if (res.destroyed || ending.aborted) leave();
+  ending.addEventListener('abort', leave);
   const limit = AbortSignal.timeout(inspectSeconds * 1000);
   try {
     return await ask(AbortSignal.any([gone.signal, limit]));
   } catch (error) {
     if (limit.aborted) return { failure: { code: 'timeout', text: failures.timeout.sentence } } as const;
-    throw hasBrokenOff(error) ? refuse('unavailable') : error;
+    throw ending.aborted || hasBrokenOff(error) ? refuse('unavailable') : error;
   } finally {
     res.off('close', leave);
+    ending.removeEventListener('abort', leave);
   }
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -18,7 +19,7 @@ export interface HttpTimeouts {
   readonly headersMs: number;
   /** For a request with its body. */
   readonly requestMs: number;
-  /** For the body alone. */
+  /** For the body alone, and again while 64 KiB of it arrive within this time. */
   readonly bodyMs: number;
   /** Between an answer and the next request. */
   readonly keepAliveMs: number;
@@ -43,7 +44,7 @@ interface Peer {
   readonly pending: Map<Socket, number>;
 }
 
-/** Of each open connection the answer to its last request; `null` before its first one. */
+/** Of each open connection the answer to the last request that was begun; `null` before the first one. */
 type LastAnswers = Map<Socket, ServerResponse | null>;
 
 const defaultTimeouts: HttpTimeouts = {
@@ -55,12 +56,17 @@ const defaultTimeouts: HttpTimeouts = {
 };
 
 const maxPending = 100;
+/** Requests that wait behind another one of their connection. */
+const maxWaiting = 100;
 /** A caller may keep more of those over which it has asked something, for its next requests. */
 const maxIdle = 1000;
 /** A caller that opens many connections at once has sent its requests by then. */
 const graceMs = 1000;
 /** A timer may fire a millisecond before its time. */
 const timerSlackMs = 5;
+
+/** Least that arrives of a large body within each time limit of a body: 0.1 Mbit/s. */
+const steadyBytes = 64 * 1024;
 
 const timeoutCode = 'ERR_HTTP_REQUEST_TIMEOUT';
 type FaultReply = readonly [status: string, sentence: string];
@@ -80,13 +86,13 @@ export async function listen(
   timeouts = defaultTimeouts,
 ): Promise<HttpServer> {
   const answers: LastAnswers = new Map();
-  const serve: RequestListener = (req, res) => {
+  const serve = inOrder((req, res) => {
     answers.set(req.socket, res);
     noteRequest(req, res);
     if (hasBody(req)) limitBody(server, req, timeouts.bodyMs);
     if (!req.url?.startsWith('/')) req.url = originTarget(req.url ?? '');
     app(req, res);
-  };
+  });
   const server = createServer(
     {
       headersTimeout: timeouts.headersMs,
@@ -117,6 +123,33 @@ export async function listen(
   return { port: bound, drain: (seconds) => drain(server, answers, seconds) };
 }
 
+/**
+ * Begins a request that came behind another one of its connection when that one is answered: a call whose answer cannot come,
+ * because its caller is gone or the answer before it closes the connection, starts and costs nothing.
+ */
+function inOrder(begin: RequestListener): RequestListener {
+  /** Of each connection the answer to its newest request. */
+  const newest = new WeakMap<Socket, ServerResponse>();
+  const waiting = new WeakMap<Socket, number>();
+  return (req, res) => {
+    const { socket } = req;
+    const earlier = newest.get(socket);
+    newest.set(socket, res);
+    if (!earlier) return begin(req, res);
+    const beginNow = () => {
+      if (socket.writable) begin(req, res);
+    };
+    if (earlier.closed) return beginNow();
+    const count = (waiting.get(socket) ?? 0) + 1;
+    waiting.set(socket, count);
+    if (count > maxWaiting) return void socket.destroy();
+    earlier.once('close', () => {
+      waiting.set(socket, (waiting.get(socket) ?? 1) - 1);
+      beginNow();
+    });
+  };
+}
+
 /** Returns true while an earlier answer is unfinished: the caller would take a 400 of this fault for it. */
 function isAnswering(last: ServerResponse | null | undefined): boolean {
   return last ? !last.writableFinished && (last.req.complete || last.headersSent) : false;
@@ -126,17 +159,21 @@ function sendRawRefusal(socket: Duplex, status: string, sentence: string): void 
   const body = JSON.stringify({ error: sentence });
   const head = `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\nx-error-code: bad_request\r\n`;
   socket.end(
-    `${head}cache-control: no-store\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+    `${head}x-request-id: ${randomUUID()}\r\ncache-control: no-store\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   );
 }
 
-/** Ends a request whose body is late as Node ends one that is late as a whole. */
+/** Ends a request whose body is late as Node ends one that is late as a whole; a large body goes on while it arrives steadily. */
 function limitBody(server: Server, req: IncomingMessage, bodyMs: number): void {
-  const late = setTimeout(() => {
-    if (req.complete) return;
-    server.emit('clientError', Object.assign(new Error('the body is late'), { code: timeoutCode }), req.socket);
+  const { socket } = req;
+  let { bytesRead } = socket;
+  const limit = setInterval(() => {
+    const arrived = socket.bytesRead - bytesRead;
+    bytesRead = socket.bytesRead;
+    if (req.complete || arrived >= steadyBytes) return;
+    server.emit('clientError', Object.assign(new Error('the body is late'), { code: timeoutCode }), socket);
   }, bodyMs).unref();
-  req.once('close', () => clearTimeout(late));
+  req.once('close', () => clearInterval(limit));
 }
 
 function trackConnections(server: Server, answers: LastAnswers): void {

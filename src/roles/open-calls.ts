@@ -45,11 +45,17 @@ const defaultUnreadMs = 60_000;
 const strayProxy =
   'a private address forwards requests of others but is not in TRAWL_TRUSTED_PROXIES: it is never blocked';
 
-/** Opens these parts until they are stopped. `draining`: waiting calls are answered at once. */
+/** Signals of a process that stops: waiting calls are answered when it drains, all others shortly before it ends. */
+interface StopSignals {
+  readonly draining: AbortSignal;
+  readonly ending: AbortSignal;
+}
+
+/** Opens these parts until they are stopped. */
 export async function openCalls(
   parts: CallParts,
   publicUrl: () => string,
-  draining: AbortSignal,
+  signals: StopSignals,
   stop: Shutdown,
 ): Promise<OpenCalls> {
   const { config, store, metrics, log } = parts;
@@ -68,14 +74,14 @@ export async function openCalls(
     log.warn(strayProxy);
     void noteStrayProxy(store, address).catch((error) => log.debug('the proxy could not be noted', { error }));
   });
-  return { ...makeHandlers(parts, admissions, publicUrl, draining), lines, findCaller, blocked };
+  return { ...makeHandlers(parts, admissions, publicUrl, signals), lines, findCaller, blocked };
 }
 
 function makeHandlers(
   parts: CallParts,
   admissions: AdmissionGate,
   publicUrl: () => string,
-  draining: AbortSignal,
+  { draining, ending }: StopSignals,
 ): Pick<OpenCalls, 'handlers' | 'viewJob' | 'cancelled'> {
   const { config, store, seal, objects, inspector, metrics, traces, log } = parts;
   const { rereadMs = defaultRereadMs, unreadMs = defaultUnreadMs } = parts;
@@ -95,7 +101,8 @@ function makeHandlers(
   const watchJob = makeJobWatches(store, { rereadMs, draining });
   const jobs: JobRoutes = { store, viewJob, watchJob, cancelled, log, unreadMs, draining };
   const { asyncStatus, egressAllow: exceptions, inspectSeconds } = config;
-  const credit: CreditRoutes = { store, seal, asyncStatus, exceptions, admissions, inspector, inspectSeconds, metrics };
+  const inspection = { inspector, inspectSeconds, ending };
+  const credit: CreditRoutes = { store, seal, asyncStatus, exceptions, admissions, ...inspection, metrics };
   const [pollJob, removeJob] = [getJob(jobs), deleteJob(jobs)];
   const [readBatch, endBatch] = [getBatch(store), deleteBatch(jobs)];
   const [video, audio] = [startDownload(credit, 'video'), startDownload(credit, 'audio')];

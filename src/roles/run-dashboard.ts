@@ -30,8 +30,8 @@ async function start(running: RunningRole<(typeof required)[number]>): Promise<v
   const readiness = await openReadiness(running, ['record', 'dashboard']);
   const shared = await openShared(running, readiness);
   // Calls by hand wait for no job.
-  const draining = new AbortController().signal;
-  const calls = await openCalls(shared, () => config.publicUrl, draining, stop);
+  const { signal } = new AbortController();
+  const calls = await openCalls(shared, () => config.publicUrl, { draining: signal, ending: signal }, stop);
   const { dashboardPort: port } = await serveDashboard({ ...shared, ...calls, port: config.dashboardPort }, stop);
   readiness.set('dashboard', () => true);
   stop.add('readiness', () => void readiness.set('dashboard', () => false));

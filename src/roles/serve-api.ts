@@ -25,6 +25,8 @@ export const needsOwnPorts: ConfigRule = {
 };
 
 const defaultDrainSeconds = 8;
+/** Before connections are cut, for the answers of calls that have not ended. */
+const answerSeconds = 1;
 const warnEveryMs = 60_000;
 const idleRequests =
   'an address has more than 100 connections without a complete request, or 1,000 idle ones: the oldest are closed; a proxy belongs in TRAWL_TRUSTED_PROXIES';
@@ -42,9 +44,15 @@ export interface ServedApi {
 export async function serveApi(parts: ApiParts, stop: Shutdown): Promise<ServedApi> {
   const { config, store, metrics, traces } = parts;
   const log = parts.log.with({ part: 'api' });
-  const draining = new AbortController();
+  const [draining, ending] = [new AbortController(), new AbortController()];
+  const drainSeconds = parts.drainSeconds ?? defaultDrainSeconds;
   let publicUrl = config.publicUrl;
-  const calls = await openCalls({ ...parts, log }, () => publicUrl, draining.signal, stop);
+  const calls = await openCalls(
+    { ...parts, log },
+    () => publicUrl,
+    { draining: draining.signal, ending: ending.signal },
+    stop,
+  );
   const { handlers, lines, findCaller, blocked } = calls;
   const app = makeApp(
     {
@@ -70,7 +78,9 @@ export async function serveApi(parts: ApiParts, stop: Shutdown): Promise<ServedA
   if (config.port === 0) publicUrl = publicUrl.replace(/:0$/, `:${server.port}`);
   stop.add('public API', async () => {
     draining.abort();
-    await server.drain(parts.drainSeconds ?? defaultDrainSeconds);
+    const end = setTimeout(() => ending.abort(), (drainSeconds - answerSeconds) * 1000);
+    await server.drain(drainSeconds);
+    clearTimeout(end);
   });
   const { dashboardPort, dashboardUrl } = config;
   const dashboard =

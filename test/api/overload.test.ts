@@ -124,6 +124,40 @@ describe('a replica that stops', () => {
       await first.stop();
     }
   });
+
+  it('answers a call that does not end with 503 before it cuts its connection, and releases its hold', async () => {
+    let parts: ApiParts | undefined;
+    const first = await startApi({}, (given) => {
+      parts = given;
+      return given;
+    });
+    const { promise: asked, resolve: isAsked } = Promise.withResolvers<void>();
+    first.inspect(async (_, __, gone) => {
+      isAsked();
+      await gone;
+      return null;
+    });
+    const { key } = await first.addCaller();
+    const stop = makeShutdown();
+    const { port } = await serveApi({ ...parts!, drainSeconds: 3 }, stop);
+    const options = { headers: { 'x-api-key': key } };
+    const call = fetch(`http://127.0.0.1:${port}/v1/media/metadata?query=https://example.com/a.mp4`, options);
+    await asked;
+    const stopped = stop.run();
+    try {
+      const { status, headers } = await call;
+      expect([status, headers.get('x-error-code'), headers.get('retry-after')]).to.deep.equal([
+        503,
+        'unavailable',
+        '2',
+      ]);
+      const { held, total_used } = (await first.get('/v1/usage', key)).json;
+      expect([held, total_used]).to.deep.equal([0, 0]);
+    } finally {
+      await stopped;
+      await first.stop();
+    }
+  });
 });
 
 describe('SIGTERM', function () {

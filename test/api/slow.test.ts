@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { expectErrorAnswer, type RawOptions, sendRaw } from '../support/raw-http.ts';
@@ -72,6 +75,33 @@ describe('slow callers', () => {
       if (said.status === 400) expectErrorAnswer(said);
     });
   }
+
+  it('are read to the end of a large body while it arrives steadily, for longer than a small one may take', async () => {
+    const patient = await startApi({}, (parts) => ({
+      ...parts,
+      timeouts: { ...timeouts, bodyMs: 1000, requestMs: 20_000 },
+    }));
+    try {
+      const { key } = await patient.addCaller();
+      const piece = ' '.repeat(100_000);
+      const body = ['{}', ...Array(19).fill(piece)];
+      const socket = connect(Number(new URL(patient.url).port), '127.0.0.1');
+      const closed = once(socket, 'close');
+      let text = '';
+      socket.on('data', (data) => (text += data)).on('error', () => {});
+      socket.write(
+        `POST /v1/batches HTTP/1.1\r\nHost: x\r\nConnection: close\r\nx-api-key: ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.join('').length}\r\n\r\n`,
+      );
+      for (const part of body) {
+        socket.write(part);
+        await pause(130);
+      }
+      await closed;
+      expect(text).to.match(/^HTTP\/1\.1 400 .*Bad Request: endpoint is required/s);
+    } finally {
+      await patient.stop();
+    }
+  });
 
   it('leave the API serving the next caller, without an error in its log', async () => {
     expect((await api.get('/v1/usage', caller.key)).status).to.equal(200);

@@ -57,6 +57,7 @@ export function expectErrorAnswer({ status, headers, body, text }: RawAnswer): v
   expect(status, text).to.be.within(400, 499);
   expect(headers, text).to.match(/^content-type: application\/json; charset=utf-8\r?$/im);
   expect(headers, text).to.match(/^x-error-code: \w+\r?$/im);
+  expect(headers, text).to.match(/^x-request-id: [\w.-]{1,64}\r?$/im);
   const { error, ...rest } = JSON.parse(body);
   expect(error, text).to.be.a('string').and.match(/\S/);
   expect(rest).to.deep.equal({});

@@ -1,0 +1,105 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { expect } from 'chai';
+import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
+import { film } from '../support/calls.ts';
+import { sendRaw } from '../support/raw-http.ts';
+import { until } from '../support/until.ts';
+
+const maxWaiting = 100;
+
+describe('requests behind another one of their connection', function () {
+  this.timeout(60_000);
+  let api: TestApi;
+  let caller: ApiCaller;
+  /** URLs that the inspector was asked for. */
+  let asked: string[];
+  let release: PromiseWithResolvers<void>;
+  beforeEach(async () => {
+    api = await startApi();
+    caller = await api.addCaller({ credits: 10 });
+    asked = [];
+    release = Promise.withResolvers();
+    api.inspect(async (url, _, gone) => {
+      asked.push(url);
+      if (url.endsWith('/slow')) await Promise.race([release.promise, gone]);
+      return { metadata: { id: url, title: url } };
+    });
+  });
+  afterEach(async () => {
+    release.resolve();
+    await api.stop();
+  });
+
+  const get = (path: string, headers = '') =>
+    `GET ${path} HTTP/1.1\r\nHost: x\r\nx-api-key: ${caller.key}\r\n${headers}\r\n`;
+  const metadata = (name: string, headers?: string) =>
+    get(`/v1/media/metadata?fields=metadata.id&query=https://example.com/${name}`, headers);
+  const usage = async () => (await api.get('/v1/usage', caller.key)).json;
+  const countJobs = async () => (await api.get('/v1/jobs', caller.key)).json.jobs.length;
+  const speak = async (bytes: string) => {
+    const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
+    socket.on('error', () => {});
+    await once(socket, 'connect');
+    socket.write(bytes);
+    return socket;
+  };
+
+  it('are answered one after the other, in their order', async () => {
+    const said = sendRaw(api.url, metadata('slow') + metadata('second') + metadata('third', 'Connection: close\r\n'));
+    await until(() => asked.length > 0, 10, 'the first is asked for');
+    release.resolve();
+    const { text } = await said;
+    expect(text.match(/example\.com\/\w+/g)).to.deep.equal(
+      ['slow', 'second', 'third'].map((name) => `example.com/${name}`),
+    );
+    expect(asked.length).to.equal(3);
+    expect((await usage()).total_used).to.equal(3);
+  });
+
+  it('are not begun when their caller leaves before the first is answered: no credit for an answer that cannot come', async () => {
+    const socket = await speak(metadata('slow') + metadata('second') + get(`/v1/video/download?query=${film}`));
+    await until(() => asked.length > 0, 10, 'the first is asked for');
+    expect((await usage()).held).to.equal(1);
+    socket.destroy();
+    await until(async () => (await usage()).held === 0, 10, 'the hold of the first is released');
+    expect(asked).to.deep.equal(['https://example.com/slow']);
+    expect([(await usage()).total_used, await countJobs()]).to.deep.equal([0, 0]);
+  });
+
+  const closing: [title: string, bytes: () => string, status: string][] = [
+    ['has two Hosts', () => get('/v1/usage', 'hOST: y\r\n'), '400'],
+    [
+      'has too large a body',
+      () =>
+        `POST /v1/video/download HTTP/1.1\r\nHost: x\r\nx-api-key: ${caller.key}\r\nContent-Type: application/json\r\nContent-Length: 20000\r\n\r\n${'x'.repeat(20_000)}`,
+      '413',
+    ],
+  ];
+  for (const [title, bytes, status] of closing) {
+    it(`start nothing when the first one ${title}, so that its answer closes the connection`, async () => {
+      const { text } = await sendRaw(api.url, bytes() + get(`/v1/video/download?query=${film}`));
+      expect(text.match(/HTTP\/1\.1 \d+/g)).to.deep.equal([`HTTP/1.1 ${status}`]);
+      expect(await countJobs()).to.equal(0);
+    });
+  }
+
+  it('leave the first its answer when one of them never becomes complete', async () => {
+    const post = `POST /v1/video/download HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n`;
+    const socket = await speak(metadata('slow') + metadata('second') + post);
+    let text = '';
+    socket.on('data', (data) => (text += data));
+    await until(() => asked.length > 0, 10, 'the first is asked for');
+    release.resolve();
+    await until(() => text.includes('example.com/second'), 10, 'both are answered');
+    await until(() => / 408 /.test(text), 10, 'the last one is cut off');
+    expect(text.match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 200', 'HTTP/1.1 200', 'HTTP/1.1 408']);
+  });
+
+  it(`close the connection when more than ${maxWaiting} wait`, async () => {
+    const socket = await speak(metadata('slow') + get('/v1/usage').repeat(maxWaiting + 1));
+    await once(socket, 'close');
+    await until(async () => (await usage()).held === 0, 10, 'the hold of the first is released');
+    expect((await usage()).total_used).to.equal(0);
+  });
+});
