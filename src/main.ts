@@ -119,7 +119,10 @@ if (import.meta.main) {
   for (const stream of [process.stdout, process.stderr]) {
     // EPIPE is no failure: the reader may stop early, as `head` does. A command that has to end its work first listens itself.
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (stream.listenerCount('error') === 1) process.exit(error.code === 'EPIPE' ? undefined : 1);
+      if (stream.listenerCount('error') > 1) return;
+      if (error.code === 'EPIPE') process.exit();
+      if (stream === process.stdout) process.stderr.write(`Standard output cannot be written: ${error.message}\n`);
+      process.exit(1);
     });
   }
   process.exitCode = await main(process.argv.slice(2), {

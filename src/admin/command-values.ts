@@ -59,3 +59,7 @@ export const oneLine: ParseValue<string> = (text, what) => {
   const allowed = text.length <= 200 && !/\p{C}/u.test(text);
   return allowed ? { value: text } : { problem: `${what} must be one line of at most 200 characters` };
 };
+
+/** An empty id would be none: a variable of a script that was never set. */
+export const someLine: ParseValue<string> = (text, what) =>
+  text.trim() === '' ? { problem: `${what} must be one line of 1 to 200 characters` } : oneLine(text, what);

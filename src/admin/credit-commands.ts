@@ -5,7 +5,7 @@ import { findAccount } from '../store/accounts/read-accounts.ts';
 import { addPack } from '../store/money/add-pack.ts';
 import { grantCredits } from '../store/money/grant-credits.ts';
 import { command } from './command.ts';
-import { oneLine, slug, wholeNumber } from './command-values.ts';
+import { oneLine, slug, someLine, wholeNumber } from './command-values.ts';
 import { fieldText, timeText } from './text-table.ts';
 
 export const moneyCommands = [
@@ -38,7 +38,7 @@ export const moneyCommands = [
     operands: { SLUG: slug, N: { read: wholeNumber(1), text: 'Number of credits.' } },
     options: {
       reason: { value: 'TEXT', read: oneLine, text: 'Reason, shown in the ledger.' },
-      id: { value: 'ID', read: oneLine, text: 'Makes a repetition safe: credits are added once per id.' },
+      id: { value: 'ID', read: someLine, text: 'Makes a repetition safe: credits are added once per id.' },
     },
     run: async (given, { store }) => {
       const { given: all, consumed } = await grantCredits(store, await findAccount(store, given.SLUG), given.N, given);

@@ -71,6 +71,18 @@ describe('commands for money, logs and blocks', () => {
     expect(await operator.json('ledger', 'verify', slug)).to.include({ ok: true });
   });
 
+  it('credits add refuses an empty id, which would add again at each repetition', async () => {
+    const { slug } = await anAccount(operator.store);
+    for (const id of ['', ' ']) {
+      const { code, err } = await operator.run(['credits', 'add', slug, '4', '--id', id]);
+      expect({ code, err }).to.deep.equal({
+        code: 2,
+        err: '--id must be one line of 1 to 200 characters\nUsage: trawl admin credits add SLUG N [options]\n',
+      });
+    }
+    expect(await operator.json<Shape[]>('ledger', 'show', slug)).to.deep.equal([]);
+  });
+
   it('D81: ledger show lists grants and charges, newest first', async () => {
     const caller = await anAccount(operator.store, { credits: 4 });
     const id = await admitted(operator.store, caller);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type Operator, startOperator, trawl } from '../support/operator.ts';
+import { type Operator, runProgram, startOperator, trawl } from '../support/operator.ts';
 
 /** Tells on stderr when a package is loaded. */
 const watchRedis = `--import=data:text/javascript,${encodeURIComponent(`
@@ -106,5 +106,14 @@ describe('./trawl', function () {
       out: '{"error":"There is no plan nonsense","code":"not_found"}\n',
       err: '',
     });
+  });
+
+  it('exits with 1 and the reason when its answer cannot be written', async () => {
+    const env = { PATH: process.env.PATH!, TRAWL_DATA: operator.data };
+    for (const words of ['account open lost --json', 'account list']) {
+      const full = await runProgram('sh', ['-c', `./trawl admin ${words} > /dev/full`], env);
+      const err = 'Standard output cannot be written: ENOSPC: no space left on device, write\n';
+      expect(full, words).to.deep.equal({ code: 1, out: '', err });
+    }
   });
 });

@@ -53,6 +53,16 @@ describe('a real node', () => {
     return JSON.parse(await kubectl(cluster, words)).items[0].status.containerStatuses[0].state.terminated;
   };
 
+  it('is not waited for when it ends at its start, and leaves nothing', async () => {
+    const started = startNode(cluster, network, 2, [join(folder, 'nowhere.tar')]);
+    const refusal = await started.then(
+      () => 'started',
+      ({ message }: Error) => message,
+    );
+    expect(refusal).to.match(/nowhere\.tar: no such file or directory/);
+    expect(existsSync(join(cluster.folder, 'node-2'))).to.equal(false);
+  });
+
   it('runs a Job as nobody, without rights, with a root it cannot write to', async () => {
     const script = `id -u; grep -E 'CapEff|NoNewPrivs|Seccomp:' /proc/self/status; touch /x; echo y >/scratch/y && cat /scratch/y
       printf done >/dev/termination-log`;

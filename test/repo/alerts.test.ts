@@ -78,6 +78,14 @@ describe('the alerts', () => {
     expect(listed).to.deep.equal(alerts.map(({ alert, labels }) => `${alert} ${labels.severity}`));
   });
 
+  it('are explained by logs that go back as far as they look', () => {
+    for (const { alert, expr } of alerts) {
+      const asked = [...read(`${folder}${alert}.md`).matchAll(/--since=(\w+)/g)].map(([, since]) => since!);
+      const looksBack = Math.max(0, ...[...expr.matchAll(/\[(\w+)\]/g)].map(([, window]) => minutesOf(window!)));
+      if (asked.length > 0) expect(Math.max(...asked.map(minutesOf)), alert).to.be.at.least(looksBack);
+    }
+  });
+
   for (const path of pages) {
     it(`${path} says meaning, impact, diagnosis and mitigation, with commands and queries that exist`, () => {
       const page = read(path);
@@ -104,6 +112,12 @@ describe('a reader of a runbook', () => {
     });
   }
 });
+
+/** Returns the minutes of a time such as 15m, 2h or 1d. */
+function minutesOf(time: string): number {
+  const units: Record<string, number> = { m: 1, h: 60, d: 1440 };
+  return Number(time.slice(0, -1)) * units[time.slice(-1)]!;
+}
 
 /** Returns true for the doctor, and for a command of the operator with no option that it lacks. */
 function isCommand(line: string): boolean {

@@ -82,8 +82,12 @@ export async function startNode(
   const powerOn = async () => {
     const second = Math.floor(Date.now() / 1000);
     power.on();
-    await until(() => readdirSync(images).length === 0, 90, `${name} has its images`);
-    await until(() => isReady(cluster, name, second), 60, `${name} is ready`);
+    const whileOn = (state: boolean) => {
+      if (power.hasEnded()) throw new Error(`${name} has ended`);
+      return state;
+    };
+    await until(() => whileOn(readdirSync(images).length === 0), 90, `${name} has its images`);
+    await until(async () => whileOn(await isReady(cluster, name, second)), 60, `${name} is ready`);
   };
   const remove = async () => {
     await power.off();
@@ -108,6 +112,7 @@ function plug(place: string, folder: string, flags: readonly string[]) {
   const own = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--propagation', 'private'];
   const env = { PATH: process.env.PATH, TMPDIR: process.env.TMPDIR, NODE: folder, KUBELET: tool('kubelet') };
   let child: ChildProcess | null = null;
+  const hasEnded = () => child === null || child.exitCode !== null || child.signalCode !== null;
   const first = () => Number(readFileSync(`/proc/${child?.pid}/task/${child?.pid}/children`, 'utf8'));
   return {
     on: () => {
@@ -117,12 +122,13 @@ function plug(place: string, folder: string, flags: readonly string[]) {
       closeSync(log);
     },
     off: async () => {
-      if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+      if (child === null || hasEnded()) return;
       const end = once(child, 'exit');
       // The first process of a process namespace ends after all the others. It may not be there yet.
       process.kill(first() || Number(child.pid), 'SIGKILL');
       await end;
     },
+    hasEnded,
     inside: () => ['--target', String(first()), '--net', '--mount', '--pid'],
   };
 }
