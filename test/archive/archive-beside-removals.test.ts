@@ -9,7 +9,7 @@ import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { listArchivedParts } from '../../src/store/log/archived-parts.ts';
 import { ledgerStream } from '../../src/store/log/read-ledger.ts';
 import { freeLineStream } from '../../src/store/log/read-lines.ts';
-import { openRequestLog } from '../../src/store/log/write-lines.ts';
+import { type LoggedKey, openRequestLog } from '../../src/store/log/write-lines.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
 import { anOldAccount, objectsIn } from '../support/old-account.ts';
 import { anAccount, aRunningJob, type TestStore } from '../support/record.ts';
@@ -24,6 +24,13 @@ describe('archiving beside removals', () => {
   eachWithEmptyRecord((fresh) => {
     store = fresh;
   });
+
+  const addLine = async (caller: LoggedKey) => {
+    const lines = openRequestLog(store, 50_000, aLog().log);
+    const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '192.0.2.1', credits: 0 };
+    lines.add(caller, { ...line, at: store.clock.now() });
+    await lines.close();
+  };
 
   it('removes files while days are archived, which takes long where many keys were used', async () => {
     const { folder, remove } = aFolder();
@@ -59,21 +66,15 @@ describe('archiving beside removals', () => {
   it('leaves no object that no part names when the newest part of a key expires while its lines are archived', async () => {
     const { folder, remove } = aFolder();
     const objects = await openFolder({ folder, seal: makeSeal({ secret: Buffer.alloc(32) }), now: Date.now });
-    const { accountId, keyId } = await anAccount(store, { credits: 2 });
-    const origin = freeLineStream(keyId);
-    const addLine = async () => {
-      const lines = openRequestLog(store, 50_000, aLog().log);
-      const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '192.0.2.1', credits: 0 };
-      lines.add({ accountId, keyId }, { ...line, at: store.clock.now() });
-      await lines.close();
-    };
+    const caller = await anAccount(store);
+    const origin = freeLineStream(caller.keyId);
     store.advanceToNoon();
-    await addLine();
+    await addLine(caller);
     store.advance(2 * day);
     await archiveDays({ store, objects, lifetimes, goOn: () => true, metrics: makeMetrics(), log: aLog().log });
     expect(await listArchivedParts(store, origin)).to.have.length(1);
     store.advance(85 * day);
-    await addLine();
+    await addLine(caller);
     store.advance(2 * day);
     const [begun, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const keep: FolderStore['keep'] = async (key, body) => {
@@ -102,6 +103,44 @@ describe('archiving beside removals', () => {
       const named = (await listArchivedParts(store, origin)).map(({ object }) => object);
       const kept = objectsIn(folder).filter((path) => path.startsWith('days/free/'));
       expect(kept.map(dirname)).to.deep.equal(named);
+    } finally {
+      await sweeping.close();
+      remove();
+    }
+  });
+
+  it('goes on with the archive of a day that it began before its controller lost the lead', async () => {
+    const { folder, remove } = aFolder();
+    const objects = await openFolder({ folder, seal: makeSeal({ secret: Buffer.alloc(32) }), now: Date.now });
+    const callers = [await anAccount(store), await anAccount(store)];
+    store.advanceToNoon();
+    for (const caller of callers) await addLine(caller);
+    store.advance(2 * day);
+    const { log, lines } = aLog();
+    let [isFirst, leads] = [true, true];
+    const keep: FolderStore['keep'] = async (key, body) => {
+      if (isFirst) leads = false;
+      isFirst = false;
+      await objects.keep(key, body);
+    };
+    const sweeping = startSweeper({
+      ...{ store, objects: { ...objects, keep }, lifetimes, isLeading: () => leads, metrics: makeMetrics() },
+      ...{ probe: { isAway: () => false, check: async () => true }, log },
+    });
+    const countParts = async () => {
+      const parts = await Promise.all(callers.map(({ keyId }) => listArchivedParts(store, freeLineStream(keyId))));
+      return parts.flat().length;
+    };
+    try {
+      sweeping.wake();
+      await until(() => lines.some((line) => line.includes('were moved')), 5, 'the lines of one to be moved');
+      expect(await countParts()).to.equal(1);
+      leads = true;
+      const goesOn = async () => {
+        sweeping.wake();
+        return (await countParts()) === 2;
+      };
+      await until(goesOn, 5, 'those of the other one to be moved');
     } finally {
       await sweeping.close();
       remove();

@@ -221,6 +221,25 @@ describe('the sweeper', () => {
     expect(await waiting()).to.have.length(1);
   });
 
+  it('reports a removal that failed while the object store is away once, after the other removals of its 16', async () => {
+    const [kept, gone] = [await aCancelledJob(), await aCancelledJob()];
+    const { log, lines } = aLog();
+    const remove: FolderStore['remove'] = async (prefix) => {
+      if (kept.key.startsWith(prefix)) throw new Error('it is away');
+      await objects.remove(prefix);
+    };
+    const probe = { isAway: () => false, check: async () => false };
+    sweeping = woken({ objects: { ...objects, remove }, probe, log });
+    const reports = () => lines.filter((line) => line.includes('a sweep failed')).length;
+    await until(() => reports() > 0, 5, 'the failure to be reported');
+    await sweeping.close();
+    expect(reports()).to.equal(1);
+    expect([await objects.see(kept.key), await objects.see(gone.key)].map((seen) => seen !== null)).to.deep.equal([
+      true,
+      false,
+    ]);
+  });
+
   it('removes nothing while the clock of Redis is not steady', async () => {
     const { key } = await aCancelledJob();
     const account = await anAccount(store, { credits: 1 });
