@@ -40,7 +40,7 @@ export function startSweeper(options: SweeperOptions): { wake(): void; close(): 
     const swept = await sweepRecord(store, lifetimes, { report: complain, goOn: mayGoOn });
     if (Object.values(swept).some((count) => count > 0)) log.info('past lifetimes were removed', { ...swept });
   };
-  const sweeps = [sweepEntries, makeObjectSweep(options, complain), makeDaySweep(options)].map((sweep) => {
+  const sweeps = [sweepEntries, makeObjectSweep(options, complain), makeDaySweep(options, complain)].map((sweep) => {
     const look = (isClosing: () => boolean) =>
       sweep(() => !isClosing() && isLeading() && store.connection.clock.isSteady());
     return startPeriodicTask(look, intervalMs, complain);
@@ -55,18 +55,13 @@ export function startSweeper(options: SweeperOptions): { wake(): void; close(): 
   };
 }
 
-/** Returns one sweep of what is removed from the object store. */
+/** Returns one sweep of the files that are removed from the object store. */
 function makeObjectSweep(
   options: SweeperOptions,
   complain: (error: unknown) => void,
 ): (mayGoOn: () => boolean) => Promise<void> {
   const { store, objects, probe, lifetimes, log } = options;
-  // A removal that fails while the object store answers keeps no day from the archive.
-  const tell = async (error: unknown) => {
-    if (!(await probe.check())) throw error;
-    complain(error);
-    return 0;
-  };
+  const tell = tellWhileAnswered(probe, complain);
   let searchedOn = Number.NaN;
   return async (mayGoOn) => {
     const goOn = lasting(mayGoOn, probe);
@@ -75,8 +70,7 @@ function makeObjectSweep(
     const files = await removeDueFiles(cleaner, lifetimes.file);
     const strays = await removeStrayObjects(cleaner, lifetimes.file);
     const uploads = await sweepUploads(options, goOn).catch(tell);
-    const days = await removeArchivedDays(store, objects, lifetimes.line, goOn).catch(tell);
-    if (files + strays + uploads + days > 0) log.info('past lifetimes were removed', { files, strays, uploads, days });
+    if (files + strays + uploads > 0) log.info('past lifetimes were removed', { files, strays, uploads });
     const today = dayOf(store.clock.now());
     if (goOn() && searchedOn !== today) {
       await findStrayObjects(cleaner);
@@ -86,17 +80,39 @@ function makeObjectSweep(
   };
 }
 
-/** Returns one sweep of the days that are archived: beside the removals, because it may take an hour where thousands of keys were used. */
-function makeDaySweep(options: SweeperOptions): (mayGoOn: () => boolean) => Promise<void> {
-  const { store, probe, log } = options;
+/**
+ * Returns one sweep of archived days: beside the removal of files, because it may take an hour where thousands of keys were used. A part
+ * that expired while its key is archived would leave an object behind that no part names, so expired ones go in the same sweep.
+ */
+function makeDaySweep(
+  options: SweeperOptions,
+  complain: (error: unknown) => void,
+): (mayGoOn: () => boolean) => Promise<void> {
+  const { store, objects, probe, lifetimes, log } = options;
+  const tell = tellWhileAnswered(probe, complain);
   let movedOn = Number.NaN;
   return async (mayGoOn) => {
     const goOn = lasting(mayGoOn, probe);
+    if (!goOn()) return;
+    const days = await removeArchivedDays(store, objects, lifetimes.line, goOn).catch(tell);
+    if (days > 0) log.info('past lifetimes were removed', { days });
     const today = dayOf(store.clock.now());
     if (!goOn() || movedOn === today) return;
     const entries = await archiveDays({ ...options, goOn });
     if (goOn()) movedOn = today;
     if (entries > 0) log.info('ended days were moved to the object store', { entries });
+  };
+}
+
+/** Returns what reports a removal that failed while the object store answers: the work behind it goes on. */
+function tellWhileAnswered(
+  probe: Pick<StorageProbe, 'check'>,
+  complain: (error: unknown) => void,
+): (error: unknown) => Promise<number> {
+  return async (error) => {
+    if (!(await probe.check())) throw error;
+    complain(error);
+    return 0;
   };
 }
 

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { startAdmissionWebhook } from '../support/cluster/admission-webhook.ts';
 import { startTestController, type TestController } from '../support/cluster/controller.ts';
+import { endings } from '../support/cluster/pod.ts';
 import { namespace, type PlanOf, startTestbed, type Testbed } from '../support/cluster/testbed.ts';
 import { until } from '../support/until.ts';
 
@@ -78,6 +79,27 @@ describe('a job that waits in a cluster', function () {
     const { items } = await ask('GET', `${core}/pods`);
     await ask('DELETE', `${core}/pods/${items[0].metadata.name}`);
     expect(await completes(id)).to.include({ attempt: 2, failures: 0, interruptions: 1 });
+  });
+
+  it('has waited for too long when the kubelet ends its pod before the container starts, and is tried again', async () => {
+    const id = await waiting('ContainerCreating', 'a volume is missing');
+    const { items } = await until(
+      async () => {
+        const found = await ask('GET', `${core}/pods`);
+        return found.items[0]?.status?.containerStatuses && found;
+      },
+      30,
+      'a pod waits',
+    );
+    const { pod } = endings.deadline();
+    testbed.kubelet.end(items[0].metadata.name, { ...endings.unstarted(), ...(pod && { pod }) });
+    const job = await completes(id);
+    expect(job).to.include({ attempt: 2, failures: 1, interruptions: 0 });
+    const ended = controller
+      .output()
+      .split('\n')
+      .find((line) => line.includes(id) && line.includes('the attempt ended'));
+    expect(ended).to.match(/"counts":"failure","code":"queue_timeout"/);
   });
 
   it('with an invalid image name counts a failure and is logged as an error', async () => {

@@ -156,10 +156,7 @@ describe('the sweeper', () => {
   });
 
   it('removes 16 files at once, and stops after these when it is closed', async () => {
-    for (let n = 0; n < 18; n++) {
-      const { job } = await aJobWithAFile();
-      await cancelJob(store, job, 'The job was cancelled');
-    }
+    for (let n = 0; n < 18; n++) await aCancelledJob();
     const goesOn = Promise.withResolvers<void>();
     let begun = 0;
     const remove: FolderStore['remove'] = async (prefix) => {
@@ -205,20 +202,24 @@ describe('the sweeper', () => {
     await until(async () => (await objects.see(stuck!.key)) === null, 5, 'the file to go');
   });
 
-  it('blames no file while the object store is away, and sweeps the record meanwhile', async () => {
-    await aCancelledJob();
+  it('blames no file while the object store is away, reports that once, and sweeps the record meanwhile', async () => {
+    const [{ job }, gone] = [await aCancelledJob(), await aCancelledJob()];
     const account = await anAccount(store, { credits: 1 });
     await admitted(store, account, { work: { holdMs: 1 } });
     const { promise, reject } = Promise.withResolvers<void>();
     const probe = { isAway: () => false, check: async () => false };
-    sweeping = open({ objects: { ...objects, remove: () => promise }, probe });
+    const { log, lines } = aLog();
+    const remove: FolderStore['remove'] = (prefix) => (prefix === `${job.id}/` ? promise : objects.remove(prefix));
+    sweeping = open({ objects: { ...objects, remove }, probe, log });
     store.advance(1);
     sweeping.wake();
     const held = async () => (await readSnapshot(store, account.accountId)).balances.held;
     await until(async () => (await held()) === 0, 5, 'the hold to be released');
+    await until(async () => (await objects.see(gone.key)) === null, 5, 'the other file to go');
     reject(new Error('it is away'));
     await sweeping.close();
     expect(await waiting()).to.have.length(1);
+    expect(lines.filter((line) => line.includes('a sweep failed'))).to.have.length(1);
   });
 
   it('removes nothing while the clock of Redis is not steady', async () => {
@@ -283,10 +284,7 @@ describe('the sweeper', () => {
   });
 
   it('stops when its controller leads no more', async () => {
-    for (let n = 0; n < 3; n++) {
-      const { job } = await aJobWithAFile();
-      await cancelJob(store, job, 'The job was cancelled');
-    }
+    for (let n = 0; n < 3; n++) await aCancelledJob();
     let leads = true;
     const remove: FolderStore['remove'] = async (prefix) => {
       leads = false;

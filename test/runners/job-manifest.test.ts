@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { limitSettings } from '../../src/base/settings/limit-settings.ts';
 import { makeJob, makeTrialJob, type WorkerShape } from '../../src/runners/kubernetes/job-manifest.ts';
 import type { KubeClient } from '../../src/runners/kubernetes/kube-client.ts';
 import { findMissingPermissions, makeRole } from '../../src/runners/kubernetes/permissions.ts';
@@ -40,7 +41,7 @@ const whole = {
     completions: 1,
     parallelism: 1,
     backoffLimit: 0,
-    activeDeadlineSeconds: 613_200,
+    activeDeadlineSeconds: 360_011_100,
     ttlSecondsAfterFinished: 900,
     template: {
       metadata: {
@@ -53,7 +54,7 @@ const whole = {
       },
       spec: {
         restartPolicy: 'Never',
-        activeDeadlineSeconds: 8100,
+        activeDeadlineSeconds: 10_800,
         terminationGracePeriodSeconds: 60,
         serviceAccountName: 'trawl-worker',
         automountServiceAccountToken: false,
@@ -158,7 +159,18 @@ describe('the Job of an attempt', () => {
 
   it('lets the worker end before the kubelet ends it, and that before the Job does', () => {
     const { spec } = makeJob({ ...attempt, maxMs: 500 }, shape);
-    expect([spec?.template.spec?.activeDeadlineSeconds, spec?.activeDeadlineSeconds]).to.deep.equal([901, 606_001]);
+    const [podSeconds = 0, jobSeconds = 0] = [spec?.template.spec?.activeDeadlineSeconds, spec?.activeDeadlineSeconds];
+    expect(podSeconds).to.equal(3601);
+    expect(jobSeconds).to.be.above(podSeconds);
+  });
+
+  it('lets a Job wait for its pod as long as TRAWL_QUEUE_HOURS may say', () => {
+    const { kind } = limitSettings.find(({ name }) => name === 'TRAWL_QUEUE_HOURS')!;
+    const maxHours = 100_000;
+    expect([maxHours, maxHours + 1].map((hours) => kind.read(String(hours)))).to.deep.equal([maxHours, undefined]);
+    const { spec } = makeJob({ ...attempt, maxMs: 500 }, shape);
+    const podSeconds = spec?.template.spec?.activeDeadlineSeconds ?? 0;
+    expect(spec?.activeDeadlineSeconds).to.be.above(maxHours * 3_600 + podSeconds);
   });
 });
 
@@ -174,7 +186,7 @@ describe('the Job that tries the network', () => {
       metadata: { ...whole.metadata, ...own },
       spec: {
         ...whole.spec,
-        activeDeadlineSeconds: 8400,
+        activeDeadlineSeconds: 11_100,
         template: { metadata: { ...whole.spec.template.metadata, ...own }, spec: { ...spec, containers } },
       },
     });

@@ -1,4 +1,4 @@
-import { scheduled, unschedulable, waitingFor } from '../support/cluster-objects.ts';
+import { scheduled, unschedulable, unstarted, waitingFor } from '../support/cluster-objects.ts';
 import { givenUp, judgeRows, type Row, waiting } from '../support/cluster-rows.ts';
 
 const pull = 'The image of the worker is being fetched';
@@ -54,6 +54,16 @@ const rows: Record<string, Row> = {
     pods: [{ status: waitingFor('ContainerCreating') }],
     seconds: 3600,
     seen: waiting(null),
+  },
+  'the kubelet ends the pod at its deadline before its container was started': {
+    pods: [{ status: { phase: 'Failed', reason: 'DeadlineExceeded', ...unstarted() } }],
+    seen: givenUp('queue_timeout', 'The worker could not be started in time'),
+    alarm: 'DeadlineExceeded: the container of the pod was not started in time',
+  },
+  'the kubelet ends the pod at its deadline and tells nothing of its container': {
+    pods: [{ status: { phase: 'Failed', reason: 'DeadlineExceeded' } }],
+    seen: givenUp('queue_timeout', 'The worker could not be started in time'),
+    alarm: 'DeadlineExceeded: the container of the pod was not started in time',
   },
   'the image is not there yet': {
     pods: [{ status: waitingFor('ImagePullBackOff') }],

@@ -53,7 +53,13 @@ export const deleted = { deletionTimestamp: '2026-11-21T10:01:00Z', deletionGrac
 export const deletedLater = { ...deleted, deletionTimestamp: '2026-11-21T10:01:10Z' };
 
 export function terminated(exitCode: number, reason: string, message = '') {
-  return { containerStatuses: [{ state: { terminated: { exitCode, reason, message } } }] };
+  return { containerStatuses: [{ state: { terminated: { exitCode, reason, message, startedAt: time } } }] };
+}
+
+/** As the kubelet writes it of a container that it had not started when the pod ended. */
+export function unstarted() {
+  const terminated = { exitCode: 137, reason: 'ContainerStatusUnknown', message: 'could not be located' };
+  return { containerStatuses: [{ state: { terminated: { ...terminated, startedAt: null, finishedAt: null } } }] };
 }
 
 export function waitingFor(reason: string, message = '') {

@@ -141,7 +141,7 @@ variables:
 - message: |-
     trawl: only the activeDeadlineSeconds of workers
   expression: |-
-    (variables.pod.?activeDeadlineSeconds.orValue(2147483648) <= {{ add (int64 .maxSeconds) 900 }})
+    (variables.pod.?activeDeadlineSeconds.orValue(2147483648) <= {{ add (int64 .maxSeconds) 3600 }})
 - message: |-
     trawl: only the nodeSelector of workers
   expression: |-
@@ -390,7 +390,7 @@ variables:
 - message: |-
     trawl: only the activeDeadlineSeconds of worker Jobs
   expression: |-
-    request.kind.kind != 'Job' || ((object.spec.?activeDeadlineSeconds.orValue(2147483648) <= {{ add (int64 .maxSeconds) 606000 }}))
+    request.kind.kind != 'Job' || ((object.spec.?activeDeadlineSeconds.orValue(2147483648) <= {{ add (int64 .maxSeconds) 360003900 }}))
 - message: |-
     trawl: only the ttlSecondsAfterFinished of worker Jobs
   expression: |-

@@ -53,10 +53,10 @@ const user = 65_532;
 const tokenSeconds = 3_600;
 const graceSeconds = 60;
 /** The worker ends by itself. The kubelet ends its pod that much later: it counts from before it fetches the image. */
-const podGraceSeconds = 900;
-const jobGraceSeconds = 1_200;
-/** Kubernetes ends a Job should no controller do so. It counts the wait for a node, which a controller ends sooner (`maxQueueMs`). */
-const jobWaitSeconds = 7 * 86_400;
+const podGraceSeconds = 3_600;
+const jobGraceSeconds = 3_900;
+/** The most that TRAWL_QUEUE_HOURS may say: Kubernetes counts the wait of a Job for its pod and for a node, which a controller ends (`maxQueueMs`). */
+const jobWaitSeconds = 100_000 * 3_600;
 /** TTL: Kubernetes deletes a finished Job after 15 min if the controller never did. */
 const jobTtlSeconds = 900;
 /** Disk for logs and system files, besides the work folder. */

@@ -29,12 +29,21 @@ export const podLeaveMs = 3_000;
 /** While most nodes are unreachable Kubernetes evicts no pod: then a pod counts as lost so long after its eviction was due. */
 const lostNodeMs = 120_000;
 
+/** State of an attempt whose pod the kubelet ended before its container started, such as while the image came too slowly. */
+const notStarted: Seen = {
+  is: 'ended',
+  outcome: { is: 'failed', code: 'queue_timeout', text: 'The worker could not be started in time' },
+  neverRan: true,
+};
+const notStartedAlarm = 'DeadlineExceeded: the container of the pod was not started in time';
+
 /** Returns the state of an attempt. The last phase of its pod ends it, and so does the end of the Job or a deletion. */
 export function judgeAttempt(objects: AttemptObjects, limits: StartLimits, now: number): AttemptJudgement {
   const { job, pods, faults } = objects;
   const pod =
     pods.find(({ phase }) => phase === 'Succeeded') ?? pods.find((one) => !isTerminal(one)) ?? pods[0] ?? null;
   if (pod && isTerminal(pod)) {
+    if (endedUnstarted(pod)) return { ...uncertain(notStarted), alarm: notStartedAlarm };
     const seen: Seen = { is: 'ended', outcome: outcomeOfPod(pod, job) };
     // A deleted pod without a verdict: the condition of its Job may hold the reason but arrives on another watch.
     const lacksReason = pod.deletedAt !== null && pod.disruption === null && !verdictOf(pod);
@@ -51,6 +60,11 @@ export function judgeAttempt(objects: AttemptObjects, limits: StartLimits, now: 
 
 export function isTerminal({ phase }: PodSnapshot): boolean {
   return phase === 'Succeeded' || phase === 'Failed';
+}
+
+/** True for a pod whose container had not started when the kubelet ended it at its deadline. */
+function endedUnstarted({ reason, exit }: PodSnapshot): boolean {
+  return reason === 'DeadlineExceeded' && !exit?.hasStarted;
 }
 
 /** Returns the outcome of an attempt that is over although its pod has not ended, or does not exist. */

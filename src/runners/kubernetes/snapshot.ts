@@ -1,4 +1,4 @@
-import type { V1Condition, V1ContainerState, V1Job, V1Pod } from '@kubernetes/client-node';
+import type { V1Condition, V1ContainerState, V1ContainerStateTerminated, V1Job, V1Pod } from '@kubernetes/client-node';
 import { finalizer, jobNameLabel } from './labels.ts';
 import type { CachedObject } from './object-cache.ts';
 
@@ -44,7 +44,13 @@ export interface PodSnapshot extends ObjectSnapshot {
   readonly waiting: ClusterReason | null;
   /** When `Ready` became `False` while the container runs: the node stopped reporting. */
   readonly notReadySince: number | null;
-  readonly exit: { readonly code: number; readonly reason: string; readonly message: string } | null;
+  readonly exit: {
+    readonly code: number;
+    readonly reason: string;
+    readonly message: string;
+    /** False for a container that never started. */
+    readonly hasStarted: boolean;
+  } | null;
 }
 
 /** Two conditions for each end: the first comes at once, the second perhaps never. */
@@ -79,10 +85,14 @@ export function readPodSnapshot(raw: KubeJson<V1Pod>): PodSnapshot {
     unscheduled: scheduled?.status === 'False' ? reasonOf(scheduled) : null,
     waiting: waiting ? reasonOf(waiting) : null,
     notReadySince: running && ready?.status === 'False' ? readTime(ready.lastTransitionTime) : null,
-    exit: terminated
-      ? { code: terminated.exitCode, reason: terminated.reason ?? '', message: terminated.message ?? '' }
-      : null,
+    exit: terminated ? exitOf(terminated) : null,
   };
+}
+
+function exitOf(terminated: KubeJson<V1ContainerStateTerminated>): PodSnapshot['exit'] {
+  const { exitCode, reason = '', message = '', startedAt } = terminated;
+  // The API server writes `null` for a time that never was.
+  return { code: exitCode, reason, message, hasStarted: Boolean(startedAt) };
 }
 
 /** Returns the name of the Job that owns a pod: anybody who may change pods may take the label away. */

@@ -7,8 +7,9 @@ import { type Change, changeOf, type RecordStore, run, script } from '../script.
 import { openJobKeyNames, readOpenFields } from './read-open-job.ts';
 
 /**
- * Notes that the open attempt runs, its deadline when that begins, its stage, speed and remaining seconds, and its progress, which never falls and is at
- * most 99 (D20), the stages of the attempt so far, and for good since when it records a live source, which the controller is told of.
+ * Notes that the open attempt runs, its stage, speed and remaining seconds, and its progress, which never falls and is at most 99 (D20), the
+ * stages of the attempt so far, and for good since when it records a live source, which the controller is told of. The first note that it
+ * runs sets its deadline.
  * Answers {'noted'}, {'stale'} for another attempt and for one that is counted, {'already_ended'} or {'not_found'}.
  */
 const noteProgressScript = script(
@@ -56,7 +57,7 @@ return 'noted'
 export interface NotedProgress extends AttemptProgress {
   /** False while the worker only waits; the stage then says for what. */
   readonly running?: boolean;
-  /** Longest run of the attempt, from the first note on that it runs. */
+  /** Longest run of the attempt, counted from the first note that it runs. */
   readonly lastsMs?: number;
 }
 

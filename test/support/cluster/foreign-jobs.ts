@@ -108,8 +108,8 @@ export const foreignJobs: [title: string, change: (pod: Json, worker: Json, job:
   ['no limit of time', (pod) => delete pod.activeDeadlineSeconds, 'only the activeDeadlineSeconds of workers'],
   ['ten years', (pod) => (pod.activeDeadlineSeconds = 315_360_000), 'only the activeDeadlineSeconds of workers'],
   [
-    'ten years for the Job',
-    (_pod, _worker, job) => (job.spec.activeDeadlineSeconds = 315_360_000),
+    'a hundred years for the Job',
+    (_pod, _worker, job) => (job.spec.activeDeadlineSeconds = 3_153_600_000),
     'only the activeDeadlineSeconds of worker Jobs',
   ],
   [
