@@ -133,9 +133,9 @@ def headers_of(chosen):
     return chosen.get('http_headers') or {}
 
 
-def probe(downloader, chosen, order):
+def probe(downloader, chosen, order, more=()):
     """Returns the JSON of ffprobe about a format; ffprobe reads only the beginning of a file, and gets that of a stream from here."""
-    command = [os.path.join(order['tools'], 'ffprobe'), '-v', 'error', '-of', 'json', *PROBED]
+    command = [os.path.join(order['tools'], 'ffprobe'), '-v', 'error', '-of', 'json', *PROBED, *more]
     try:
         if streams.is_fragmented(chosen):
             beginning, length = streams.sample(downloader, chosen)
@@ -167,9 +167,9 @@ def fetch_part(downloader, info, number, part, order, beginning):
     both = {**info, **{each.get('format_id'): each for each in info['formats']}[part['id']]}
     chosen = {name: both[name] for name in both.keys() - {'formats', 'requested_formats'}}
     seconds = streams.shorten(chosen, part['seconds']) if part.get('seconds') is not None else None
-    if seconds is not None and chosen['ext'] == 'unknown_video':
+    if seconds is not None and streams.may_be_mp4(chosen):
         # The turn of a picture is lost in all but an MP4.
-        chosen['ext'] = 'mp4' if 'mp4' in ((probe(downloader, chosen, order) or {}).get('format') or {}).get('format_name', '') else 'mkv'
+        chosen['ext'] = streams.container_of(chosen, probe(downloader, chosen, order, streams.FIRST_PACKETS) or {})
     fetcher = streams.open_downloader(downloader, chosen, seconds, beginning)
     fetcher.add_progress_hook(meter(number, order['limits']['file_bytes']))
     if not fetcher.download(os.path.join(order['folder'], part['name']), chosen)[0]:
