@@ -18,6 +18,7 @@ describe('A stream whose parts differ', function () {
     addPart(source, 'numbers', second, 48_000, 2, ['-mpegts_start_pid', '0x300']);
     addPart(source, 'number', second, 48_000, 2, ['-streamid', '1:0x140']);
     for (const name of ['rate', 'numbers', 'number']) addList(source, name, 'ts');
+    writeList(source, 'between.ts', ['one.ts', 'numbers.ts', 'one.ts']);
     for (const name of ['one', 'rate']) source.ffmpeg('-i', `${name}.ts`, '-map', '0:a', '-c', 'copy', `${name}.aac`);
     addList(source, 'rate', 'aac');
   });
@@ -50,6 +51,19 @@ describe('A stream whose parts differ', function () {
       expect(ended).to.equal(undefined);
     });
   }
+
+  it('D33: is delivered with a part in its middle whose streams have other numbers', async () => {
+    for (const [endpoint, args] of [
+      ['video', film],
+      ['audio', sound],
+    ] as const) {
+      const pitches = await source.make(endpoint, 'between.ts.m3u8', args, ({ file }) => pitchesOf(file));
+      expect(pitches, endpoint).to.be.an('array');
+      for (const [n, pitch] of [first, second, first].entries()) {
+        expect(pitches[seconds * n + 1], `${endpoint}, part ${n}`).to.be.closeTo(pitch, 10);
+      }
+    }
+  });
 
   it('D32: is copied when its tracks differ only from each other, as languages do', async () => {
     const tracks = ['-i', 'one.ts', '-i', 'mono.ts', '-map', '0:v', '-map', '0:a', '-map', '1:a', '-c', 'copy'];
@@ -85,8 +99,16 @@ function addPart(
 
 /** Writes a list of the first part and another one. */
 function addList(source: Flashes, name: string, ext: string): void {
-  const lines = ['one', name].map((part) => `#EXTINF:${seconds},\n${part}.${ext}\n`).join('#EXT-X-DISCONTINUITY\n');
-  source.write(`${name}.${ext}.m3u8`, `#EXTM3U\n#EXT-X-TARGETDURATION:${seconds}\n${lines}#EXT-X-ENDLIST\n`);
+  writeList(source, `${name}.${ext}`, [`one.${ext}`, `${name}.${ext}`]);
+}
+
+function writeList(source: Flashes, name: string, parts: readonly string[]): void {
+  source.write(`${name}.m3u8`, `${listOf(parts)}#EXT-X-ENDLIST\n`);
+}
+
+function listOf(parts: readonly string[]): string {
+  const lines = parts.map((part) => `#EXTINF:${seconds},\n${part}\n`).join('#EXT-X-DISCONTINUITY\n');
+  return `#EXTM3U\n#EXT-X-TARGETDURATION:${seconds}\n${lines}`;
 }
 
 /** Returns the pitch of each whole second of the sound. */
