@@ -1,7 +1,7 @@
 """Runs yt-dlp for one URL: orders are JSON lines on standard input, answers are JSON lines on standard output.
 
 The first is {action: inspect | download, url, folder, proxy, tools, node, plugins, cookies, limits}, which {info}
-answers. `download` then reads which formats to fetch, [{id, name, seconds}], and answers {progress} lines and {done:
+answers. `download` then reads which formats to fetch, [{id, name, seconds, video}], and answers {progress} lines and {done:
 {seconds, broken}}: the length of a live source that ended early, or that is broken because the file cannot hold the rest.
 Children of the inspector may also get `list` with {max_entries}, which {entries} answers: URLs of a playlist. Whatever
 goes wrong ends as one {failed} line.
@@ -165,7 +165,7 @@ def fetch(downloader, info, wanted, order):
 
 def fetch_part(downloader, info, number, part, order, beginning):
     both = {**info, **{each.get('format_id'): each for each in info['formats']}[part['id']]}
-    chosen = {name: both[name] for name in both.keys() - {'formats', 'requested_formats'}}
+    chosen = {**{name: both[name] for name in both.keys() - {'formats', 'requested_formats'}}, 'is_shown': part['video']}
     seconds = streams.shorten(chosen, part['seconds']) if part.get('seconds') is not None else None
     if seconds is not None and streams.may_be_mp4(chosen):
         # The turn of a picture is lost in all but an MP4.
