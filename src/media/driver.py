@@ -1,7 +1,7 @@
 """Runs yt-dlp for one URL: orders are JSON lines on standard input, answers are JSON lines on standard output.
 
 The first is {action: inspect | download, url, folder, proxy, tools, node, plugins, cookies, limits}, which {info}
-answers. `download` then reads which formats to fetch, [{id, name, seconds}], and answers {progress} lines and {done:
+answers. `download` then reads which formats to fetch, [{id, name, seconds, video}], and answers {progress} lines and {done:
 {seconds, broken}}: the length of a live source that ended early, or that is broken because the file cannot hold the rest.
 Children of the inspector may also get `list` with {max_entries}, which {entries} answers: URLs of a playlist. Whatever
 goes wrong ends as one {failed} line.
@@ -133,9 +133,9 @@ def headers_of(chosen):
     return chosen.get('http_headers') or {}
 
 
-def probe(downloader, chosen, order):
+def probe(downloader, chosen, order, more=()):
     """Returns the JSON of ffprobe about a format; ffprobe reads only the beginning of a file, and gets that of a stream from here."""
-    command = [os.path.join(order['tools'], 'ffprobe'), '-v', 'error', '-of', 'json', *PROBED]
+    command = [os.path.join(order['tools'], 'ffprobe'), '-v', 'error', '-of', 'json', *PROBED, *more]
     try:
         if streams.is_fragmented(chosen):
             beginning, length = streams.sample(downloader, chosen)
@@ -165,11 +165,11 @@ def fetch(downloader, info, wanted, order):
 
 def fetch_part(downloader, info, number, part, order, beginning):
     both = {**info, **{each.get('format_id'): each for each in info['formats']}[part['id']]}
-    chosen = {name: both[name] for name in both.keys() - {'formats', 'requested_formats'}}
+    chosen = {**{name: both[name] for name in both.keys() - {'formats', 'requested_formats'}}, 'is_shown': part['video']}
     seconds = streams.shorten(chosen, part['seconds']) if part.get('seconds') is not None else None
-    if seconds is not None and chosen['ext'] == 'unknown_video':
+    if seconds is not None and streams.may_be_mp4(chosen):
         # The turn of a picture is lost in all but an MP4.
-        chosen['ext'] = 'mp4' if 'mp4' in ((probe(downloader, chosen, order) or {}).get('format') or {}).get('format_name', '') else 'mkv'
+        chosen['ext'] = streams.container_of(chosen, probe(downloader, chosen, order, streams.FIRST_PACKETS) or {})
     fetcher = streams.open_downloader(downloader, chosen, seconds, beginning)
     fetcher.add_progress_hook(meter(number, order['limits']['file_bytes']))
     if not fetcher.download(os.path.join(order['folder'], part['name']), chosen)[0]:

@@ -149,7 +149,7 @@ def download(fetcher, filename, info):
     Fails once those that the source does not give last too long (D92)."""
     fetcher.params = {**fetcher.params, **OPTIONS}
     ctx = {'filename': filename, 'total_frags': None, 'live': True}
-    clock, missing, lasted, broken = Clock(), 0.0, 0.0, False
+    clock, missing, lasted, broken = Clock(info.get('is_shown')), 0.0, 0.0, False
     apart, is_anew = 0.0, False  # seconds since the last fragment that was there began; whether the clock may have begun anew since
 
     def place(content, index):

@@ -8,81 +8,87 @@ interface PartChanges {
   readonly numbers: boolean;
 }
 
-/** Packets of one number and, for AAC, of one kind: where in the file they begin and end. */
-interface Span {
-  readonly number: number;
-  readonly kind: 'audio' | 'video';
-  readonly config: number | null;
-  readonly first: number;
-  last: number;
+/** Called for each unit of AAC, and for each table that lists the streams of a program. */
+interface Notes {
+  readonly sound: (number: number, config: number) => void;
+  readonly table: (kinds: string, numbers: string) => void;
 }
 
-type NotePacket = (number: number, kind: Span['kind'], config: number | null) => void;
-
 const packetBytes = 188;
-/** A hostile file may name thousands of streams. */
-const maxSpans = 256;
+/** A hostile file may have thousands of tables. */
+const maxTables = 256;
 
 /** Reads a transport stream or a file of AAC frames to its end; others have no such changes. */
 export async function readPartChanges(file: string, format: string, signal: AbortSignal): Promise<PartChanges> {
   const step = format === 'mpegts' ? readPacket : format === 'aac' ? readFrame : null;
   if (step === null) return { sound: false, numbers: false };
-  const spans = new Map<string, Span>();
-  let place = 0;
-  const note: NotePacket = (number, kind, config) => {
-    place += 1;
-    const name = `${number} ${config}`;
-    const span = spans.get(name);
-    if (span !== undefined) span.last = place;
-    else if (spans.size < maxSpans) spans.set(name, { number, kind, config, first: place, last: place });
+  const [configs, tables] = [new Map<number, number>(), new Map<string, string>()];
+  const everyConfig = new Set<number>();
+  let [changes, renumbered] = [false, false];
+  const notes: Notes = {
+    sound: (number, config) => {
+      changes ||= (configs.get(number) ?? config) !== config;
+      configs.set(number, config);
+      everyConfig.add(config);
+    },
+    table: (kinds, numbers) => {
+      renumbered ||= (tables.get(kinds) ?? numbers) !== numbers;
+      if (tables.size < maxTables) tables.set(kinds, numbers);
+    },
   };
   const handle = await openRegular(file);
   let rest = Buffer.alloc(0);
   let at = 0;
   for await (const piece of handle.createReadStream({ highWaterMark: 2 ** 20, signal })) {
     const bytes: Buffer = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
-    while (at + packetBytes <= bytes.length) at += step(bytes, at, note);
+    while (at + packetBytes <= bytes.length) at += step(bytes, at, notes);
     rest = Buffer.from(bytes.subarray(at));
     at = Math.max(0, at - bytes.length);
   }
-  return compare([...spans.values()]);
-}
-
-function compare(spans: readonly Span[]): PartChanges {
-  const pairs = spans.flatMap((one, n) => spans.slice(n + 1).map((other) => [one, other] as const));
   // Streams beside each other, such as languages, may differ.
-  const isBehind = (one: Span, other: Span) => one.last < other.first || other.last < one.first;
-  const differ = (one: Span, other: Span) =>
-    one.config !== null && other.config !== null && one.config !== other.config;
-  return {
-    sound: pairs.some(([one, other]) => differ(one, other) && (one.number === other.number || isBehind(one, other))),
-    numbers: pairs.some(
-      ([one, other]) => one.kind === other.kind && one.number !== other.number && isBehind(one, other),
-    ),
-  };
+  return { sound: changes || (renumbered && everyConfig.size > 1), numbers: renumbered };
 }
 
-/** Notes a packet of a transport stream that begins a unit of sound or picture; returns the bytes up to the next packet. */
-function readPacket(bytes: Buffer, at: number, note: NotePacket): number {
+/** Notes a packet of a transport stream that begins a unit of sound or a table; returns the bytes up to the next packet. */
+function readPacket(bytes: Buffer, at: number, notes: Notes): number {
   if (bytes[at] !== 0x47) return 1;
   const flags = bytes.readUInt32BE(at);
   const [begins, adapts, hasPayload] = [flags & 0x400000, flags & 0x20, flags & 0x10];
   const payload = at + 4 + (adapts ? 1 + bytes.readUInt8(at + 4) : 0);
-  const header = payload + 9;
-  if (!begins || !hasPayload || header >= at + packetBytes || bytes.readUIntBE(payload, 3) !== 1) return packetBytes;
-  const [number, id] = [(flags >> 8) & 0x1fff, bytes.readUInt8(payload + 3)];
-  const frame = header + bytes.readUInt8(payload + 8);
-  if (id >> 5 === 0b110) note(number, 'audio', frame + 7 <= at + packetBytes ? configOf(bytes, frame) : null);
-  if (id >> 4 === 0b1110) note(number, 'video', null);
+  const end = at + packetBytes;
+  if (!begins || !hasPayload || payload + 9 >= end) return packetBytes;
+  if (bytes.readUIntBE(payload, 3) !== 1) {
+    readTable(bytes.subarray(payload + 1 + bytes.readUInt8(payload), end), notes);
+  } else if (bytes.readUInt8(payload + 3) >> 5 === 0b110) {
+    const frame = payload + 9 + bytes.readUInt8(payload + 8);
+    const config = frame + 7 <= end ? configOf(bytes, frame) : null;
+    if (config !== null) notes.sound((flags >> 8) & 0x1fff, config);
+  }
   return packetBytes;
 }
 
+/**
+ * Notes kinds and numbers of the streams of a program, from its table (PMT, ISO/IEC 13818-1, 2.4.4.8). ffmpeg joins streams of other
+ * numbers by their places, so tables with other kinds do not count as the same ones.
+ */
+function readTable(table: Buffer, notes: Notes): void {
+  if (table.length < 12 || table[0] !== 2) return;
+  const kinds = [table.readUInt16BE(3)];
+  const numbers: number[] = [];
+  const end = Math.min(table.length, 3 + (table.readUInt16BE(1) & 0xfff) - 4);
+  for (let at = 12 + (table.readUInt16BE(10) & 0xfff); at + 5 <= end; at += 5 + (table.readUInt16BE(at + 3) & 0xfff)) {
+    kinds.push(table.readUInt8(at));
+    numbers.push(table.readUInt16BE(at + 1) & 0x1fff);
+  }
+  notes.table(kinds.join(), numbers.join());
+}
+
 /** Notes a frame of AAC; returns the bytes up to the next one, or up to what may be one. */
-function readFrame(bytes: Buffer, at: number, note: NotePacket): number {
+function readFrame(bytes: Buffer, at: number, notes: Notes): number {
   const config = configOf(bytes, at);
   const length = (bytes.readUInt32BE(at + 3) >> 13) & 0x1fff;
   if (config === null || length < 7) return 1;
-  note(0, 'audio', config);
+  notes.sound(0, config);
   return length;
 }
 

@@ -54,6 +54,8 @@ export function planConversion(
   if (soundOnly && sound === null) throw new Failed('no_audio');
   if (!soundOnly && video === null) throw new Failed('no_video');
   const starts = startsOf(fetched, choice);
+  // ffmpeg seeks by the picture, and would leave out sound before its first key frame.
+  const isLate = fetched.length === 1 && choice.start > 0 && pictureBegin(fetched[0]) > choice.start;
   const hasEnded = (source: SourceStream | null) =>
     source !== null && endOf(source, fetched) <= (starts[source.input] ?? 0);
   if (choice.start >= longestOf(fetched) || hasEnded(soundOnly ? sound : video)) throw new Failed('start_beyond_end');
@@ -76,10 +78,15 @@ export function planConversion(
     ...made,
     video: !soundOnly,
     audio: audio !== null,
-    starts,
+    starts: isLate ? [0] : starts,
     length,
-    output: as_is ? null : output(sources, made, choice, starts),
+    output: as_is ? null : [...(isLate ? ['-ss', String(choice.start)] : []), ...output(sources, made, choice, starts)],
   };
+}
+
+/** Returns the second of a file at which its picture begins, zero without one. */
+function pictureBegin(file: FetchedFile | undefined): number {
+  return (file?.probe.video?.begin ?? 0) - (file?.probe.begin ?? 0);
 }
 
 interface MuxPlan {

@@ -21,6 +21,7 @@ from segments import ENDLIST, MAP, cut_playlist, lay_out, skips
 
 HLS = ('m3u8', 'm3u8_native')
 SAMPLE_BYTES = 2**21
+FIRST_PACKETS = ('-show_entries', 'packet=flags:packet_side_data=side_data_type', '-read_intervals', '%+#30')
 
 
 class NoFFmpeg(FFmpegFD):
@@ -45,6 +46,18 @@ def is_web(form):
 
 def is_fragmented(info):
     return determine_protocol(info) not in ('http', 'https')
+
+
+def may_be_mp4(info):
+    return not is_fragmented(info) and info['ext'] in ('mp4', 'm4a', 'm4v', 'mov', 'unknown_video')
+
+
+def container_of(info, probed):
+    """Returns the container into which ffmpeg cuts a file of which ffprobe told the first packets; ffmpeg would copy encrypted ones and not say so."""
+    packets = probed.get('packets') or []
+    if any(each.get('side_data_type') == 'Encryption info' for packet in packets for each in packet.get('side_data_list') or []):
+        raise ExtractorError('This file is DRM protected', expected=True)
+    return info['ext'] if info['ext'] != 'unknown_video' else 'mp4' if 'mp4' in (probed.get('format') or {}).get('format_name', '') else 'mkv'
 
 
 def open_downloader(ydl, info, seconds, beginning):
@@ -100,7 +113,7 @@ class HlsStream(HlsFD):
         self.anew = {}  # fragments behind a discontinuity, with the length of the one before
 
     def download_and_append_fragments(self, ctx, fragments, info_dict, **more):
-        clock = Clock()
+        clock = Clock(info_dict.get('is_shown'))
         place = lambda content, index: clock.place(content, length=self.anew.get(index))
         return super().download_and_append_fragments(ctx, fragments, info_dict, **{'pack_func': place, **more})
 

@@ -94,7 +94,7 @@ export function startYtDlp(
     fetch: (parts, seconds, onProgress) => {
       reportProgress = onProgress;
       fragmented = parts.some((part) => part.fragmented);
-      child.write(JSON.stringify(parts.map(({ id, name }) => ({ id, name, seconds }))));
+      child.write(JSON.stringify(parts.map(({ id, name, video }) => ({ id, name, video, seconds }))));
       return done.promise;
     },
     end: () => {

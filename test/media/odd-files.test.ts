@@ -59,8 +59,12 @@ describe('A file with odd streams', function () {
       ['pieces.scrambled.mp4', ['-movflags', 'frag_keyframe+empty_moov']],
     ] as const) {
       source.ffmpeg('-i', source.film, ...scrambled, ...flags, name);
-      for (const endpoint of ['video', 'audio'] as const)
-        expect(await source.make(endpoint, name, {}, () => 'delivered'), name).to.match(/^drm_protected/);
+      for (const endpoint of ['video', 'audio'] as const) {
+        for (const args of [{}, { max_duration: 3 }]) {
+          const ended = await source.make(endpoint, name, args, () => 'delivered');
+          expect(ended, `${name} ${JSON.stringify(args)}`).to.match(/^drm_protected/);
+        }
+      }
     }
   });
 
@@ -73,8 +77,12 @@ describe('A file with odd streams', function () {
     ] as const) {
       const name = `${audio}.mp4`;
       source.write(name, Buffer.from(common.replace('encv', video).replace('enca', audio), 'latin1'));
-      for (const endpoint of ['video', 'audio'] as const)
-        expect(await source.make(endpoint, name, {}, () => 'delivered'), name).to.match(/^drm_protected/);
+      for (const endpoint of ['video', 'audio'] as const) {
+        for (const args of [{}, { max_duration: 3 }]) {
+          const ended = await source.make(endpoint, name, args, () => 'delivered');
+          expect(ended, `${name} ${JSON.stringify(args)}`).to.match(/^drm_protected/);
+        }
+      }
     }
   });
 
@@ -180,6 +188,19 @@ describe('A file with odd streams', function () {
     expect(kinds).to.deep.equal(['video']);
     expect(await source.make('video', 'late.mp4', { start: 12.5 }, () => 'a file')).to.match(/^start_beyond_end/);
   });
+
+  for (const name of ['late.mp4', 'late.mkv']) {
+    it(`D30: whose picture begins after its sound has all of it when it is cut before that picture (${name})`, async () => {
+      const late = ['-itsoffset', '2', '-i', source.film, '-i', source.film];
+      source.ffmpeg(...late, '-map', '0:v', '-map', '1:a', '-c', 'copy', name);
+      const wanted = marks.filter((mark) => mark > 1 && mark < 4).map((mark) => mark - 1);
+      const seen = await source.make('video', name, { start: 1, end: 4 }, ({ file }) => marksOf(file));
+      const { flashes, beeps } = seen as ReturnType<typeof marksOf>;
+      expect(beeps).to.have.lengthOf(wanted.length);
+      for (const [n, second] of wanted.entries()) expect(beeps[n]).to.be.closeTo(second, 0.12);
+      expect(flashes[0]).to.be.closeTo(marks[0] + 2 - 1, 0.12);
+    });
+  }
 
   for (const layout of ['5.1(side)', '7.1', 'quad']) {
     it(`D32: whose sound is ${layout} has AAC in 5.1, which players know, where it is encoded`, async () => {

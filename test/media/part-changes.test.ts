@@ -1,8 +1,10 @@
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
 import { readPartChanges } from '../../src/media/part-changes.ts';
 import { type Flashes, openFlashes } from '../support/flashes.ts';
-import { look } from '../support/media.ts';
+import { look, recordLive } from '../support/media.ts';
 
 /** Seconds of each of the two parts, and the pitch of their sound. */
 const [seconds, first, second] = [4, 440, 880];
@@ -17,7 +19,9 @@ describe('A stream whose parts differ', function () {
     addPart(source, 'mono', second, 48_000, 1);
     addPart(source, 'numbers', second, 48_000, 2, ['-mpegts_start_pid', '0x300']);
     addPart(source, 'number', second, 48_000, 2, ['-streamid', '1:0x140']);
-    for (const name of ['rate', 'numbers', 'number']) addList(source, name, 'ts');
+    addPart(source, 'size', second, 48_000, 2, ['-s', '96x54']);
+    for (const name of ['rate', 'numbers', 'number', 'size']) addList(source, name, 'ts');
+    writeList(source, 'between.ts', ['one.ts', 'numbers.ts', 'one.ts']);
     for (const name of ['one', 'rate']) source.ffmpeg('-i', `${name}.ts`, '-map', '0:a', '-c', 'copy', `${name}.aac`);
     addList(source, 'rate', 'aac');
   });
@@ -36,6 +40,7 @@ describe('A stream whose parts differ', function () {
     ['video', 'number.ts.m3u8', film, 8],
     ['video', 'number.ts.m3u8', { ...film, start: 2, end: 7 }, 5],
     ['audio', 'numbers.ts.m3u8', sound, 8],
+    ['audio', 'size.ts.m3u8', sound, 8],
   ] as const) {
     it(`D33: sounds to its end as its source does (${endpoint}, ${name}, ${JSON.stringify(args)})`, async () => {
       const ended = await source.make(endpoint, name, args, ({ file }) => {
@@ -50,6 +55,39 @@ describe('A stream whose parts differ', function () {
       expect(ended).to.equal(undefined);
     });
   }
+
+  it('D33: is delivered with a part in its middle whose streams have other numbers', async () => {
+    for (const [endpoint, args] of [
+      ['video', film],
+      ['audio', sound],
+    ] as const) {
+      const pitches = await source.make(endpoint, 'between.ts.m3u8', args, ({ file }) => pitchesOf(file));
+      expect(pitches, endpoint).to.be.an('array');
+      for (const [n, pitch] of [first, second, first].entries()) {
+        expect(pitches[seconds * n + 1], `${endpoint}, part ${n}`).to.be.closeTo(pitch, 10);
+      }
+    }
+  });
+
+  it('D62: with pictures of two sizes is no film for one file', async () => {
+    for (const args of [film, { video_format: 'mkv' }, { ...film, start: 2, end: 7 }]) {
+      expect(await source.make('video', 'size.ts.m3u8', args, () => 'a file')).to.match(/^unsupported_url/);
+    }
+    expect(await source.make('video', 'size.ts.m3u8', { ...film, end: 2 }, () => 'a file')).to.equal('a file');
+  });
+
+  it('D65: is recorded up to where its pictures have another size', async () => {
+    const parts = ['one.ts'];
+    const serve: RequestListener = (request, response) => {
+      const name = (request.url ?? '').slice(1);
+      if (name === 'one.ts') parts[1] = 'size.ts';
+      if (name !== 'live.m3u8')
+        return void response.setHeader('content-type', 'video/mp2t').end(readFileSync(source.path(name)));
+      response.setHeader('content-type', 'application/vnd.apple.mpegurl').end(listOf(parts));
+    };
+    const { seconds: length } = await recordLive(serve, '/live.m3u8', { ...film, max_duration: 8 });
+    expect(length).to.be.closeTo(seconds, 0.2);
+  });
 
   it('D32: is copied when its tracks differ only from each other, as languages do', async () => {
     const tracks = ['-i', 'one.ts', '-i', 'mono.ts', '-map', '0:v', '-map', '0:a', '-map', '1:a', '-c', 'copy'];
@@ -85,8 +123,16 @@ function addPart(
 
 /** Writes a list of the first part and another one. */
 function addList(source: Flashes, name: string, ext: string): void {
-  const lines = ['one', name].map((part) => `#EXTINF:${seconds},\n${part}.${ext}\n`).join('#EXT-X-DISCONTINUITY\n');
-  source.write(`${name}.${ext}.m3u8`, `#EXTM3U\n#EXT-X-TARGETDURATION:${seconds}\n${lines}#EXT-X-ENDLIST\n`);
+  writeList(source, `${name}.${ext}`, [`one.${ext}`, `${name}.${ext}`]);
+}
+
+function writeList(source: Flashes, name: string, parts: readonly string[]): void {
+  source.write(`${name}.m3u8`, `${listOf(parts)}#EXT-X-ENDLIST\n`);
+}
+
+function listOf(parts: readonly string[]): string {
+  const lines = parts.map((part) => `#EXTINF:${seconds},\n${part}\n`).join('#EXT-X-DISCONTINUITY\n');
+  return `#EXTM3U\n#EXT-X-TARGETDURATION:${seconds}\n${lines}`;
 }
 
 /** Returns the pitch of each whole second of the sound. */
