@@ -124,27 +124,26 @@ def describe_info(downloader, info, order):
         chosen = {**info, **formats[-1]}
         described['probe'] = probe(downloader, chosen, order)
         if info.get('direct') and (described['probe'] or {}).get('is_invalid'):
-            request = yt_dlp.networking.Request(chosen['url'], headers=headers_of(chosen))
+            request = yt_dlp.networking.Request(chosen['url'], headers=streams.headers_of(chosen))
             described['unreadable'] = downloader.urlopen(request).read(16).decode('latin-1')
     return described
 
 
-def headers_of(chosen):
-    return chosen.get('http_headers') or {}
-
-
-def probe(downloader, chosen, order, more=()):
+def probe(downloader, chosen, order):
     """Returns the JSON of ffprobe about a format; ffprobe reads only the beginning of a file, and gets that of a stream from here."""
-    command = [os.path.join(order['tools'], 'ffprobe'), '-v', 'error', '-of', 'json', *PROBED, *more]
+    command = [os.path.join(order['tools'], 'ffprobe'), '-v', 'error', '-of', 'json', *PROBED]
     try:
         if streams.is_fragmented(chosen):
             beginning, length = streams.sample(downloader, chosen)
             probed = ask([*command, '-i', 'pipe:0'], order, beginning)
             return {**probed, 'format': {'duration': length}}
-        headers = ''.join(f'{name}: {value}\r\n' for name, value in headers_of(chosen).items())
-        return ask([*command, '-headers', headers, '-i', chosen['url']], order, b'')
+        headers = ''.join(f'{name}: {value}\r\n' for name, value in streams.headers_of(chosen).items())
+        first = streams.FIRST_PACKETS if streams.may_be_mp4(chosen) else ()
+        probed = ask([*command, *first, '-headers', headers, '-i', chosen['url']], order, b'')
     except (subprocess.TimeoutExpired, YoutubeDLError, ValueError):
         return None
+    streams.refuse_encrypted(probed.pop('packets', []))
+    return probed
 
 
 def ask(command, order, given):
@@ -169,7 +168,7 @@ def fetch_part(downloader, info, number, part, order, beginning):
     seconds = streams.shorten(chosen, part['seconds']) if part.get('seconds') is not None else None
     if seconds is not None and streams.may_be_mp4(chosen):
         # The turn of a picture is lost in all but an MP4.
-        chosen['ext'] = streams.container_of(chosen, probe(downloader, chosen, order, streams.FIRST_PACKETS) or {})
+        chosen['ext'] = streams.container_of(chosen, probe(downloader, chosen, order) or {})
     fetcher = streams.open_downloader(downloader, chosen, seconds, beginning)
     fetcher.add_progress_hook(meter(number, order['limits']['file_bytes']))
     if not fetcher.download(os.path.join(order['folder'], part['name']), chosen)[0]:

@@ -44,6 +44,10 @@ def is_web(form):
     return all(re.match(r'(?i)https?://', url) for url in urls if url)
 
 
+def headers_of(info):
+    return info.get('http_headers') or {}
+
+
 def is_fragmented(info):
     return determine_protocol(info) not in ('http', 'https')
 
@@ -52,11 +56,14 @@ def may_be_mp4(info):
     return not is_fragmented(info) and info['ext'] in ('mp4', 'm4a', 'm4v', 'mov', 'unknown_video')
 
 
-def container_of(info, probed):
-    """Returns the container into which ffmpeg cuts a file of which ffprobe told the first packets; ffmpeg would copy encrypted ones and not say so."""
-    packets = probed.get('packets') or []
+def refuse_encrypted(packets):
+    """Raises for the first packets of a file as ffprobe tells them; ffmpeg would copy encrypted ones and not say so."""
     if any(each.get('side_data_type') == 'Encryption info' for packet in packets for each in packet.get('side_data_list') or []):
         raise ExtractorError('This file is DRM protected', expected=True)
+
+
+def container_of(info, probed):
+    """Returns the container into which ffmpeg cuts a file."""
     return info['ext'] if info['ext'] != 'unknown_video' else 'mp4' if 'mp4' in (probed.get('format') or {}).get('format_name', '') else 'mkv'
 
 

@@ -1,12 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { inspectUrl } from '../../src/media/inspect-url.ts';
-import { Failed } from '../../src/media/tools.ts';
 import { type Flashes, openFlashes } from '../support/flashes.ts';
-import { aTools } from '../support/media.ts';
-import { startProxy } from '../support/proxy.ts';
-import { aFolder } from '../support/redis.ts';
 
 describe('A link to an odd picture', function () {
   this.timeout(60_000);
@@ -23,15 +18,7 @@ describe('A link to an odd picture', function () {
     source.ffmpeg(...picture, '-frames:v', '5', 'moving.gif');
     for (const name of ['still.avif', 'moving.webp', 'moving.gif']) {
       expect(await source.make('video', name, {}, () => 'a file'), name).to.match(/^unsupported_url/);
-      const { folder, remove } = aFolder();
-      const proxy = await startProxy((each) => source.url.endsWith(each));
-      const order = { endpoint: 'metadata', args: { query: `${source.url}/${name}` } } as const;
-      const ended = await inspectUrl(order, aTools(folder, proxy.url), new AbortController().signal).catch(
-        (error: unknown) => (error instanceof Failed ? error.code : error),
-      );
-      await proxy.stop();
-      remove();
-      expect(ended, name).to.equal('unsupported_url');
+      expect(await source.inspect(name), name).to.match(/^unsupported_url/);
     }
   });
 

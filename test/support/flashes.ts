@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { extname, join } from 'node:path';
 import { expect } from 'chai';
+import { inspectUrl } from '../../src/media/inspect-url.ts';
 import { produce } from '../../src/media/produce-file.ts';
 import { Failed, type MediaOrder, type Produced } from '../../src/media/tools.ts';
 import { aTools } from './media.ts';
@@ -33,6 +34,8 @@ export interface Flashes {
     args: object,
     look: (produced: Produced) => T,
   ) => Promise<T | string>;
+  /** Asks for the metadata of a link; gives the code of a failure instead. */
+  readonly inspect: (name: string) => Promise<unknown>;
   readonly stop: () => Promise<void>;
 }
 
@@ -56,17 +59,15 @@ export async function openFlashes(): Promise<Flashes> {
       mkdirSync(join(path(name), '..'), { recursive: true });
       writeFileSync(path(name), content);
     },
-    make: async (endpoint, name, args, look) => {
-      const job = aFolder();
+    make: (endpoint, name, args, look) => {
       const order = { endpoint, args: { query: `http://${host}/${name}`, download_type: 'audio_video', ...args } };
-      try {
-        return look(await produce(order, aTools(job.folder, proxy.url), () => {}, new AbortController().signal));
-      } catch (error) {
-        if (error instanceof Failed) return `${error.code} ${error.detail}`;
-        throw error;
-      } finally {
-        job.remove();
-      }
+      return inFolder(async (folder) =>
+        look(await produce(order, aTools(folder, proxy.url), () => {}, new AbortController().signal)),
+      );
+    },
+    inspect: (name) => {
+      const order = { endpoint: 'metadata', args: { query: `http://${host}/${name}` } } as const;
+      return inFolder((folder) => inspectUrl(order, aTools(folder, proxy.url), new AbortController().signal));
     },
     stop: async () => {
       await proxy.stop();
@@ -75,6 +76,19 @@ export async function openFlashes(): Promise<Flashes> {
       remove();
     },
   };
+}
+
+/** Works in a folder that goes afterwards; gives the code and the detail of a failure instead. */
+async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T | string> {
+  const { folder, remove } = aFolder();
+  try {
+    return await work(folder);
+  } catch (error) {
+    if (error instanceof Failed) return `${error.code} ${error.detail}`;
+    throw error;
+  } finally {
+    remove();
+  }
 }
 
 function makeFilm(ffmpeg: Flashes['ffmpeg']): void {
