@@ -185,11 +185,14 @@ function trackConnections(server: Server, answers: LastAnswers): void {
   });
 }
 
-async function drain(server: Server, answers: LastAnswers, seconds: number): Promise<void> {
-  const closed = closeServer(server, seconds * 1000);
-  // Node does not count a connection without a request as idle.
-  for (const [socket, answer] of answers) if (answer === null) socket.destroy();
-  await closed;
+function drain(server: Server, answers: LastAnswers, seconds: number): Promise<void> {
+  // Node would cut off an answer that was written whole and is still being sent, and keep a connection without a request.
+  server.closeIdleConnections = () => {
+    for (const [socket, answer] of answers) {
+      if (answer === null || (answer.closed && answer.req.complete)) socket.destroy();
+    }
+  };
+  return closeServer(server, seconds * 1000);
 }
 
 /**

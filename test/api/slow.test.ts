@@ -1,7 +1,9 @@
 import { once } from 'node:events';
+import type { RequestListener } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
+import { listen } from '../../src/api/http-server.ts';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { expectErrorAnswer, type RawOptions, sendRaw } from '../support/raw-http.ts';
 import { timed } from '../support/turn-length.ts';
@@ -106,5 +108,40 @@ describe('slow callers', () => {
   it('leave the API serving the next caller, without an error in its log', async () => {
     expect((await api.get('/v1/usage', caller.key)).status).to.equal(200);
     expect(api.lines.filter((line) => line.includes('"level":"error"'))).to.deep.equal([]);
+  });
+});
+
+describe('a server that drains', () => {
+  it('sends the whole of an answer that its caller reads slowly, and closes idle connections meanwhile', async () => {
+    const big = Buffer.alloc(20_000_000, 'x');
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const { promise: asked, resolve: isAsked } = Promise.withResolvers<void>();
+    const app: RequestListener = async (req, res) => {
+      if (req.url === '/big') return void res.setHeader('content-length', big.length).end(big);
+      isAsked();
+      await released;
+      res.end();
+    };
+    const server = await listen(app, '127.0.0.1', 0, { addressOf: () => null, onDrop: () => {} });
+    const open = (path: string) => {
+      const socket = connect(server.port, '127.0.0.1').on('error', () => {});
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+      return socket;
+    };
+    const slow = open('/big');
+    let read = 0;
+    const [first] = await once(slow, 'data');
+    slow.pause().on('data', (bytes) => (read += bytes.length));
+    const other = open('/other').resume();
+    await asked;
+    const drained = server.drain(20);
+    release();
+    // Its connection was idle, and was closed.
+    await once(other, 'close');
+    slow.resume();
+    await once(slow, 'close');
+    await drained;
+    const head = first.indexOf('\r\n\r\n') + 4;
+    expect(first.length - head + read).to.equal(big.length);
   });
 });
