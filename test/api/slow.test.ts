@@ -7,8 +7,9 @@ import { listen } from '../../src/api/http-server.ts';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { expectErrorAnswer, type RawOptions, sendRaw } from '../support/raw-http.ts';
 import { timed } from '../support/turn-length.ts';
+import { until } from '../support/until.ts';
 
-const timeouts = { headersMs: 150, requestMs: 300, bodyMs: 200, keepAliveMs: 100, checkMs: 15 };
+const timeouts = { headersMs: 150, bodyMs: 200, wholeBodyMs: 300, keepAliveMs: 100, checkMs: 15 };
 /** Node keeps an idle connection for a second more than it says. */
 const idleMore = 1000;
 const late = 'Bad Request: the request took too long to arrive';
@@ -81,7 +82,7 @@ describe('slow callers', () => {
   it('are read to the end of a large body while it arrives steadily, for longer than a small one may take', async () => {
     const patient = await startApi({}, (parts) => ({
       ...parts,
-      timeouts: { ...timeouts, bodyMs: 1000, requestMs: 20_000 },
+      timeouts: { ...timeouts, bodyMs: 1000, wholeBodyMs: 20_000 },
     }));
     try {
       const { key } = await patient.addCaller();
@@ -100,6 +101,42 @@ describe('slow callers', () => {
       }
       await closed;
       expect(text).to.match(/^HTTP\/1\.1 400 .*Bad Request: endpoint is required/s);
+    } finally {
+      await patient.stop();
+    }
+  });
+
+  it('are cut off when one sends 64 KiB of a large body and then nothing more', async () => {
+    const patient = await startApi({}, (parts) => ({
+      ...parts,
+      timeouts: { ...timeouts, bodyMs: 1000, wholeBodyMs: 3_600_000 },
+    }));
+    try {
+      const { key } = await patient.addCaller();
+      const head = `POST /v1/batches HTTP/1.1\r\nHost: x\r\nx-api-key: ${key}\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\nExpect: 100-continue\r\n\r\n`;
+      const socket = connect(Number(new URL(patient.url).port), '127.0.0.1').on('error', () => {});
+      socket.write(head);
+      const [text] = await once(socket, 'data');
+      socket.write(' '.repeat(100_000));
+      let answer = '';
+      socket.on('data', (data) => (answer += data));
+      await until(() => answer.includes(late), 30, 'the body is cut off');
+      expect(`${text}${answer}`).to.match(/^HTTP\/1\.1 100 .*HTTP\/1\.1 408 /s);
+      socket.destroy();
+    } finally {
+      await patient.stop();
+    }
+  });
+
+  it('are cut off when one sends a body steadily for ever', async () => {
+    const patient = await startApi({}, (parts) => ({
+      ...parts,
+      timeouts: { ...timeouts, bodyMs: 1000, wholeBodyMs: 3000 },
+    }));
+    try {
+      const head = 'GET /v1/usage HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000000\r\n\r\n';
+      const said = await sendRaw(patient.url, head, { andThen: 'x'.repeat(10_000), every: 20 });
+      expect(said.status).to.equal(401);
     } finally {
       await patient.stop();
     }
