@@ -17,13 +17,13 @@ interface HttpServer {
 export interface HttpTimeouts {
   /** For the headers of a request. */
   readonly headersMs: number;
-  /** For a request with its body. */
-  readonly requestMs: number;
-  /** For the body alone, and again while 64 KiB of it arrive within this time. */
+  /** For the body of a request, and again while 64 KiB of it arrive within this time. */
   readonly bodyMs: number;
+  /** For the whole body, however steadily it arrives. */
+  readonly wholeBodyMs: number;
   /** Between an answer and the next request. */
   readonly keepAliveMs: number;
-  /** Interval at which the first two are checked; the body has a timer of its own. */
+  /** Interval at which the time of the headers is checked; a body has timers of its own. */
   readonly checkMs: number;
 }
 
@@ -49,8 +49,8 @@ type LastAnswers = Map<Socket, ServerResponse | null>;
 
 const defaultTimeouts: HttpTimeouts = {
   headersMs: 10_000,
-  requestMs: 20_000,
   bodyMs: 5_000,
+  wholeBodyMs: 20_000,
   keepAliveMs: 65_000,
   checkMs: 2_000,
 };
@@ -89,14 +89,15 @@ export async function listen(
   const serve = inOrder((req, res) => {
     answers.set(req.socket, res);
     noteRequest(req, res);
-    if (hasBody(req)) limitBody(server, req, timeouts.bodyMs);
+    if (hasBody(req)) limitBody(server, req, timeouts);
     if (!req.url?.startsWith('/')) req.url = originTarget(req.url ?? '');
     app(req, res);
   });
   const server = createServer(
     {
       headersTimeout: timeouts.headersMs,
-      requestTimeout: timeouts.requestMs,
+      // Node's limit would count the time for which a request waits, unread, behind another one: `limitBody` does not.
+      requestTimeout: 0,
       keepAliveTimeout: timeouts.keepAliveMs,
       connectionsCheckingInterval: timeouts.checkMs,
       maxHeaderSize: 32 * 1024,
@@ -163,17 +164,24 @@ function sendRawRefusal(socket: Duplex, status: string, sentence: string): void 
   );
 }
 
-/** Ends a request whose body is late as Node ends one that is late as a whole; a large body goes on while it arrives steadily. */
-function limitBody(server: Server, req: IncomingMessage, bodyMs: number): void {
+/** Ends a request whose body is late as Node ends one whose headers are late; a large body goes on while it arrives steadily. */
+function limitBody(server: Server, req: IncomingMessage, { bodyMs, wholeBodyMs }: HttpTimeouts): void {
   const { socket } = req;
   let { bytesRead } = socket;
-  const limit = setInterval(() => {
+  const end = () => {
+    if (req.complete) return;
+    server.emit('clientError', Object.assign(new Error('the body is late'), { code: timeoutCode }), socket);
+  };
+  const steady = setInterval(() => {
     const arrived = socket.bytesRead - bytesRead;
     bytesRead = socket.bytesRead;
-    if (req.complete || arrived >= steadyBytes) return;
-    server.emit('clientError', Object.assign(new Error('the body is late'), { code: timeoutCode }), socket);
+    if (arrived < steadyBytes) end();
   }, bodyMs).unref();
-  req.once('close', () => clearInterval(limit));
+  const whole = setTimeout(end, wholeBodyMs).unref();
+  req.once('close', () => {
+    clearInterval(steady);
+    clearTimeout(whole);
+  });
 }
 
 function trackConnections(server: Server, answers: LastAnswers): void {
@@ -185,11 +193,14 @@ function trackConnections(server: Server, answers: LastAnswers): void {
   });
 }
 
-async function drain(server: Server, answers: LastAnswers, seconds: number): Promise<void> {
-  const closed = closeServer(server, seconds * 1000);
-  // Node does not count a connection without a request as idle.
-  for (const [socket, answer] of answers) if (answer === null) socket.destroy();
-  await closed;
+function drain(server: Server, answers: LastAnswers, seconds: number): Promise<void> {
+  // Node would cut off an answer that was written whole and is still being sent, and keep a connection without a request.
+  server.closeIdleConnections = () => {
+    for (const [socket, answer] of answers) {
+      if (answer === null || (answer.closed && answer.req.complete)) socket.destroy();
+    }
+  };
+  return closeServer(server, seconds * 1000);
 }
 
 /**

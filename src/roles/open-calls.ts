@@ -45,7 +45,7 @@ const defaultUnreadMs = 60_000;
 const strayProxy =
   'a private address forwards requests of others but is not in TRAWL_TRUSTED_PROXIES: it is never blocked';
 
-/** Signals of a process that stops: waiting calls are answered when it drains, all others shortly before it ends. */
+/** Signals of a process that stops: calls that wait for a job are answered when it drains, inspections end shortly before it does. */
 interface StopSignals {
   readonly draining: AbortSignal;
   readonly ending: AbortSignal;

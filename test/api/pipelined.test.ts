@@ -15,8 +15,8 @@ describe('requests behind another one of their connection', function () {
   /** URLs that the inspector was asked for. */
   let asked: string[];
   let release: PromiseWithResolvers<void>;
-  beforeEach(async () => {
-    api = await startApi();
+  const start = async (adapt?: Parameters<typeof startApi>[1]) => {
+    api = await startApi({}, adapt);
     caller = await api.addCaller({ credits: 10 });
     asked = [];
     release = Promise.withResolvers();
@@ -25,7 +25,8 @@ describe('requests behind another one of their connection', function () {
       if (url.endsWith('/slow')) await Promise.race([release.promise, gone]);
       return { metadata: { id: url, title: url } };
     });
-  });
+  };
+  beforeEach(() => start());
   afterEach(async () => {
     release.resolve();
     await api.stop();
@@ -94,6 +95,38 @@ describe('requests behind another one of their connection', function () {
     await until(() => text.includes('example.com/second'), 10, 'both are answered');
     await until(() => / 408 /.test(text), 10, 'the last one is cut off');
     expect(text.match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 200', 'HTTP/1.1 200', 'HTTP/1.1 408']);
+  });
+
+  it('leave the first its answer when one of them waits with its body for longer than a body may take', async () => {
+    const timeouts = { headersMs: 1000, bodyMs: 1000, wholeBodyMs: 1000, keepAliveMs: 10_000, checkMs: 15 };
+    await api.stop();
+    await start((parts) => ({ ...parts, timeouts }));
+    const body = `{}${' '.repeat(300_000)}`;
+    const batch = `POST /v1/batches HTTP/1.1\r\nHost: x\r\nConnection: close\r\nx-api-key: ${caller.key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    const said = sendRaw(api.url, metadata('slow') + batch);
+    await until(() => asked.length > 0, 10, 'the first is asked for');
+    // Each began after the batch and is cut off at one of its time limits.
+    const late = 'POST /v1/video/download HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n';
+    for (let n = 0; n < 2; n++) expect((await sendRaw(api.url, late)).status).to.equal(408);
+    release.resolve();
+    const { text } = await said;
+    expect(text.match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 200', 'HTTP/1.1 400']);
+    expect(text).to.match(/Bad Request: endpoint is required/);
+  });
+
+  it(`are all answered when ${maxWaiting} wait, and as many again after that`, async () => {
+    const socket = await speak('');
+    let text = '';
+    socket.on('data', (data) => (text += data));
+    for (const round of [1, 2]) {
+      socket.write(metadata('slow') + get('/v1/usage').repeat(maxWaiting));
+      await until(() => asked.length === round, 10, 'the first is asked for');
+      release.resolve();
+      const countAnswers = () => text.match(/HTTP\/1\.1 200/g)?.length ?? 0;
+      await until(() => countAnswers() === round * (maxWaiting + 1), 10, 'all are answered');
+      release = Promise.withResolvers();
+    }
+    socket.destroy();
   });
 
   it(`close the connection when more than ${maxWaiting} wait`, async () => {

@@ -1,12 +1,15 @@
 import { once } from 'node:events';
+import type { RequestListener } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
+import { listen } from '../../src/api/http-server.ts';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { expectErrorAnswer, type RawOptions, sendRaw } from '../support/raw-http.ts';
 import { timed } from '../support/turn-length.ts';
+import { until } from '../support/until.ts';
 
-const timeouts = { headersMs: 150, requestMs: 300, bodyMs: 200, keepAliveMs: 100, checkMs: 15 };
+const timeouts = { headersMs: 150, bodyMs: 200, wholeBodyMs: 300, keepAliveMs: 100, checkMs: 15 };
 /** Node keeps an idle connection for a second more than it says. */
 const idleMore = 1000;
 const late = 'Bad Request: the request took too long to arrive';
@@ -79,7 +82,7 @@ describe('slow callers', () => {
   it('are read to the end of a large body while it arrives steadily, for longer than a small one may take', async () => {
     const patient = await startApi({}, (parts) => ({
       ...parts,
-      timeouts: { ...timeouts, bodyMs: 1000, requestMs: 20_000 },
+      timeouts: { ...timeouts, bodyMs: 1000, wholeBodyMs: 20_000 },
     }));
     try {
       const { key } = await patient.addCaller();
@@ -103,8 +106,79 @@ describe('slow callers', () => {
     }
   });
 
+  it('are cut off when one sends 64 KiB of a large body and then nothing more', async () => {
+    const patient = await startApi({}, (parts) => ({
+      ...parts,
+      timeouts: { ...timeouts, bodyMs: 1000, wholeBodyMs: 3_600_000 },
+    }));
+    try {
+      const { key } = await patient.addCaller();
+      const head = `POST /v1/batches HTTP/1.1\r\nHost: x\r\nx-api-key: ${key}\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\nExpect: 100-continue\r\n\r\n`;
+      const socket = connect(Number(new URL(patient.url).port), '127.0.0.1').on('error', () => {});
+      socket.write(head);
+      const [text] = await once(socket, 'data');
+      socket.write(' '.repeat(100_000));
+      let answer = '';
+      socket.on('data', (data) => (answer += data));
+      await until(() => answer.includes(late), 30, 'the body is cut off');
+      expect(`${text}${answer}`).to.match(/^HTTP\/1\.1 100 .*HTTP\/1\.1 408 /s);
+      socket.destroy();
+    } finally {
+      await patient.stop();
+    }
+  });
+
+  it('are cut off when one sends a body steadily for ever', async () => {
+    const patient = await startApi({}, (parts) => ({
+      ...parts,
+      timeouts: { ...timeouts, bodyMs: 1000, wholeBodyMs: 3000 },
+    }));
+    try {
+      const head = 'GET /v1/usage HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000000\r\n\r\n';
+      const said = await sendRaw(patient.url, head, { andThen: 'x'.repeat(10_000), every: 20 });
+      expect(said.status).to.equal(401);
+    } finally {
+      await patient.stop();
+    }
+  });
+
   it('leave the API serving the next caller, without an error in its log', async () => {
     expect((await api.get('/v1/usage', caller.key)).status).to.equal(200);
     expect(api.lines.filter((line) => line.includes('"level":"error"'))).to.deep.equal([]);
+  });
+});
+
+describe('a server that drains', () => {
+  it('sends the whole of an answer that its caller reads slowly, and closes idle connections meanwhile', async () => {
+    const big = Buffer.alloc(20_000_000, 'x');
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const { promise: asked, resolve: isAsked } = Promise.withResolvers<void>();
+    const app: RequestListener = async (req, res) => {
+      if (req.url === '/big') return void res.setHeader('content-length', big.length).end(big);
+      isAsked();
+      await released;
+      res.end();
+    };
+    const server = await listen(app, '127.0.0.1', 0, { addressOf: () => null, onDrop: () => {} });
+    const open = (path: string) => {
+      const socket = connect(server.port, '127.0.0.1').on('error', () => {});
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+      return socket;
+    };
+    const slow = open('/big');
+    let read = 0;
+    const [first] = await once(slow, 'data');
+    slow.pause().on('data', (bytes) => (read += bytes.length));
+    const other = open('/other').resume();
+    await asked;
+    const drained = server.drain(20);
+    release();
+    // Its connection was idle, and was closed.
+    await once(other, 'close');
+    slow.resume();
+    await once(slow, 'close');
+    await drained;
+    const head = first.indexOf('\r\n\r\n') + 4;
+    expect(first.length - head + read).to.equal(big.length);
   });
 });
