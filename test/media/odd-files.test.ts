@@ -59,11 +59,12 @@ describe('A file with odd streams', function () {
       ['pieces.scrambled.mp4', ['-movflags', 'frag_keyframe+empty_moov']],
     ] as const) {
       source.ffmpeg('-i', source.film, ...scrambled, ...flags, name);
-      for (const endpoint of ['video', 'audio'] as const) {
-        for (const args of [{}, { max_duration: 3 }]) {
-          const ended = await source.make(endpoint, name, args, () => 'delivered');
-          expect(ended, `${name} ${JSON.stringify(args)}`).to.match(/^drm_protected/);
-        }
+      for (const [endpoint, args] of [
+        ['video', {}],
+        ['audio', { max_duration: 3 }],
+      ] as const) {
+        const ended = await source.make(endpoint, name, args, () => 'delivered');
+        expect(ended, `${name} ${JSON.stringify(args)}`).to.match(/^drm_protected/);
       }
       // ffprobe reads no packet of encrypted pieces as ffmpeg writes them.
       if (!name.startsWith('pieces')) expect(await source.inspect(name), name).to.match(/^drm_protected/);
@@ -79,11 +80,9 @@ describe('A file with odd streams', function () {
     ] as const) {
       const name = `${audio}.mp4`;
       source.write(name, Buffer.from(common.replace('encv', video).replace('enca', audio), 'latin1'));
-      for (const endpoint of ['video', 'audio'] as const) {
-        for (const args of [{}, { max_duration: 3 }]) {
-          const ended = await source.make(endpoint, name, args, () => 'delivered');
-          expect(ended, `${name} ${JSON.stringify(args)}`).to.match(/^drm_protected/);
-        }
+      for (const args of [{}, { max_duration: 3 }]) {
+        const ended = await source.make('video', name, args, () => 'delivered');
+        expect(ended, `${name} ${JSON.stringify(args)}`).to.match(/^drm_protected/);
       }
     }
   });
