@@ -60,6 +60,6 @@ export const oneLine: ParseValue<string> = (text, what) => {
   return allowed ? { value: text } : { problem: `${what} must be one line of at most 200 characters` };
 };
 
-/** An empty id would be none: a variable of a script that was never set. */
+/** Refuses an empty line, such as a variable that a script never set: an empty id would be none. */
 export const someLine: ParseValue<string> = (text, what) =>
   text.trim() === '' ? { problem: `${what} must be one line of 1 to 200 characters` } : oneLine(text, what);

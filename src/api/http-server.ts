@@ -114,7 +114,7 @@ export async function listen(
   };
   server.on('connect', (_req, socket) => refuseNow(socket, '400 Bad Request', 'Bad Request: this server is no proxy'));
   trackConnections(server, answers);
-  const noteRequest = limitPending(server, answers, pending);
+  const noteRequest = limitPending(server, pending);
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET') return socket.destroy();
     const unknown: FaultReply = ['400 Bad Request', 'Bad Request: this is not an HTTP request'];
@@ -210,7 +210,6 @@ function drain(server: Server, answers: LastAnswers, seconds: number): Promise<v
  */
 function limitPending(
   server: Server,
-  answers: LastAnswers,
   { addressOf, onDrop }: PendingLimit,
 ): (req: IncomingMessage, res: ServerResponse) => void {
   const peers = new Map<string, Peer>();
@@ -251,8 +250,7 @@ function limitPending(
   function noteClosed(this: ServerResponse): void {
     const { socket } = this.req;
     const peer = peerOf.get(socket);
-    // Another answer is the last one when a request that came behind this one is being answered.
-    if (peer && answers.get(socket) === this && !socket.destroyed) keepIdle(socket, peer, onDrop);
+    if (peer && !socket.destroyed) keepIdle(socket, peer, onDrop);
   }
   return (req, res) => {
     const { socket } = req;

@@ -83,7 +83,6 @@ function describe(value: unknown): string {
 
 function reportLogin(error: unknown, terminal: Terminal): number {
   if (!(error instanceof CallRefused || error instanceof ServiceAway)) return reportUsage(error, usage, terminal);
-  terminal.err(`${error.message}
-`);
+  terminal.err(`${error.message}\n`);
   return exitCodes.noService;
 }

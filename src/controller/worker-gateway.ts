@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { makeConnectionCounts } from '../base/connection-counts.ts';
 import { Refusal, refusals } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { readBody } from '../base/read-body.ts';
@@ -95,18 +96,12 @@ export function makeWorkerGateway(options: WorkerGatewayOptions): Server {
  * ports for them, but must not use up the memory of the controller. A UNIX socket has no address.
  */
 function limitConnections(server: Server): void {
-  const counts = new Map<string, number>();
+  const counts = makeConnectionCounts();
   server.on('connection', (socket: Socket) => {
     const { remoteAddress: client } = socket;
     if (client === undefined) return;
-    const count = counts.get(client) ?? 0;
-    if (count >= maxClientConnections) return void socket.destroy();
-    counts.set(client, count + 1);
-    socket.once('close', () => {
-      const left = (counts.get(client) ?? 0) - 1;
-      if (left > 0) counts.set(client, left);
-      else counts.delete(client);
-    });
+    if (counts.of(client) >= maxClientConnections) socket.destroy();
+    else counts.add(client, socket);
   });
 }
 

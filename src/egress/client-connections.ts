@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { makeConnectionCounts } from '../base/connection-counts.ts';
 
 export interface ClientLimits {
   /** Connections of all clients at once. */
@@ -26,20 +27,14 @@ interface ClientConnections {
 
 export function makeClientConnections({ connections, connectionsPerClient }: ClientLimits): ClientConnections {
   const all = new Map<Socket, ClientConnection>();
-  const counts = new Map<string, number>();
+  const counts = makeConnectionCounts();
   return {
     add: (socket, client, isShared) => {
-      const before = isShared ? 0 : (counts.get(client) ?? 0);
+      const before = isShared ? 0 : counts.of(client);
       if (all.size >= connections || before >= connectionsPerClient + spareConnections) return false;
       all.set(socket, { client, isSurplus: before >= connectionsPerClient, isBusy: false });
-      if (!isShared) counts.set(client, before + 1);
-      socket.once('close', () => {
-        all.delete(socket);
-        if (isShared) return;
-        const after = (counts.get(client) ?? 0) - 1;
-        if (after > 0) counts.set(client, after);
-        else counts.delete(client);
-      });
+      if (!isShared) counts.add(client, socket);
+      socket.once('close', () => all.delete(socket));
       return true;
     },
     get: (socket) => all.get(socket),

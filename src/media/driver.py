@@ -149,7 +149,7 @@ def probe(downloader, chosen, order):
 def ask(command, order, given):
     done = subprocess.run(command, input=given, capture_output=True, env={**os.environ, 'http_proxy': order['proxy']}, timeout=20)
     if done.returncode != 0 and re.search(b'Invalid data found|Format not on whitelist', done.stderr) or b'"major_brand": "avif"' in done.stdout:
-        return {'is_invalid': True}  # as are pictures, whose formats are read nowhere here, or for one picture alone
+        return {'is_invalid': True}  # pictures too: ffmpeg may read some formats of them, and one picture of AVIF
     return json.loads(done.stdout) if len(done.stdout) < 2**20 else {}
 
 

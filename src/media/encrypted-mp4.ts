@@ -1,5 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import { openRegular } from './child-folder.ts';
+import { boxesOf } from './mp4-boxes.ts';
 
 /** Boxes of an MP4, each inside the one before, down to the entries that name what its samples are. */
 const toEntries = ['moov', 'trak', 'mdia', 'minf', 'stbl', 'stsd'];
@@ -15,12 +16,7 @@ const maxBoxes = 4096;
 export async function isEncryptedMp4(file: string): Promise<boolean> {
   const handle = await openRegular(file);
   try {
-    return await leadsToEncrypted(
-      handle,
-      toEntries,
-      { start: 0, end: (await handle.stat()).size },
-      { boxes: maxBoxes },
-    );
+    return await leadsToEncrypted(handle, toEntries, 0, (await handle.stat()).size, { boxes: maxBoxes });
   } finally {
     await handle.close();
   }
@@ -29,22 +25,18 @@ export async function isEncryptedMp4(file: string): Promise<boolean> {
 async function leadsToEncrypted(
   handle: FileHandle,
   [wanted, ...inner]: readonly string[],
-  { start, end }: { readonly start: number; readonly end: number },
+  from: number,
+  to: number,
   left: { boxes: number },
 ): Promise<boolean> {
-  for (let at = start; at + 8 <= end && left.boxes-- > 0; ) {
-    const { buffer } = await handle.read({ buffer: Buffer.alloc(16), position: at });
-    const [size, kind] = [buffer.readUInt32BE(0), buffer.toString('latin1', 4, 8)];
+  for await (const { kind, start, end } of boxesOf(handle, from, to)) {
+    if (left.boxes-- <= 0) return false;
     if (wanted === undefined && encrypted.test(kind)) return true;
-    const next = at + (size === 1 ? Number(buffer.readBigUInt64BE(8)) : size || end - at);
-    if (next < at + 8) return false;
     // Behind its head, the box of entries tells their number.
-    const head = (size === 1 ? 16 : 8) + (kind === 'stsd' ? 8 : 0);
-    const inside = { start: at + head, end: Math.min(next, end) };
-    if (kind === wanted && (await leadsToEncrypted(handle, inner, inside, left))) return true;
+    const first = kind === 'stsd' ? start + 8 : start;
+    if (kind === wanted && (await leadsToEncrypted(handle, inner, first, end, left))) return true;
     // What follows the index of a film in pieces may be thousands of them.
     if (kind === 'moov') return false;
-    at = next;
   }
   return false;
 }

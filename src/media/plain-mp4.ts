@@ -1,5 +1,6 @@
 import { openRegular } from './child-folder.ts';
 import { ffprobeArguments, mediaEnv } from './ffmpeg-arguments.ts';
+import { boxesOf } from './mp4-boxes.ts';
 import { parseProbe } from './probe-file.ts';
 import { asList, asRecord, asText } from './source-page.ts';
 import type { MediaTools } from './tools.ts';
@@ -20,14 +21,10 @@ export async function isPlainMp4(file: string, tools: MediaTools, signal: AbortS
 async function hasIndexInFront(file: string): Promise<boolean> {
   const handle = await openRegular(file);
   try {
-    let position = 0;
-    for (let n = 0; n < maxBoxes; n += 1) {
-      const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(16), position });
-      const kind = buffer.toString('latin1', 4, 8);
+    let left = maxBoxes;
+    for await (const { kind } of boxesOf(handle, 0, (await handle.stat()).size)) {
       if (kind === 'moov') return true;
-      const [size, longSize] = [buffer.readUInt32BE(0), buffer.readBigUInt64BE(8)];
-      position += size === 1 ? Number(longSize) : size;
-      if (bytesRead < 16 || kind === 'mdat' || size === 0 || !Number.isSafeInteger(position)) return false;
+      if (kind === 'mdat' || --left === 0) return false;
     }
     return false;
   } finally {

@@ -1,4 +1,5 @@
 import type { V1PodSpec } from '@kubernetes/client-node';
+import { equals, literal } from './cel.ts';
 import { makeJob, trialArgs, type WorkerShape } from './job-manifest.ts';
 import { finalizer } from './labels.ts';
 
@@ -46,7 +47,6 @@ const ofPlugins = [['imagePullPolicy', 'Always']] as const;
 const computedOfJob = ['selector'];
 const controllerLabels = ['controller-uid', 'job-name'].flatMap((name) => [name, `batch.kubernetes.io/${name}`]);
 const controllerFinalizer = 'batch.kubernetes.io/job-tracking';
-const quantities = ['cpu', 'memory', 'ephemeral-storage', 'sizeLimit'];
 const kueuePrefix = 'kueue.x-k8s.io/';
 /** Expression of RE2 for `host:port`, which begins with no hyphen as an option does. */
 const trialTarget = '^[0-9a-z.:\\[\\]][0-9a-z.:\\[\\]-]*:[0-9]+$';
@@ -95,7 +95,7 @@ export function listAdmissionRules(shape: WorkerShape, allowances: AdmissionAllo
       ...securityOf('worker', workerFields),
       args: compareArgs([workerFields.args, ...alternatives('worker').flatMap(valuesOf('args'))]),
     }),
-    atMost('pod', 'activeDeadlineSeconds', maxSecondsOf(shape, podSeconds)),
+    atMost('pod', 'activeDeadlineSeconds', shape.maxSeconds + podSeconds),
     ...Object.entries({ nodeSelector, affinity }).map(([field, value = {}]) => {
       const values = alternatives('').flatMap(valuesOf(field));
       // An empty one and none are the same.
@@ -118,7 +118,7 @@ export function listAdmissionRules(shape: WorkerShape, allowances: AdmissionAllo
     ),
     ...[
       ...compareMarks('object.metadata', metadata, hasQueue, marksOfOthers),
-      atMost('job', 'activeDeadlineSeconds', maxSecondsOf(shape, jobSeconds)),
+      atMost('job', 'activeDeadlineSeconds', shape.maxSeconds + jobSeconds),
       atMost('job', 'ttlSecondsAfterFinished', ttlSecondsAfterFinished),
       ...compareFields('job', jobFields, jobDefaults, ofOthers, [
         ...['template', 'activeDeadlineSeconds', 'ttlSecondsAfterFinished'],
@@ -247,42 +247,10 @@ function compareMarks(
   });
 }
 
-function maxSecondsOf({ maxSeconds }: WorkerShape, ofNone: number): number {
-  return maxSeconds + ofNone;
-}
-
 function rule(message: string, ...expressions: string[]): AdmissionRule {
   return { message: `trawl: ${message}`, expression: expressions.map((one) => `(${one})`).join(' && ') };
 }
 
 function ofJobs(of: AdmissionRule): AdmissionRule {
   return { ...of, expression: `request.kind.kind != 'Job' || (${of.expression})` };
-}
-
-/** Returns CEL that compares a place with a value; the API server writes quantities in another form (3000000000 is 3G). */
-function equals(place: string, value: unknown): string {
-  if (!hasQuantity(value)) return `${place} == ${literal(value)}`;
-  const parts = Object.entries(value as ObjectFields).map(([key, part]) => {
-    const index = Array.isArray(value) ? key : literal(key);
-    const member = `${place}[${index}]`;
-    const isThere = Array.isArray(value) ? '' : `${index} in ${place} && `;
-    const isSame = quantities.includes(key)
-      ? `quantity(${member}).compareTo(quantity(${literal(part)})) == 0`
-      : equals(member, part);
-    return `${isThere}${isSame}`;
-  });
-  return [`${place}.size() == ${parts.length}`, ...parts].join(' && ');
-}
-
-function hasQuantity(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return Object.entries(value).some(([key, part]) => quantities.includes(key) || hasQuantity(part));
-}
-
-/** Returns CEL of a JSON value. Members of one list or map may differ in their type only when they are dynamic. */
-function literal(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map((part) => `dyn(${literal(part)})`).join(', ')}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const members = Object.entries(value).map(([key, part]) => `${JSON.stringify(key)}: dyn(${literal(part)})`);
-  return `{${members.join(', ')}}`;
 }

@@ -1,3 +1,4 @@
+import { isEarly } from '../lua/is-early.ts';
 import { statistics } from '../lua/statistics.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
 import { repeatKey } from './admit-call.ts';
@@ -19,7 +20,7 @@ const releaseCallScript = script(
   /* lua */ `${statistics}
 local deadline = redis.call('ZSCORE', calls, accountId .. '/' .. id)
 if not deadline then return { 'gone' } end
-if isExpired == '1' and now < tonumber(deadline) and deadline - now <= ${maxHoldMs} then return { 'early' } end
+if isExpired == '1' and ${isEarly('deadline', maxHoldMs)} then return { 'early' } end
 local held = redis.call('HGET', account, 'held')
 local is_repeatable = redis.call('HGET', repeats, 'id') == id
 undos[1] = function()

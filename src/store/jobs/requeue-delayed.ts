@@ -1,6 +1,7 @@
 import { maxWaitMs } from '../../model/next.ts';
 import { keys } from '../keys.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
+import { isEarly } from '../lua/is-early.ts';
 import { type RecordStore, readDue, run, script } from '../script.ts';
 import { workShift } from './work-ranges.ts';
 
@@ -18,7 +19,7 @@ local place = redis.call('ZSCORE', openWork, jobId)
 local at = tonumber(place or 0) - ${workShift}
 local seen = redis.call('HMGET', job, 'account', 'created_at')
 if at < 0 or seen[1] ~= accountId then return { 'not_found' } end
-if now < at and at - now <= ${maxWaitMs} then return { 'early' } end
+if ${isEarly('at', maxWaitMs)} then return { 'early' } end
 local owner = redis.call('HMGET', account, 'running', 'concurrency', 'tag')
 undos[1] = function()
   redis.pcall('ZADD', openWork, place, jobId)

@@ -1,4 +1,5 @@
 import { keys } from '../keys.ts';
+import { isEarly } from '../lua/is-early.ts';
 import { outboxKeyNames } from '../lua/outbox.ts';
 import { type RecordStore, readDueNow, run, script, text } from '../script.ts';
 
@@ -19,7 +20,7 @@ const takeMailScript = script(
 local at = redis.call('ZSCORE', outboxDue, id)
 local json = redis.call('HGET', outbox, id)
 if not at then return { 'gone' } end
-if now < tonumber(at) and at - now <= ${maxWaitMs} then return { 'early' } end
+if ${isEarly('at', maxWaitMs)} then return { 'early' } end
 local mail = json and cjson.decode(json)
 undos[1] = function()
   redis.pcall('ZADD', outboxDue, at, id)

@@ -1,5 +1,6 @@
 import { keys } from '../keys.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
+import { isEarly } from '../lua/is-early.ts';
 import { type RecordStore, readDueNow, run, script } from '../script.ts';
 import { withRolledPeriod } from './roll-period.ts';
 
@@ -17,7 +18,7 @@ const lookAtTopupScript = script(
   ['accountId'] as const,
   /* lua */ `${balances}
 local due = redis.call('ZSCORE', topupLooks, accountId)
-if not due or now < tonumber(due) and due - now <= ${maxWaitMs} then return { 'early' } end
+if not due or ${isEarly('due', maxWaitMs)} then return { 'early' } end
 local refused = read_balances()
 if refused and refused[1] == 'roll' then return refused end
 undos[#undos + 1] = function() redis.pcall('ZADD', topupLooks, due, accountId) end

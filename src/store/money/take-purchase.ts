@@ -1,6 +1,7 @@
 import { monthOf } from '../../model/billing-period.ts';
 import type { Purchase } from '../../model/purchase.ts';
 import { keys } from '../keys.ts';
+import { isEarly } from '../lua/is-early.ts';
 import { outboxKeyNames, outboxLua } from '../lua/outbox.ts';
 import { unwantedPurchaseLua } from '../lua/unwanted-purchase.ts';
 import { number, type RecordStore, readDueNow, run, script, text } from '../script.ts';
@@ -22,7 +23,7 @@ const takePurchaseScript = script(
   /* lua */ `${outboxLua}${unwantedPurchaseLua}
 local at = redis.call('ZSCORE', purchases, accountId)
 if not at then return { 'gone' } end
-if now < tonumber(at) and at - now <= ${maxWaitMs} then return { 'early' } end
+if ${isEarly('at', maxWaitMs)} then return { 'early' } end
 local t = redis.call('HMGET', topup, 'purchase', 'enabled', 'monthly_cap_cents', 'price_cents', 'currency', 'purchase_attempts',
   'purchase_terms', 'purchase_since', 'cap_mailed_at')
 -- Cost of this month's top-ups, without those that were taken back and those in another currency.

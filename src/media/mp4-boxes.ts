@@ -1,0 +1,21 @@
+import type { FileHandle } from 'node:fs/promises';
+
+/** A box of an MP4 (ISO/IEC 14496-12, 4.2) and where in its file that lies which the box holds. */
+interface Mp4Box {
+  readonly kind: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Yields the boxes between two bytes of a file, up to one whose size is none. */
+export async function* boxesOf(handle: FileHandle, from: number, end: number): AsyncGenerator<Mp4Box> {
+  for (let at = from; at + 8 <= end; ) {
+    const { buffer } = await handle.read({ buffer: Buffer.alloc(16), position: at });
+    const size = buffer.readUInt32BE(0);
+    const next = at + (size === 1 ? Number(buffer.readBigUInt64BE(8)) : size || end - at);
+    const start = at + (size === 1 ? 16 : 8);
+    yield { kind: buffer.toString('latin1', 4, 8), start, end: Math.min(next, end) };
+    if (next < start) return;
+    at = next;
+  }
+}
