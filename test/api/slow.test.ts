@@ -111,19 +111,19 @@ describe('slow callers', () => {
       ...parts,
       timeouts: { ...timeouts, bodyMs: 1000, wholeBodyMs: 3_600_000 },
     }));
+    const socket = connect(Number(new URL(patient.url).port), '127.0.0.1').on('error', () => {});
     try {
       const { key } = await patient.addCaller();
       const head = `POST /v1/batches HTTP/1.1\r\nHost: x\r\nx-api-key: ${key}\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\nExpect: 100-continue\r\n\r\n`;
-      const socket = connect(Number(new URL(patient.url).port), '127.0.0.1').on('error', () => {});
       socket.write(head);
       const [text] = await once(socket, 'data');
       socket.write(' '.repeat(100_000));
       let answer = '';
       socket.on('data', (data) => (answer += data));
-      await until(() => answer.includes(late), 30, 'the body is cut off');
+      await until(() => answer.includes(late), 10, 'the body is cut off');
       expect(`${text}${answer}`).to.match(/^HTTP\/1\.1 100 .*HTTP\/1\.1 408 /s);
-      socket.destroy();
     } finally {
+      socket.destroy();
       await patient.stop();
     }
   });
