@@ -34,8 +34,9 @@ const maxEndMs = 15_000;
 const maxFailureLetters = 1_000;
 
 /**
- * Runs batches that compute and, beside them, batches that mostly wait, each kind in its order. When all that wait are over,
- * two that compute run at once. The output of a batch is shown when it is over, so that outputs do not mix.
+ * Runs batches that compute and, beside them, batches that mostly wait, each kind in its order, but a build is awaited by one
+ * batch while others need none. When all that wait are over, two that compute run at once. The output of a batch is shown when
+ * it is over, so that outputs do not mix.
  */
 export async function runInLanes(
   busy: readonly Batch[],
@@ -44,15 +45,20 @@ export async function runInLanes(
 ): Promise<void> {
   const left = { busy: [...busy], waiting: [...waiting] };
   const output = busy.length + waiting.length === 1 ? 'inherit' : 'pipe';
+  const building = new Set<string>();
   let running = 0;
   const runNext = async (first: 'busy' | 'waiting'): Promise<boolean> => {
     const isBusy = left[first].length > 0 ? first === 'busy' : first === 'waiting';
     if (isBusy && running === mostBusy) return false;
-    const batch = left[isBusy ? 'busy' : 'waiting'].shift();
+    const batches = left[isBusy ? 'busy' : 'waiting'];
+    const free = batches.findIndex(({ build = '' }) => !building.has(build));
+    const [batch] = batches.splice(Math.max(free, 0), 1);
     if (batch === undefined) return false;
+    const { build = '' } = batch;
     const start = performance.now();
     running += Number(isBusy);
-    const tally = await runBatch(batch, output);
+    if (build !== '') building.add(build);
+    const tally = await runBatch(batch, output, () => building.delete(build));
     running -= Number(isBusy);
     over(batch, tally, performance.now() - start);
     return true;
@@ -64,12 +70,18 @@ export async function runInLanes(
 }
 
 /** Runs one; it is skipped when what it needs cannot be built. */
-export async function runBatch({ what, command, build }: Batch, output: 'inherit' | 'pipe'): Promise<Tally> {
+export async function runBatch(
+  { what, command, build }: Batch,
+  output: 'inherit' | 'pipe',
+  built: () => void = () => {},
+): Promise<Tally> {
   if (command !== undefined) {
     const passed = await succeeds(command, output);
     return { passed: Number(passed), failed: Number(!passed), skipped: 0, failures: passed ? [] : [what] };
   }
-  if (build !== undefined && !(await succeeds([build], output))) {
+  const isBuilt = build === undefined || (await succeeds([build], output));
+  built();
+  if (!isBuilt) {
     console.log(`skipped: ${build} failed`);
     return { passed: 0, failed: 0, skipped: 1, failures: [] };
   }

@@ -182,6 +182,29 @@ describe('test/run.ts', function () {
     });
   }
 
+  it('lets others run while one waits for its build', () => {
+    const here = join(folder, 'other-has-run');
+    writeFileSync(join(folder, 'test', 'built.test.ts'), `it('a', () => {});`);
+    writeFileSync(
+      join(folder, 'test', 'other.test.ts'),
+      `import { writeFileSync } from 'node:fs'; it('a', () => writeFileSync('${here}', ''));`,
+    );
+    const script = `for i in $(seq 900); do [ -e ${here} ] && exit 0; sleep 0.1; done; exit 1`;
+    writeFileSync(join(folder, 'bin', 'build'), `#!/bin/sh\n${script}`, { mode: 0o755 });
+    const built = { group: 'e2e', what: 'test/built.test.ts', build: join(folder, 'bin', 'build') };
+    const other = { group: 'cluster', what: 'test/other.test.ts' };
+    writeFileSync(
+      join(folder, 'order.ts'),
+      `import { runInLanes } from './test/lanes.ts';
+      await runInLanes([], ${JSON.stringify([built, built, built, other])}, (batch, tally) =>
+        console.log('over: ' + batch.group + ' ' + tally.passed));`,
+    );
+    const lines = execFileSync(process.execPath, ['order.ts'], { cwd: folder, encoding: 'utf8' }).split('\n');
+    expect(lines.filter((line) => line.startsWith('over'))).to.deep.equal([
+      ...['over: cluster 1', 'over: e2e 1', 'over: e2e 1', 'over: e2e 1'],
+    ]);
+  });
+
   it('refuses a group that does not exist', async () => {
     expect((await run('good,nonsense')).code).to.equal(2);
   });
