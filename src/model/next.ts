@@ -98,25 +98,30 @@ export function next(job: Job, seen: Seen, now: number, limits: JobLimits): Step
     case 'ended':
       return judgeOutcome(job, verdictOf(job) ?? seen.outcome, now, limits);
     case 'waiting':
-    case 'running': {
-      // An attempt gets its deadline when its worker begins to run: until then the job waits, as in the queue.
-      const deadline = job.deadline ?? waitEndOf(job, limits);
-      const isOver = now >= deadline;
-      const verdict = verdictOf(job);
-      if (isOver && verdict) return judgeOutcome(job, verdict, now, limits);
-      if (isOver && !limits.ignoresDeadlines) {
-        const cause = { dueAt: deadline };
-        return job.deadline === null
-          ? settleFailed('queue_timeout', null, cause)
-          : failAttempt(job, deadlineCodes[seen.is], null, now, limits, cause);
-      }
-      if (job.preempted === job.attempt && job.verdict === null) {
-        return repeatInterrupted(job.stage === recordingStage ? surplusText : preemptedText, now);
-      }
-      if (seen.is === 'waiting' && seen.reason !== job.stage) return { do: 'note', running: false, stage: seen.reason };
-      return isOver ? { do: 'nothing' } : { do: 'nothing', until: deadline };
-    }
+    case 'running':
+      return watchWorker(job, seen, now, limits);
   }
+}
+
+/**
+ * Judges an attempt whose worker waits or runs. It gets its deadline when its worker begins to run: until then the job waits, as
+ * in the queue.
+ */
+function watchWorker(job: Job, seen: Seen & { is: 'waiting' | 'running' }, now: number, limits: JobLimits): Step {
+  const deadline = job.deadline ?? waitEndOf(job, limits);
+  const isOver = now >= deadline;
+  const verdict = verdictOf(job);
+  if (isOver && verdict) return judgeOutcome(job, verdict, now, limits);
+  if (isOver && !limits.ignoresDeadlines) {
+    const cause = { dueAt: deadline };
+    if (job.deadline === null) return settleFailed('queue_timeout', null, cause);
+    return failAttempt(job, deadlineCodes[seen.is], null, now, limits, cause);
+  }
+  if (job.preempted === job.attempt && job.verdict === null) {
+    return repeatInterrupted(job.stage === recordingStage ? surplusText : preemptedText, now);
+  }
+  if (seen.is === 'waiting' && seen.reason !== job.stage) return { do: 'note', running: false, stage: seen.reason };
+  return isOver ? { do: 'nothing' } : { do: 'nothing', until: deadline };
 }
 
 export function failAttempt(
