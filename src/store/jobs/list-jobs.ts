@@ -50,23 +50,15 @@ export async function listJobs(
   let after = first;
   for (let looked = 0; looked < maxLooked; ) {
     const { indexed, isLast } = await readPage(store, keys.jobs(account), starts, after, size);
-    let found = new Map<string, Job | null>();
-    for (const [n, one] of indexed.entries()) {
-      if (isWanted(one)) {
-        if (jobs.length === limit) return { jobs, positions, next: after };
-        if (!found.has(one.id)) {
-          const wanted = indexed
-            .slice(n)
-            .filter(isWanted)
-            .slice(0, limit - jobs.length);
-          found = await readIndexed(store, account, wanted, positions);
-        }
-        // Its status may have changed since the page was read.
-        const job = found.get(one.id);
-        if (job && isWanted(job)) jobs.push(job);
-      }
-      after = one;
+    const wanted = indexed.filter(isWanted);
+    for (let n = 0; n < wanted.length; ) {
+      if (jobs.length === limit) return { jobs, positions, next: indexed[indexed.indexOf(wanted[n]!) - 1] ?? after };
+      const some = wanted.slice(n, n + limit - jobs.length);
+      // The status of a job may have changed since the page was read.
+      jobs.push(...(await readIndexed(store, account, some, positions)).filter(isWanted));
+      n += some.length;
     }
+    after = indexed.at(-1) ?? after;
     if (isLast) return { jobs, positions, next: null };
     looked += indexed.length;
   }
@@ -79,14 +71,14 @@ async function readIndexed(
   account: string,
   indexed: readonly IndexedJob[],
   positions: Map<string, QueuePosition>,
-): Promise<Map<string, Job | null>> {
+): Promise<Job[]> {
   const waiting = indexed.filter(({ status }) => status === 'QueuedJob').map(({ id }) => id);
   const isOpen = ({ status }: IndexedJob) => status !== undefined && !isEnded(status);
   const open = new Set(indexed.filter(isOpen).map(({ id }) => id));
   const ids = indexed.map(({ id }) => id);
   const [jobs, found] = await Promise.all([readJobs(store, ids, open), readPositions(store, account, waiting)]);
   for (const [n, position] of found.entries()) positions.set(waiting[n]!, position);
-  return new Map(ids.map((id, n) => [id, jobs[n] ?? null]));
+  return jobs.filter((job) => job !== null);
 }
 
 interface PlacePage {
