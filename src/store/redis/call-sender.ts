@@ -145,17 +145,11 @@ export class CallSender {
     for (;;) {
       if (!client || call.isOver) throw call.error ?? this.cause ?? new Error('There is no connection');
       call.client = client;
-      this.#sent += 1;
-      const covered = isKept && this.#use?.client === client ? this.#use.cover?.() : undefined;
-      // A command that fails waits for no replica.
-      covered?.catch(() => {});
       try {
-        const reply = await client.sendCommand(next, asBytes ? asBytesOptions : undefined);
-        this.#noteAnswer();
-        if (covered && !(await covered)) throw new MissingReplica();
-        return reply;
+        return await this.#sendOver(client, next, isKept, asBytes);
       } catch (error) {
-        if (isReply(error)) this.#noteAnswer();
+        if (!isReply(error)) throw error;
+        this.#noteAnswer();
         if (carrying && next === command && isReply(error, /^NOSCRIPT/)) {
           next = carrying();
           continue;
@@ -167,6 +161,18 @@ export class CallSender {
         client = await this.present();
       }
     }
+  }
+
+  /** Sends one command over a connection; what a caller is told waits until a replica has it as well, where there are replicas. */
+  async #sendOver(client: RedisClient, command: CommandWords, isKept: boolean, asBytes?: boolean): Promise<unknown> {
+    this.#sent += 1;
+    const covered = isKept && this.#use?.client === client ? this.#use.cover?.() : undefined;
+    // A command that fails waits for no replica.
+    covered?.catch(() => {});
+    const reply = await client.sendCommand(command, asBytes ? asBytesOptions : undefined);
+    this.#noteAnswer();
+    if (covered && !(await covered)) throw new MissingReplica();
+    return reply;
   }
 
   /** Gives up a connection after a timeout, unless other answers still arrive; its pending commands fail. */
