@@ -1,3 +1,4 @@
+import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Traces } from '../base/traces.ts';
@@ -209,8 +210,11 @@ export class JobAdvancer {
     const { job } = situation;
     let found: Awaited<ReturnType<ObjectStore['see']>>;
     try {
-      await objects.finish(delivered.key);
+      const isJoined = await objects.finish(delivered.key);
       found = await objects.see(delivered.key);
+      // S3 may begin its answer with 200 and end it with an error, and some stores show a new object late.
+      if (isJoined && found === null)
+        throw refuse('unavailable', 'The object store does not show the file that it has joined');
     } catch (error) {
       await this.#noteStoring(situation, step);
       throw error;
