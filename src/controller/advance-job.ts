@@ -153,7 +153,10 @@ export class JobAdvancer {
   async #start({ term, job, runner }: Situation, attempt: number): NextDelay {
     const { store, limits, mayStart } = this.#options;
     if (!mayStart()) return null;
-    const recorded = await startAttempt(store, term, job, attempt);
+    const recorded = await startAttempt(store, term, job, attempt).catch((error) => {
+      this.#starter.noteUnstarted(attemptNameOf(job.id, attempt));
+      throw error;
+    });
     if (recorded.refused) return null;
     await this.#starter.start(runner, job, attempt, attemptMsOf(job, limits));
     const started = { ...job, attempt, deadline: null, storing_since: null, verdict: null };
