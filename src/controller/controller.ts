@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { isRefusal } from '../base/errors.ts';
 import { rerun, type SingleFlight } from '../base/single-flight.ts';
 import { within } from '../base/within.ts';
 import type { WorkerShares } from '../model/preemption.ts';
@@ -257,6 +258,8 @@ export class Controller {
     } catch (error) {
       this.#options.metrics.upkeep_errors_total.inc({ task });
       this.#options.log.warn(`${work} failed`, { error });
+      // What it asked of Redis may have been done, such as the take of a job that no hint names.
+      if (isRefusal(error, 'unavailable')) this.#passedAt = Number.NEGATIVE_INFINITY;
     }
   }
 }
