@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import type { PaymentParts } from '../../src/billing/apply-payment.ts';
+import { applyPayment, type PaymentParts } from '../../src/billing/apply-payment.ts';
 import { startPurchases } from '../../src/billing/buy-due.ts';
 import type { PaymentProvider } from '../../src/billing/payment-provider.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { duePurchases } from '../../src/store/money/take-purchase.ts';
 import type { TestStore } from '../support/record.ts';
 import type { StripeStandIn } from '../support/stripe-stand-in.ts';
-import { aBuyer, eachWithStripe, spend } from '../support/topups.ts';
+import { aBuyer, eachWithStripe, spend, takenPurchase } from '../support/topups.ts';
 
 const hour = 3_600_000;
 
@@ -58,4 +58,18 @@ describe('limit-topup-cooldown: a charge while the clock of Redis has jumped', (
       expect(await paidAfter(0), 'after 72 hours').to.equal(2);
       expect((await verifyLedger(store, buyer.accountId)).problems).to.deep.equal([]);
     });
+
+  it('begins the 72 hours of a purchase that ends while the clock is behind no earlier than it was asked for', async () => {
+    const buyer = await aBuyer(store);
+    await spend(store, buyer, 5);
+    const { since: _, attempt: __, isWanted: ___, ...purchase } = await takenPurchase(store, buyer);
+    const { payment } = await provider.charge({ ...purchase, since: store.clock.now(), attempt: 1, isWanted: true });
+    store.advance(-80 * hour);
+    await applyPayment(parts, { kind: 'paid', purchase, payment, at: store.clock.now() }, 'evt_1');
+    store.advance(80 * hour);
+    await spend(store, buyer, 12);
+    expect(await paidAfter(71 * hour)).to.equal(1);
+    await spend(store, buyer, 1);
+    expect(await paidAfter(0)).to.equal(1);
+  });
 });
