@@ -25,9 +25,9 @@ const maxAtOnce = 8;
 export function startPurchases(options: PurchaseOptions): PeriodicTask {
   const { store, metrics, log, lookMs = defaultLookMs } = options;
   const look = async (isClosing: () => boolean) => {
-    // A wrong clock would end the 72 hours early, and the next look would charge a card.
-    const looks = store.connection.clock.isSteady() ? await dueTopupLooks(store) : [];
-    for (const account of looks) if (!isClosing()) await lookAt(options, account);
+    // A wrong clock would end the 72 hours early, and charge a card.
+    if (!store.connection.clock.isSteady()) return;
+    for (const account of await dueTopupLooks(store)) if (!isClosing()) await lookAt(options, account);
     await inParallel(maxAtOnce, await duePurchases(store), async (account) => {
       if (!isClosing()) await buy(options, account);
     });

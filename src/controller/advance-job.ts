@@ -1,3 +1,4 @@
+import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Traces } from '../base/traces.ts';
@@ -152,7 +153,10 @@ export class JobAdvancer {
   async #start({ term, job, runner }: Situation, attempt: number): NextDelay {
     const { store, limits, mayStart } = this.#options;
     if (!mayStart()) return null;
-    const recorded = await startAttempt(store, term, job, attempt);
+    const recorded = await startAttempt(store, term, job, attempt).catch((error) => {
+      this.#starter.noteUnstarted(attemptNameOf(job.id, attempt));
+      throw error;
+    });
     if (recorded.refused) return null;
     await this.#starter.start(runner, job, attempt, attemptMsOf(job, limits));
     const started = { ...job, attempt, deadline: null, storing_since: null, verdict: null };
@@ -209,8 +213,11 @@ export class JobAdvancer {
     const { job } = situation;
     let found: Awaited<ReturnType<ObjectStore['see']>>;
     try {
-      await objects.finish(delivered.key);
+      const isJoined = await objects.finish(delivered.key);
       found = await objects.see(delivered.key);
+      // S3 may begin its answer with 200 and end it with an error, and some stores show a new object late.
+      if (isJoined && found === null)
+        throw refuse('unavailable', 'The object store does not show the file that it has joined');
     } catch (error) {
       await this.#noteStoring(situation, step);
       throw error;

@@ -26,6 +26,11 @@ export class AttemptStarter {
     return this.#failed.has(attemptName);
   }
 
+  /** Notes that nobody has tried to start an attempt yet, which may be recorded all the same. */
+  noteUnstarted(attemptName: string): void {
+    this.#failed.add(attemptName);
+  }
+
   /** True when the start of the attempt had failed. */
   forget(attemptName: string): boolean {
     return this.#failed.delete(attemptName);

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { isRefusal } from '../base/errors.ts';
 import { rerun, type SingleFlight } from '../base/single-flight.ts';
 import { within } from '../base/within.ts';
 import type { WorkerShares } from '../model/preemption.ts';
@@ -250,6 +251,12 @@ export class Controller {
     await within(maxStepMs, Promise.all(steps));
   }
 
+  /** Has the next heartbeat pass: what was asked of Redis may have been done, such as the take of a job that no hint names. */
+  #passSoon(): void {
+    const dueAt = performance.now() + heartbeatMs / 2;
+    this.#passedAt = Math.min(this.#passedAt, dueAt - this.#times.fullPassMs);
+  }
+
   /** Logs an error instead of throwing it: the next heartbeat repeats the work. */
   async #quietly(task: ControllerTask, work: string, run: () => Promise<unknown>): Promise<void> {
     try {
@@ -257,6 +264,7 @@ export class Controller {
     } catch (error) {
       this.#options.metrics.upkeep_errors_total.inc({ task });
       this.#options.log.warn(`${work} failed`, { error });
+      if (isRefusal(error, 'unavailable')) this.#passSoon();
     }
   }
 }

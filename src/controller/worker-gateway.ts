@@ -87,7 +87,7 @@ export function makeWorkerGateway(options: WorkerGatewayOptions): Server {
       answer(res, status, null);
     });
   });
-  limitConnections(server);
+  limitConnections(server, log);
   return server;
 }
 
@@ -95,29 +95,40 @@ export function makeWorkerGateway(options: WorkerGatewayOptions): Server {
  * Closes what one address opens beyond its connections: each may hold a body of 64 KiB, and a pod that was taken over has 28,000
  * ports for them, but must not use up the memory of the controller. A UNIX socket has no address.
  */
-function limitConnections(server: Server): void {
+function limitConnections(server: Server, log: Log): void {
   const counts = makeConnectionCounts();
+  const complain = onceAMinute((address: string) =>
+    log.warn(`an address has ${maxClientConnections} connections to the gateway: more are closed`, { address }),
+  );
   server.on('connection', (socket: Socket) => {
     const { remoteAddress: client } = socket;
     if (client === undefined) return;
-    if (counts.of(client) >= maxClientConnections) socket.destroy();
-    else counts.add(client, socket);
+    if (counts.of(client) < maxClientConnections) return counts.add(client, socket);
+    socket.destroy();
+    complain(client);
   });
 }
 
 const quietMs = 60_000;
 
-/**
- * Returns what logs an upload that the object store refuses, at most once a minute: the worker tries again, and its verdict does not
- * name the cause.
- */
-function makeUploadComplaint(log: Log): (req: IncomingMessage, caller: AttemptId, error: unknown) => void {
+/** Returns a function that calls this one, but not again within a minute. */
+function onceAMinute<A extends readonly unknown[]>(call: (...given: A) => void): (...given: A) => void {
   let quietUntil = 0;
-  return (req, { jobId, attempt }, error) => {
-    const isUpload = req.method === 'PUT' || req.url === '/v1/attempt/permit';
-    if (!isUpload || !(error instanceof Refusal) || performance.now() < quietUntil) return;
+  return (...given) => {
+    if (performance.now() < quietUntil) return;
     quietUntil = performance.now() + quietMs;
-    log.warn('a file could not be stored: its worker tries again', { job: jobId, attempt, error });
+    call(...given);
+  };
+}
+
+/** Returns what logs an upload that the object store refuses: the worker tries again, and its verdict does not name the cause. */
+function makeUploadComplaint(log: Log): (req: IncomingMessage, caller: AttemptId, error: unknown) => void {
+  const complain = onceAMinute(({ jobId, attempt }: AttemptId, error: Refusal) =>
+    log.warn('a file could not be stored: its worker tries again', { job: jobId, attempt, error }),
+  );
+  return (req, caller, error) => {
+    const isUpload = req.method === 'PUT' || req.url === '/v1/attempt/permit';
+    if (isUpload && error instanceof Refusal) complain(caller, error);
   };
 }
 

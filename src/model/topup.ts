@@ -26,7 +26,7 @@ export interface Topup extends TopupChoice {
 const needed = ['pack_title', 'pack_total', 'price_cents', 'currency', 'customer', 'payment_method'] as const;
 
 /** At most one automatic purchase in this time. */
-const topupCooldownMs = 72 * 3_600_000;
+export const topupCooldownMs = 72 * 3_600_000;
 const minThresholdPercent = 10;
 
 /** Reads the setting from the fields of its hash. */

@@ -60,7 +60,7 @@ export async function openFolder({ folder, seal, now }: FolderOptions): Promise<
       return receiveObject(root, key, bytes, body, before);
     },
     // A received file is complete.
-    finish: async () => {},
+    finish: async () => false,
     see: (key) => callDisk(find(root, () => seeObject(root, key))),
     open: (key, _, range) => callDisk(find(root, () => openObject(root, key, range))),
     keep: async (key, body) => {

@@ -20,8 +20,8 @@ export interface ObjectStore {
    * was made before the time `before`, in milliseconds since 1970; another one is refused.
    */
   readonly receive: (permit: WholePermit, body: AsyncIterable<Uint8Array>, before?: number) => Promise<StoredObject>;
-  /** Joins uploaded parts into the object; does nothing when there are none. */
-  readonly finish: (key: string) => Promise<void>;
+  /** Joins uploaded parts into the object; does nothing when there are none. Returns true when the store says that it has joined them now. */
+  readonly finish: (key: string) => Promise<boolean>;
   /** Returns size and checksum of an object, as the store itself verified them; `null` without an object. */
   readonly see: (key: string) => Promise<StoredObject | null>;
   /** Opens an object or a part of it; `null` without an object. The caller reads a stream to its end or destroys it. */

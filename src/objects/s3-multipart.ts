@@ -65,10 +65,10 @@ export async function permitParts(
   );
 }
 
-/** Joins the uploaded parts into the object; does nothing without an upload, or when its parts make no object. */
-export async function finishUpload(bucket: Bucket, key: string): Promise<void> {
+/** Joins the uploaded parts into the object; returns false without an upload, and when its parts make no object. */
+export async function finishUpload(bucket: Bucket, key: string): Promise<boolean> {
   const [fullest, ...others] = await findUploads(bucket, key);
-  if (fullest === undefined || fullest.parts.length === 0) return;
+  if (fullest === undefined || fullest.parts.length === 0) return false;
   // Aborted first, so that none of them can later overwrite the object.
   for (const { id } of others) await abortUpload(bucket, key, id);
   const parts = fullest.parts.map(({ PartNumber, ETag, ChecksumSHA256 }) => ({ PartNumber, ETag, ChecksumSHA256 }));
@@ -78,7 +78,7 @@ export async function finishUpload(bucket: Bucket, key: string): Promise<void> {
     if (statusOf(error) === 400 && !passingErrors.test(nameOf(error))) return null;
     throw error;
   });
-  await callBucket(asked);
+  return (await callBucket(asked)) !== null;
 }
 
 /** Aborts every upload whose key begins with a prefix and that was begun before a time; returns their number. */

@@ -74,9 +74,7 @@ export function openS3({ settings, partBytes, throughEgress }: S3Options): Objec
     receive: async () => {
       throw refuse('bad_request', 'Bad Request: files go to the storage itself, in parts');
     },
-    finish: async (key) => {
-      if (isObjectKey(key)) await finishUpload(bucket, key);
-    },
+    finish: async (key) => isObjectKey(key) && finishUpload(bucket, key),
     see: (key) => seeObject(bucket, key),
     open: async (key, shown) => {
       const seen = await seeObject(bucket, key);

@@ -17,6 +17,7 @@ const many = maxClientConnections + 200;
 
 describe('Connections to a gateway that a taken-over pod keeps', () => {
   const place = aFolder();
+  const { lines, log } = aLog();
   let redis: TestRedis;
   let gateway: Server;
   let end: () => Promise<void>;
@@ -25,7 +26,7 @@ describe('Connections to a gateway that a taken-over pod keeps', () => {
     const seal = makeSeal({ secret: Buffer.alloc(32, 7), old: null });
     gateway = makeWorkerGateway({
       ...{ store: storeOf(redis.connection), objects: await openFolder({ folder: place.folder, seal, now: Date.now }) },
-      ...{ attemptOf: async () => null, cookiesOf: async () => null, log: aLog().log },
+      ...{ attemptOf: async () => null, cookiesOf: async () => null, log },
       ...{ maxFileBytes: 1_000, maxAttemptMs: 7_200_000, inspectSeconds: 10 },
     });
     end = await openListener(gateway, { host: '127.0.0.1', port: 0 });
@@ -45,7 +46,7 @@ describe('Connections to a gateway that a taken-over pod keeps', () => {
     return answer.statusCode;
   };
 
-  it('are at most those of one address, so that a worker in another pod is answered, and count no more once they are closed', async () => {
+  it('are at most those of one address, which the log names once, so that a worker in another pod is answered, and count no more once they are closed', async () => {
     const held: Socket[] = [];
     for (let n = 0; n < many; n++) {
       const socket = connect({ host: '127.0.0.1', port: port(), localAddress: pod });
@@ -56,6 +57,9 @@ describe('Connections to a gateway that a taken-over pod keeps', () => {
     for (const socket of held) socket.resume();
     await until(isClosed, 10, 'the surplus is closed');
     expect(await open()).to.equal(maxClientConnections);
+    const told = lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 'warn');
+    expect(told.map(({ address }) => address)).to.deep.equal([pod]);
+    expect(told[0]?.text).to.contain(`${maxClientConnections} connections`);
     expect(await ask(otherPod)).to.equal(401);
     for (const socket of held) socket.destroy();
     await until(async () => (await open()) === 0, 10, 'all are closed');

@@ -134,6 +134,7 @@ describe('the automatic top-up of an account that has no more charges', () => {
     store.advance(-ahead);
     // The purchase rolled the period, too: a new quota and the pack were there.
     await spend(store, buyer, 15);
+    expect(await paidAfter()).to.equal(1);
     store.advance(71 * hour);
     await spend(store, buyer, 1);
     expect(await paidAfter()).to.equal(1);

@@ -76,7 +76,7 @@ export class SimulatedCluster {
       return scheduler.call(owner, what, answer, () => refuse('unavailable'), true);
     };
     return {
-      finish: (key: string) => ask(`finish ${key}`, () => {}),
+      finish: (key: string) => ask(`finish ${key}`, () => false),
       see: (key: string) => ask(`see ${key}`, () => this.files.get(key) ?? null),
       remove: (prefix: string) =>
         ask(`remove ${prefix}`, () => {

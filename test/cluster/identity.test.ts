@@ -27,7 +27,12 @@ describe('the identity of a worker in a cluster', function () {
   before(async () => {
     testbed = await startTestbed();
     runner = await openTestRunner({ cluster: testbed.cluster, namespace, log });
-    identify = openPodIdentity({ client: runner.client, state: runner.state, shape: aShape(namespace), now: Date.now });
+    identify = openPodIdentity({
+      client: runner.client,
+      state: runner.state,
+      shape: aShape(namespace),
+      clocks: [Date.now],
+    });
   });
   after(async () => {
     await runner?.close();
@@ -55,9 +60,22 @@ describe('the identity of a worker in a cluster', function () {
       client: runner.client,
       state: { pod: () => null },
       shape: aShape(namespace),
-      now: Date.now,
+      clocks: [Date.now],
     });
     expect(await early(await tokenOf(pod))).to.deep.equal({ jobId, attempt: 1 });
+  });
+
+  it('accepts the token of a pod while the clock of Redis is a day ahead or behind, and none that does not hold by both clocks', async () => {
+    const { jobId, pod } = await started();
+    const token = await tokenOf(pod);
+    const day = 86_400_000;
+    for (const wrongMs of [day, -day]) {
+      const wrong = () => Date.now() + wrongMs;
+      const by = (...clocks: (() => number)[]) =>
+        openPodIdentity({ client: runner.client, state: runner.state, shape: aShape(namespace), clocks })(token);
+      expect(await by(wrong, Date.now), `by ${wrongMs} ms`).to.deep.equal({ jobId, attempt: 1 });
+      expect(await by(wrong, wrong), `both by ${wrongMs} ms`).to.equal(null);
+    }
   });
 
   it('refuses a token with another audience, of another account or of no pod', async () => {
@@ -66,7 +84,7 @@ describe('the identity of a worker in a cluster', function () {
       expect(await identify(await tokenOf(pod, wanted)), JSON.stringify(wanted)).to.equal(null);
     }
     const shape = { ...aShape(namespace), serviceAccount: 'another' };
-    const ofAnother = openPodIdentity({ client: runner.client, state: runner.state, shape, now: Date.now });
+    const ofAnother = openPodIdentity({ client: runner.client, state: runner.state, shape, clocks: [Date.now] });
     expect(await ofAnother(await tokenOf(pod))).to.equal(null);
   });
 

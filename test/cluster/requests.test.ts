@@ -127,7 +127,7 @@ describe('what an attempt costs the API server', function () {
       client: runner.client,
       state: runner.state,
       shape: aShape(namespace),
-      now: Date.now,
+      clocks: [Date.now],
     });
     const server = makeWorkerGateway({
       ...{ store, objects, attemptOf, maxFileBytes: 1, maxAttemptMs: 1_000, inspectSeconds: 1, log: aLog().log },

@@ -27,7 +27,7 @@ describe('advancing a job', () => {
       if (isAway) throw new Error('the store is away');
       return { bytes: delivered.bytes, checksum: delivered.sha256 };
     };
-    const advance = advanceWith(store, runner, { objects: { finish: async () => {}, see, remove: async () => {} } });
+    const advance = advanceWith(store, runner, { objects: { finish: async () => false, see, remove: async () => {} } });
     // The first look at a worker that has ended says that it ran.
     await advance(job.id);
     await advance(job.id);
@@ -45,7 +45,7 @@ describe('advancing a job', () => {
     const runner = aRunner({ [`${job.id}-1`]: { is: 'interrupted', reason: 'its node was shut down' } });
     const removed: string[] = [];
     const objects = {
-      finish: async () => {},
+      finish: async () => false,
       see: async () => null,
       remove: async (prefix: string) => void removed.push(prefix),
     };
@@ -80,7 +80,7 @@ describe('advancing a job', () => {
       return runner.see(name);
     };
     const found = async () => ({ bytes: delivered.bytes, checksum: delivered.sha256 });
-    const objects = { finish: async () => {}, see: found, remove: async () => {} };
+    const objects = { finish: async () => false, see: found, remove: async () => {} };
     await advanceWith(store, { ...runner, see }, { objects })(job.id);
     const completed = await theJob(store, job.id);
     expect([completed.status, completed.metadata?.title]).to.deep.equal(['CompletedJob', someMetadata.title]);
@@ -95,7 +95,7 @@ describe('advancing a job', () => {
     runner.refuse = 'the answer was lost';
     const delivered = { ...someDelivered(1), key: `${id}/1/media.mp4` };
     const see = async () => ({ bytes: delivered.bytes, checksum: delivered.sha256 });
-    const advance = advanceWith(store, runner, { objects: { finish: async () => {}, see, remove: async () => {} } });
+    const advance = advanceWith(store, runner, { objects: { finish: async () => false, see, remove: async () => {} } });
     await advance(id).catch(() => undefined);
     await recordVerdict(store, id, 1, { is: 'done', metadata: someMetadata, delivered });
     await advance(id);
@@ -209,7 +209,7 @@ describe('advancing a job', () => {
       const delivered = { ...someDelivered(1), key: `${job.id}/1/media.mp4` };
       await noteStoring(store, holder, job, { metadata: someMetadata, delivered });
       const see = async () => ({ bytes: delivered.bytes, checksum: delivered.sha256 });
-      const objects = { finish: async () => {}, see, remove: async () => {} };
+      const objects = { finish: async () => false, see, remove: async () => {} };
       await advanceWith(old, aRunner({}), { objects })(job.id);
       expect(await theJob(store, job.id)).to.deep.include({ status: 'CompletedJob', error_code: null, delivered });
     });
@@ -238,7 +238,7 @@ describe('advancing a job', () => {
     const delivered = { ...someDelivered(1), key: `${job.id}/1/media.mp4` };
     const runner = aRunner({}, [`${job.id}-1`]);
     const see = async () => ({ bytes: delivered.bytes, checksum: delivered.sha256 });
-    const advance = advanceWith(store, runner, { objects: { finish: async () => {}, see, remove: async () => {} } });
+    const advance = advanceWith(store, runner, { objects: { finish: async () => false, see, remove: async () => {} } });
     await store.connection.send(['HSET', keys.job(job.id), 'deadline', String(store.clock.now() + 2 * hour)]);
     await recordVerdict(store, job.id, 1, { is: 'done', metadata: someMetadata, delivered });
     await advance(job.id);

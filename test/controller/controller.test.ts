@@ -55,7 +55,7 @@ describe('the controller', function () {
         return names;
       },
     };
-    objects = { finish: async () => {}, see: async () => null, remove: async () => {} };
+    objects = { finish: async () => false, see: async () => null, remove: async () => {} };
     begin = (slots, times = {}) =>
       startController({
         ...{
@@ -133,7 +133,7 @@ describe('the controller', function () {
       const { bytes, sha256 } = kept(key) ?? {};
       return bytes === undefined ? null : { bytes, checksum: String(sha256) };
     };
-    objects = { finish: () => away.promise, see, remove: () => away.promise };
+    objects = { finish: () => away.promise.then(() => false), see, remove: () => away.promise };
     controller = await begin(50);
     const caller = await anAccount(store, { credits: 45, max_open: 45 });
     const films = await Promise.all(Array.from({ length: 40 }, () => admitted(store, caller)));

@@ -39,7 +39,7 @@ describe('metrics of jobs', () => {
     const runner = aRunner({ [`${job.id}-1`]: outcome(job.id) });
     const metrics = makeMetrics();
     const see = async () => ({ bytes: someDelivered(1).bytes, checksum: someDelivered(1).sha256 });
-    const objects = { finish: async () => {}, see, remove: async () => {} };
+    const objects = { finish: async () => false, see, remove: async () => {} };
     const advance = advanceWith(store, runner, { metrics, objects, limits: { ...jobLimits, ...limits } });
     for (let n = 0; n < 3; n++) await advance(job.id);
     return { job, metrics, advance, text: await renderMetrics(metrics) };
@@ -125,7 +125,7 @@ describe('metrics of jobs', () => {
       if (isAway) throw new Error('the object store is away');
       return { bytes: someDelivered(1).bytes, checksum: someDelivered(1).sha256 };
     };
-    const objects = { finish: async () => {}, see, remove: async () => {} };
+    const objects = { finish: async () => false, see, remove: async () => {} };
     const advance = advanceWith(store, runner, { metrics, objects });
     for (let n = 0; n < 2; n++) await advance(job.id);
     isAway = false;

@@ -29,7 +29,7 @@ describe('a controller whose API server swallows requests', function () {
     const inspections = aRunner({});
     const controller = await startController({
       ...{ store, limits: jobLimits, metrics, traces: null, log, shares: sharesOf(100, 0, 30) },
-      objects: { finish: async () => {}, see: async () => null, remove: async () => {} },
+      objects: { finish: async () => false, see: async () => null, remove: async () => {} },
       runners: [workers, inspections],
       runnerOf: ({ endpoint }) => (endpoint === 'metadata' ? inspections : workers),
     });

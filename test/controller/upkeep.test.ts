@@ -40,7 +40,7 @@ describe('the upkeep of a controller', () => {
         log,
       },
       ...{ shares: sharesOf(1, 0, 30), runners: [], runnerOf: () => expect.fail('there is no job') },
-      objects: { finish: async () => {}, see: async () => null, remove: async () => {} },
+      objects: { finish: async () => false, see: async () => null, remove: async () => {} },
     });
     await until(async () => (await failuresOf(metrics, 'pass')) > 0, 5, 'the failure');
     expect(lines.filter((line) => line.includes('"warn"') && line.includes('the full pass failed'))).to.not.be.empty;

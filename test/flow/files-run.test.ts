@@ -59,7 +59,7 @@ describe('the files of src whose functions run', () => {
     const caller = await anAccount(store, { credits: 100 });
     const file = someDelivered(1);
     const see = async () => ({ bytes: file.bytes, checksum: file.sha256 });
-    const objects = { finish: async () => {}, see, remove: async () => {} };
+    const objects = { finish: async () => false, see, remove: async () => {} };
     let id = '';
     let played = aRunner({});
     const runner: Runner = {

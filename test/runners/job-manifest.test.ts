@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { limitSettings } from '../../src/base/settings/limit-settings.ts';
+import { workerJobSettings } from '../../src/base/settings/worker-job-settings.ts';
 import { makeJob, makeTrialJob, type WorkerShape } from '../../src/runners/kubernetes/job-manifest.ts';
 import type { KubeClient } from '../../src/runners/kubernetes/kube-client.ts';
 import { findMissingPermissions, makeRole } from '../../src/runners/kubernetes/permissions.ts';
@@ -162,6 +163,14 @@ describe('the Job of an attempt', () => {
     const [podSeconds = 0, jobSeconds = 0] = [spec?.template.spec?.activeDeadlineSeconds, spec?.activeDeadlineSeconds];
     expect(podSeconds).to.equal(3601);
     expect(jobSeconds).to.be.above(podSeconds);
+  });
+
+  it('leaves an attempt its whole time after the longest start that TRAWL_WORKER_START_SECONDS may allow', () => {
+    const { kind } = workerJobSettings.find(({ name }) => name === 'TRAWL_WORKER_START_SECONDS')!;
+    const longest = 3_000;
+    expect([longest, longest + 1].map((seconds) => kind.read(String(seconds)))).to.deep.equal([longest, undefined]);
+    const { activeDeadlineSeconds = 0 } = makeJob(attempt, shape).spec?.template.spec ?? {};
+    expect(activeDeadlineSeconds - attempt.maxMs / 1000).to.be.above(longest);
   });
 
   it('lets a Job wait for its pod as long as TRAWL_QUEUE_HOURS may say', () => {

@@ -10,6 +10,7 @@ import { someMetadata } from '../support/jobs.ts';
 import { anAccount, aRunningJob, storeOf, type TestStore, theJob } from '../support/record.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { startS3, type TestS3 } from '../support/s3.ts';
+import { type S3Proxy, startS3Proxy } from '../support/s3-proxy.ts';
 
 const film = 'The bytes of a film';
 const limits = { ...jobLimits, maxAttempts: 1 };
@@ -19,21 +20,24 @@ describe('a job whose worker has uploaded every part', function () {
   let s3: TestS3;
   let redis: TestRedis;
   let store: TestStore;
+  let front: S3Proxy;
 
   before(async () => {
     s3 = await startS3();
+    front = await startS3Proxy(s3.settings.s3Endpoint);
     redis = await startTestRedis({ fsync: 'always' });
     store = storeOf(redis.connection);
   });
   after(async () => {
     await redis.stop();
+    await front.stop();
     await s3.stop();
   });
 
   /** A controller that starts anew and knows no more than the record and the bucket. */
-  const open = () => openS3({ settings: s3.settings, partBytes: 100, throughEgress: async () => false });
+  const open = (settings = s3.settings) => openS3({ settings, partBytes: 100, throughEgress: async () => false });
 
-  async function aJobWith(body: string) {
+  async function aJobWith(body: string, settings = s3.settings) {
     const account = await anAccount(store, { credits: 1 });
     const job = await aRunningJob(store, account);
     const key = `${job.id}/1/media.mp4`;
@@ -54,7 +58,7 @@ describe('a job whose worker has uploaded every part', function () {
       list: async () => [],
       close: async () => [],
     };
-    const apply = () => advanceWith(store, runner, { limits, objects: open() })(job.id);
+    const apply = () => advanceWith(store, runner, { limits, objects: open(settings) })(job.id);
     await apply();
     hasEnded = true;
     return { account, job, key, apply };
@@ -77,6 +81,29 @@ describe('a job whose worker has uploaded every part', function () {
     expect(await verifyLedger(store, account.accountId)).to.deep.include({ problems: [] });
     await open().remove(`${job.id}/`);
   });
+
+  for (const [what, begin, end] of [
+    [
+      'answers the join of its parts with 200 and an error',
+      () => front.failJoins('InternalError', 200),
+      () => front.failJoins(null),
+    ],
+    ['shows the joined object late', () => front.hideObjects(1), () => {}],
+  ] as const)
+    it(`waits while S3 ${what}, and is then completed by the same attempt and charged once`, async () => {
+      const through = { ...s3.settings, s3Endpoint: `http://127.0.0.1:${front.port}` };
+      const { account, job, key, apply } = await aJobWith(film, through);
+      begin();
+      await apply();
+      const { status, storing_since } = await theJob(store, job.id);
+      expect([status, storing_since === null]).to.deep.equal(['Running', false]);
+      end();
+      await apply();
+      expect(await theJob(store, job.id)).to.include({ status: 'CompletedJob', attempt: 1, failures: 0 });
+      expect(await s3.list()).to.deep.equal({ objects: [key], uploads: [] });
+      expect((await readSnapshot(store, account.accountId)).balances).to.include({ held: 0, credits_consumed: 1 });
+      await open().remove(`${job.id}/`);
+    });
 
   it('is not charged when the parts do not fit the checksum of its file, and the parts are removed', async () => {
     const { job, apply } = await aJobWith('Some other bytes');

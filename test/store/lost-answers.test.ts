@@ -43,6 +43,22 @@ describe('a script whose answer is lost', () => {
     expect((await verifyLedger(store, caller.accountId)).problems).to.deep.equal([]);
   });
 
+  it('is asked for once more when the node before only refused it, because it follows another one', async () => {
+    const id = randomUUID();
+    await ask(store, caller, { valid: false });
+    const { connection: direct } = redis;
+    await direct.send(['REPLICAOF', '127.0.0.1', '1']);
+    proxy.cutAt(id);
+    const asked = ask(store, caller, { id });
+    const refusals = async () =>
+      Number(/errorstat_READONLY:count=(\d+)/.exec(String(await direct.send(['INFO', 'errorstats'])))?.[1]);
+    await until(async () => (await refusals()) > 0, 10, 'a refusal');
+    await direct.send(['REPLICAOF', 'NO', 'ONE']);
+    expect(await asked).to.deep.include({ admitted: id });
+    expect(proxy.isCut()).to.equal(true);
+    expect((await balances()).held).to.equal(1);
+  });
+
   it('was a charge: the call is answered, and charged once', async () => {
     const id = await admitted(store, caller, { work: { holdMs: 60_000 } });
     proxy.cutAt(id);

@@ -48,7 +48,7 @@ export function advanceWith(
   runner: Runner,
   given: Partial<AdvanceOptions> & { readonly holder?: string } = {},
 ) {
-  const objects = { finish: async () => {}, see: async () => null, remove: async () => {}, ...given.objects };
+  const objects = { finish: async () => false, see: async () => null, remove: async () => {}, ...given.objects };
   const [metrics, { log }] = [makeMetrics(), aLog()];
   const probe = new StorageProbe({ objects, metrics, log });
   const lane = new StorageLane({ probe, log, again: () => {}, firstMs: 1 });

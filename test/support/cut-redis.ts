@@ -4,7 +4,7 @@ import type { TestRedis } from './redis.ts';
 /** A way to a Redis that loses one answer whenever a test wants. */
 export interface CutRedis {
   readonly url: string;
-  /** The next command with this text is carried out, and its connection breaks in place of the answer. */
+  /** The next command with this text that is not refused with READONLY is carried out, and its connection breaks in place of the answer. */
   cutAt(text: string): void;
   /** True once that has happened. */
   isCut(): boolean;
@@ -17,13 +17,14 @@ export async function startCutRedis(redis: TestRedis): Promise<CutRedis> {
     const far = createConnection(redis.server.socket);
     let isCutting = false;
     near.on('data', (bytes) => {
-      if (cutAt !== '' && bytes.includes(cutAt)) {
-        isCutting = true;
-        cutAt = '';
-      }
+      isCutting ||= cutAt !== '' && bytes.includes(cutAt);
       far.write(bytes);
     });
-    far.on('data', (bytes) => (isCutting ? near.destroy() : near.write(bytes)));
+    far.on('data', (bytes) => {
+      if (!isCutting || bytes.includes('READONLY')) return near.write(bytes);
+      cutAt = '';
+      near.destroy();
+    });
     near.on('error', () => far.destroy()).on('close', () => far.destroy());
     far.on('error', () => near.destroy());
   });

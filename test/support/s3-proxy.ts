@@ -11,8 +11,10 @@ export interface S3Proxy {
   readonly port: number;
   /** Sets the faults of the next part uploads; later ones arrive. */
   readonly fail: (...faults: UploadFault[]) => void;
-  /** Has each join of parts answered with status 400 and this error. */
-  readonly failJoins: (code: string) => void;
+  /** Has each join of parts answered with status 400 and this error, or with another status, and not passed on. */
+  readonly failJoins: (code: string | null, status?: number) => void;
+  /** Answers this many questions for an object with 404, as a store does that shows a new object late. */
+  readonly hideObjects: (times: number) => void;
   /** Number of part uploads, failed ones included. */
   readonly uploads: () => number;
   readonly stop: () => Promise<void>;
@@ -23,11 +25,17 @@ export async function startS3Proxy(origin: string, certificate?: { key: string; 
   const sockets = new Set<Socket>();
   let faults: UploadFault[] = [];
   let uploads = 0;
-  let joinError: string | null = null;
+  let join: { readonly code: string | null; readonly status: number } = { code: null, status: 400 };
+  let hidden = 0;
   const serve = (req: IncomingMessage, res: ServerResponse) => {
-    if (joinError !== null && req.method === 'POST' && req.url?.includes('uploadId=')) {
-      const body = `<Error><Code>${joinError}</Code></Error>`;
-      req.resume().once('end', () => res.writeHead(400, { 'content-type': 'application/xml' }).end(body));
+    if (join.code !== null && req.method === 'POST' && req.url?.includes('uploadId=')) {
+      const body = `<Error><Code>${join.code}</Code></Error>\n`;
+      req.resume().once('end', () => res.writeHead(join.status, { 'content-type': 'application/xml' }).end(body));
+      return;
+    }
+    if (hidden > 0 && req.method === 'HEAD' && /\/media\./.test(req.url ?? '')) {
+      hidden -= 1;
+      res.writeHead(404).end();
       return;
     }
     if (!req.url?.includes('partNumber=')) {
@@ -53,8 +61,11 @@ export async function startS3Proxy(origin: string, certificate?: { key: string; 
     fail: (...told) => {
       faults = told;
     },
-    failJoins: (code) => {
-      joinError = code;
+    failJoins: (code, status = 400) => {
+      join = { code, status };
+    },
+    hideObjects: (times) => {
+      hidden = times;
     },
     uploads: () => uploads,
     stop: async () => {

@@ -40,7 +40,7 @@ describe('the number of series', function () {
       const { connection } = await openRecord({ config, log: aLog().log, metrics, stop }, () => undefined);
       const store = storeOf(connection);
       const see = async () => ({ bytes: someDelivered(1).bytes, checksum: someDelivered(1).sha256 });
-      const objects = { finish: async () => {}, see, remove: async () => {} };
+      const objects = { finish: async () => false, see, remove: async () => {} };
       const endJobs = async (from: number, to: number) => {
         let caller = await anAccount(store, { credits: 20 });
         for (let n = from; n < to; n++) {

@@ -137,7 +137,7 @@ TRAWL_WORKER_IMAGE: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
 TRAWL_WORKER_CPU: {form: "^[1-9]\\d*(\\.\\d+)?(m|[kKMGTP]i?)?$", allowed: "a quantity of Kubernetes such as 250m or 3Gi"}
 TRAWL_WORKER_MEMORY: {form: "^[1-9]\\d*(\\.\\d+)?(m|[kKMGTP]i?)?$", allowed: "a quantity of Kubernetes such as 250m or 3Gi"}
 TRAWL_WORKER_AWAY_SECONDS: {form: "^0*[1-9]\\d*$", allowed: "a whole number of seconds from 1 to 1000000"}
-TRAWL_WORKER_START_SECONDS: {form: "^0*[1-9]\\d*$", allowed: "a whole number of seconds from 1 to 1000000"}
+TRAWL_WORKER_START_SECONDS: {form: "^0*[1-9]\\d*$", allowed: "a whole number of seconds from 1 to 3000"}
 TRAWL_WORKER_HOST_USERS: {form: "^(true|false)$", allowed: "true or false"}
 TRAWL_WORKER_CLUSTER_USER: {form: "^(true|false)$", allowed: "true or false"}
 TRAWL_WORKER_NETWORK: {form: "^(policies-enforced)$", allowed: "policies-enforced"}

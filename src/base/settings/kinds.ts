@@ -192,7 +192,7 @@ export function pattern(allowed: string, form: RegExp): SettingKind<string> {
   return { allowed, form, read: (text) => matching(form, text) };
 }
 
-function whole(allowed: string, least: number, most: number): SettingKind<number> {
+export function whole(allowed: string, least: number, most: number): SettingKind<number> {
   const form = least > 0 ? /^0*[1-9]\d*$/ : /^\d+$/;
   return { allowed, form, read: (text) => readWhole(text, least, most) };
 }

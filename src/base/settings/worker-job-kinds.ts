@@ -1,4 +1,4 @@
-import { pattern, type SettingKind } from './kinds.ts';
+import { pattern, type SettingKind, whole } from './kinds.ts';
 
 export const namespace = pattern('the name of a Kubernetes namespace', /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
 
@@ -25,6 +25,9 @@ export const podPlacement: SettingKind<PodPlacement> = {
 };
 
 export const quantity = pattern('a quantity of Kubernetes such as 250m or 3Gi', /^[1-9]\d*(\.\d+)?(m|[kKMGTP]i?)?$/);
+
+/** The kubelet ends a pod an hour after the time of its attempt, counted from before its start: a longer one would take from that time. */
+export const startSeconds = whole('a whole number of seconds from 1 to 3000', 1, 3_000);
 
 function readJsonObject(text: string): Record<string, unknown> | undefined {
   try {

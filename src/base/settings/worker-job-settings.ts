@@ -41,7 +41,7 @@ export const workerJobSettings = [
   },
   {
     name: 'TRAWL_WORKER_START_SECONDS',
-    kind: kind.seconds,
+    kind: jobKind.startSeconds,
     default: '180',
     text: 'How long a scheduled worker pod may fail to start, such as for an image that cannot be fetched, in seconds; its attempt then fails as `worker_failed`.',
   },

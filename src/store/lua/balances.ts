@@ -1,3 +1,4 @@
+import { topupCooldownMs } from '../../model/topup.ts';
 import { indexedStream } from './indexed-stream.ts';
 import { outboxKeyNames, outboxLua } from './outbox.ts';
 
@@ -177,15 +178,9 @@ local function request_topup()
   if t[4] and t[4] ~= '' then return end
   if (${creditsLeft}) * 100 >= threshold * (b.quota + size) then return end
   local last = tonumber(t[3] or '')
-  if last and last > now then
-    -- The clock was ahead then: the 72 hours would not end for as long.
-    last = now
-    others[#others + 1] = function()
-      undos[#undos + 1] = function() redis.pcall('HSET', topup, 'last_purchase_at', t[3]) end
-      redis.call('HSET', topup, 'last_purchase_at', string.format('%d', now))
-    end
-  end
-  local possible_at = last and last + 72 * 3600000 or 0
+  -- The clock was ahead then, or is behind now: a look decides, which waits for a steady clock.
+  if last and last > now then return look_again(now) end
+  local possible_at = last and last + ${topupCooldownMs} or 0
   if now < possible_at then
     if is_empty() then look_again(possible_at) end
     return

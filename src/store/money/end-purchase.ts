@@ -28,6 +28,8 @@ local state = seen and cjson.decode(seen).state
 local fields = { 'purchase', 'last_purchase_at', 'enabled' }
 local setting = redis.call('HMGET', topup, unpack(fields))
 local is_current = setting[1] == id
+-- A clock that is behind now would have the 72 hours end early.
+local bought_at = math.max(now, is_current and tonumber(redis.call('HGET', topup, 'purchase_since') or '') or 0)
 if state and not (state == 'declined' and verdict == 'paid') then return done('stale') end
 if verdict == 'declined' and not is_current then return done('stale') end
 
@@ -59,7 +61,7 @@ end
 local function note_paid()
   undos[#undos + 1] = function() redis.pcall('HDEL', payments, r.payment) end
   redis.call('HSET', payments, r.payment, accountId .. '/' .. id)
-  if r.kind == 'topup' then redis.call('HSET', topup, 'last_purchase_at', string.format('%d', now)) end
+  if r.kind == 'topup' then redis.call('HSET', topup, 'last_purchase_at', string.format('%d', bought_at)) end
 end
 
 local function keep_record()

@@ -28,6 +28,14 @@ if refused then
 end
 others[1] = function() redis.call('ZREM', topupLooks, accountId) end
 book_plan_quota()
+local last = redis.call('HGET', topup, 'last_purchase_at')
+if (tonumber(last or '') or 0) > now then
+  -- The clock was ahead then: the 72 hours would not end for as long.
+  others[2] = function()
+    undos[#undos + 1] = function() redis.pcall('HSET', topup, 'last_purchase_at', last) end
+    redis.call('HSET', topup, 'last_purchase_at', string.format('%d', now))
+  end
+end
 if is_empty() then request_topup() end
 write_balances()
 return { 'looked' }

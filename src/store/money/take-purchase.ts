@@ -1,5 +1,6 @@
 import { monthOf } from '../../model/billing-period.ts';
 import type { Purchase } from '../../model/purchase.ts';
+import { topupCooldownMs } from '../../model/topup.ts';
 import { keys } from '../keys.ts';
 import { isEarly } from '../lua/is-early.ts';
 import { outboxKeyNames, outboxLua } from '../lua/outbox.ts';
@@ -11,8 +12,9 @@ const maxWaitMs = 3_600_000;
 
 /**
  * Claims the purchase that a charge asked for, and leases it; its id and terms stay the same over all tries. Before its first try it is
- * dropped when it is not wanted, or past the monthly cap: the cap is told by one mail a month (D82), and the balance is looked at again when
- * the next month begins. A later try may find it paid, so it is leased all the same, and `drop-purchase.ts` drops it.
+ * dropped when it is not wanted, within the 72 hours, because a charge by a wrong clock asked for it, or past the monthly cap: the cap is
+ * told by one mail a month (D82), and the balance is looked at again when the next month begins. A later try may find it paid, so it is leased
+ * all the same, and `drop-purchase.ts` drops it.
  * Answers {'taken', id, JSON of its terms, time of the charge, number of this try, '1' while it is wanted}, {'capped'}, {'dropped'}, {'early'} or {'gone'}.
  */
 const takePurchaseScript = script(
@@ -25,7 +27,7 @@ local at = redis.call('ZSCORE', purchases, accountId)
 if not at then return { 'gone' } end
 if ${isEarly('at', maxWaitMs)} then return { 'early' } end
 local t = redis.call('HMGET', topup, 'purchase', 'enabled', 'monthly_cap_cents', 'price_cents', 'currency', 'purchase_attempts',
-  'purchase_terms', 'purchase_since', 'cap_mailed_at')
+  'purchase_terms', 'purchase_since', 'cap_mailed_at', 'last_purchase_at')
 -- Cost of this month's top-ups, without those that were taken back and those in another currency.
 local function spent()
   local sum, from, to = 0, tonumber(month), tonumber(nextMonth)
@@ -51,6 +53,12 @@ end
 local wanted = is_wanted(t[2])
 if t[6] == '0' and not wanted then
   drop_unwanted(t[1])
+  return { 'dropped' }
+end
+local last = tonumber(t[10] or '')
+if t[6] == '0' and last and last <= now and now < last + ${topupCooldownMs} then
+  look_again(string.format('%d', last + ${topupCooldownMs}))
+  drop(t[1])
   return { 'dropped' }
 end
 local terms = t[7]

@@ -45,7 +45,7 @@ interface PendingCall {
   isOver: boolean;
   /** The connection that it used last. */
   client?: RedisClient;
-  /** The error for which it was sent to another node. */
+  /** The error for which it is to be sent to another node. */
   error?: Error;
 }
 
@@ -145,6 +145,8 @@ export class CallSender {
     for (;;) {
       if (!client || call.isOver) throw call.error ?? this.cause ?? new Error('There is no connection');
       call.client = client;
+      // This node may carry the command out that another one refused.
+      delete call.error;
       try {
         return await this.#sendOver(client, next, isKept, asBytes);
       } catch (error) {

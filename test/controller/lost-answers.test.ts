@@ -1,0 +1,77 @@
+import { expect } from 'chai';
+import { makeMetrics } from '../../src/base/metrics.ts';
+import { startController } from '../../src/controller/controller.ts';
+import { sharesOf } from '../../src/model/preemption.ts';
+import { type Connection, connect } from '../../src/store/redis/connection.ts';
+import { scripts } from '../../src/store/script.ts';
+import { advanceWith, aRunner } from '../support/advance.ts';
+import { type CutRedis, startCutRedis } from '../support/cut-redis.ts';
+import { jobLimits } from '../support/job-limits.ts';
+import { admitted, anAccount, holder, lead, storeOf, type TestStore, takeJob, theJob } from '../support/record.ts';
+import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+describe('a controller whose answer from Redis is lost', () => {
+  let redis: TestRedis;
+  let proxy: CutRedis;
+  let connection: Connection;
+  let store: TestStore;
+  beforeEach(async () => {
+    redis = await startTestRedis();
+    proxy = await startCutRedis(redis);
+    connection = await connect(proxy.url, { log: aLog().log });
+    store = storeOf(connection);
+  });
+  afterEach(async () => {
+    await connection.close();
+    await proxy.stop();
+    await redis.stop();
+  });
+
+  /** Has the next run of a script carried out, and its connection break in place of the answer. */
+  const loseAnswerTo = async (name: string) => {
+    const { lua, sha } = scripts.find((script) => script.name === name)!;
+    await connection.send(['SCRIPT', 'LOAD', lua]);
+    proxy.cutAt(sha);
+  };
+
+  it('starts the attempt that it has recorded, and counts no interruption', async () => {
+    const id = await admitted(store, await anAccount(store, { credits: 1 }));
+    await lead(store, holder);
+    expect(await takeJob(store, holder, 1)).to.equal(id);
+    const runner = aRunner({});
+    const advance = advanceWith(store, runner);
+    await loseAnswerTo('start-attempt');
+    expect(await advance(id).catch((error) => error)).to.include({ code: 'unavailable' });
+    await until(() => connection.ready(), 10, 'the next connection');
+    expect(await theJob(store, id)).to.include({ attempt: 1, interruptions: 0 });
+    await advance(id);
+    await advance(id);
+    expect(runner.started).to.deep.equal([`${id}-1`]);
+    expect(await theJob(store, id)).to.include({ attempt: 1, interruptions: 0, status: 'Running' });
+  });
+
+  it('starts at once a job that it has taken', async () => {
+    const runner = aRunner({});
+    const metrics = makeMetrics();
+    const controller = await startController({
+      ...{ store, limits: jobLimits, metrics, traces: null, log: aLog().log, shares: sharesOf(1, 0, 30) },
+      times: { fullPassMs: 3_600_000 },
+      ...{ runners: [runner], runnerOf: () => runner },
+      objects: { finish: async () => false, see: async () => null, remove: async () => {} },
+    });
+    try {
+      const passes = () => metrics.registry.getSingleMetricAsString('trawl_reconcile_seconds');
+      await until(async () => /_count 1$/m.test(await passes()), 10, 'the first full pass');
+      const direct = storeOf(redis.connection);
+      const caller = await anAccount(direct, { credits: 1 });
+      proxy.cutAt(caller.accountId);
+      const id = await admitted(direct, caller);
+      await until(() => runner.started.length > 0, 10, 'the job starts');
+      expect(proxy.isCut()).to.equal(true);
+      expect(await theJob(direct, id)).to.include({ attempt: 1, interruptions: 0 });
+    } finally {
+      await controller.close();
+    }
+  });
+});
