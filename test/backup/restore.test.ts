@@ -130,18 +130,18 @@ describe('backup and restore', () => {
     expect((await dumpRecord(target.url)).size).to.equal(0);
   });
 
-  it('name a folder that cannot be written, without a stack trace', async () => {
+  it('name a folder that cannot be written or made, without a stack trace', async () => {
     const file = join(home, 'file');
     writeFileSync(file, '');
-    const { code, json, err } = await runBeside(['record', 'backup', join(file, 'below')], {
-      TRAWL_REDIS_URL: source.url,
-      TRAWL_DATA: home,
-    });
-    expect([code, err]).to.deep.equal([1, '']);
-    expect(json).to.deep.equal({
-      error: `The folder ${join(file, 'below')} cannot be written: ENOTDIR`,
-      code: 'unavailable',
-    });
+    const why = { [join(file, 'below')]: 'ENOTDIR', '/proc/no-process': 'ENOENT', '/proc/no-process/below': 'ENOENT' };
+    for (const [folder, reason] of Object.entries(why)) {
+      const { code, json, err } = await runBeside(['record', 'backup', folder], {
+        TRAWL_REDIS_URL: source.url,
+        TRAWL_DATA: home,
+      });
+      expect([code, err]).to.deep.equal([1, '']);
+      expect(json).to.deep.equal({ error: `The folder ${folder} cannot be written: ${reason}`, code: 'unavailable' });
+    }
   });
 
   it('refuse a record that is not empty unless it may be replaced, and one that a process uses', async () => {
