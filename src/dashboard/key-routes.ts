@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { ApiReply } from '../api/reply.ts';
 import { isRefusal, refuse } from '../base/errors.ts';
 import { type Quotas, type QuotaWindow, quotaWindows } from '../model/account.ts';
-import { makeKey, readExpiry, readKey } from '../model/api-key.ts';
+import { makeKey, readExpiry, readKey, refusalOfExpiry } from '../model/api-key.ts';
 import { type ReadInput, readAlias, readCategory, readWhole, readWholeOrNone } from '../model/operator-input.ts';
 import { recordLimits } from '../model/record-limits.ts';
 import { writeTime } from '../model/timestamp.ts';
@@ -54,6 +54,8 @@ export function keyRoutes(objects: RevocationObjects): DashboardRoute[] {
 async function addKey({ store, accountId, given }: DashboardCall): Promise<ApiReply> {
   const alias = requireRead(readAlias(given.alias));
   const change = readChange(given);
+  const refusal = refusalOfExpiry(change.expires, store.clock.now());
+  if (refusal !== null) throw refuse('bad_request', `Bad Request: ${refusal}`);
   const key = makeKey(accountId, randomBytes(32));
   const { keyId: id, hash } = readKey(key)!;
   await createKey(store, accountId, { id, alias, hash, ...change });

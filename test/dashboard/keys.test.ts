@@ -46,6 +46,7 @@ describe('keys on the dashboard', () => {
       {},
       { alias: '..' },
       { alias: 'a', expires: 'soon' },
+      { alias: 'a', expires: '2020-02-29' },
       { alias: 'a', active: 'yes' },
       { alias: 'a', quotas: { hourly: 1 } },
       { alias: 'a', quotas: { daily: -1 } },
