@@ -7,7 +7,7 @@ import { keys } from '../../src/store/keys.ts';
 import { readAudit } from '../../src/store/log/read-audit.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { wholeService } from '../../src/store/lua/note-change.ts';
-import { dumpRecord, keysOfRestore, runBeside } from '../support/backups.ts';
+import { dumpRecord, keysOfRestore, runBeside, sayBeside } from '../support/backups.ts';
 import { endJobs, makeAccounts } from '../support/populate.ts';
 import { anAccount, aRunningJob } from '../support/record.ts';
 import { eachWithRestoreScene, invite, type RestoreScene } from '../support/restore-scene.ts';
@@ -19,11 +19,12 @@ describe('backup and restore', () => {
   let restored: RestoreScene['restored'];
   let home: RestoreScene['folder'];
   let backups: RestoreScene['backups'];
+  let admin: RestoreScene['admin'];
   let backUp: RestoreScene['backUp'];
   let restore: RestoreScene['restore'];
   let restoreFrom: RestoreScene['restoreFrom'];
   eachWithRestoreScene((scene) => {
-    ({ source, target, store, restored, folder: home, backups, backUp, restore, restoreFrom } = scene);
+    ({ source, target, store, restored, folder: home, backups, admin, backUp, restore, restoreFrom } = scene);
   });
 
   it('give back the whole record, but nobody leads and nobody is signed in', async () => {
@@ -49,6 +50,23 @@ describe('backup and restore', () => {
     expect(notes).to.deep.equal([String(Date.parse(taken_at))]);
     const [entry] = await readAudit(restored, wholeService, { limit: 9, open: async () => null });
     expect(entry).to.deep.include({ via: 'command', action: 'record.restore', account: '', change: { taken_at } });
+  });
+
+  it('say that a drain of the backup lasts in the restored record, and since when', async () => {
+    await admin('drain', 'on');
+    const { since } = await admin('drain', 'status');
+    await backUp();
+    await admin('drain', 'off');
+    const { code, json } = await restore();
+    expect([code, json.draining_since]).to.deep.equal([0, since]);
+    const line = ['record', 'restore', backups, '--replace'];
+    const { out } = await sayBeside(line, { TRAWL_REDIS_URL: target.url, TRAWL_DATA: home });
+    expect(out).to.include(
+      `The backup was taken in a drain, which lasts since ${String(since).slice(0, 19).replace('T', ' ')} UTC`,
+    );
+    expect(out).to.include('`trawl admin drain off`');
+    await backUp();
+    expect((await restore('--replace')).json.draining_since).to.equal(null);
   });
 
   it('take one moment while the service works: every balance follows from its ledger', async () => {
