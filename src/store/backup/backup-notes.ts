@@ -26,6 +26,19 @@ export async function noteBackupTaken({ connection }: RecordStore, at: number): 
   await connection.send(['HSET', keys.backup, 'taken_at', String(at)]);
 }
 
+/**
+ * Counts the age of what was noted while the clock was ahead from now on. Else no alert would miss a backup until the clock is as late
+ * again. Waits while the clock may be wrong.
+ */
+export async function boundBackupNotes(store: RecordStore, { firstBegun, expectedSince, lastTaken }: BackupNotes) {
+  const { connection, clock } = store;
+  const now = clock.now();
+  const times = { begun_first: firstBegun, expected_since: expectedSince, taken_at: lastTaken };
+  const ahead = Object.entries(times).filter(([, time]) => time !== null && time > now);
+  if (ahead.length === 0 || !connection.clock.isSteady()) return;
+  await connection.send(['HSET', keys.backup, ...ahead.flatMap(([name]) => [name, String(Math.floor(now))])]);
+}
+
 /** Returns what is known of the backups of the record; `null` when none was ever begun or expected. */
 export async function readBackupNotes({ connection }: Pick<RecordStore, 'connection'>): Promise<BackupNotes | null> {
   const fields = pairs(await connection.read(['HGETALL', keys.backup]));
