@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { egressVerdicts } from './egress-verdict.ts';
+import { failures } from './errors.ts';
 import { tableOf } from './markdown-table.ts';
 
 const prefix = 'trawl_';
@@ -205,7 +206,16 @@ export function makeMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix });
   const made = Object.entries(declared).map(([name, metric]) => [name, make(name, metric, registry)]);
-  return { ...Object.fromEntries(made), registry, refreshers: new Set() };
+  const metrics: Metrics = { ...Object.fromEntries(made), registry, refreshers: new Set() };
+  beginFailures(metrics);
+  return metrics;
+}
+
+/** Lets the failures that are our fault, which alerts watch, begin at 0 as the counters of `begun` do. */
+function beginFailures({ jobs_total }: Pick<Metrics, 'jobs_total'>): void {
+  const ours = Object.entries(failures).filter(([, { blame }]) => blame === 'us');
+  for (const endpoint of ['video', 'audio', 'metadata'])
+    for (const [code, { blame }] of ours) jobs_total.inc({ endpoint, outcome: 'failed', code, blame }, 0);
 }
 
 /** Removes every series of these gauges: a role shows only what it knows, so a gauge that it does not set is absent, not 0. */
