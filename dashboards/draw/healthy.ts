@@ -230,6 +230,9 @@ function clusterSources(): Source[] {
         );
       }),
     ),
+    ...Object.entries({ served: 52, trusted: 900 }).map(([use, days]) =>
+      gauge('trawl_certificate_ends_seconds', from(leader, { use }), ({ end }) => end + days * 86_400),
+    ),
     gauge('trawl_yt_dlp_info', from(instances.inspector[0], { version: '2026.11.10' }), 1),
     gauge('trawl_yt_dlp_released_seconds', from(instances.inspector[0]), releasedBefore(13)),
     ...(['available', 'capacity'] as const).map((what) => {

@@ -16,7 +16,7 @@ connections_dropped_total ledger_verify_age_seconds redis_memory_unlimited upkee
 clock_steady clock_difference_seconds object_store_ready stray_objects removal_errors_total
 kube_refused_total kube_wait_seconds cleanups_postponed oldest_leaving_seconds attempts_waiting{wait} webhook_delay_seconds
 admissions_closed{reason} backup_age_seconds drain_seconds redis_replicas redis_replica_seconds redis_unreplicated_total
-spans_total{outcome} lapses_total{balance}`
+spans_total{outcome} lapses_total{balance} certificate_ends_seconds{use}`
   .trim()
   .split(/\s+/);
 
