@@ -54,7 +54,7 @@ export function openSmtp({ url, from }: SmtpOptions): Mailer {
 }
 
 /** Answers of a mail server to a connection that sends no mail. */
-export interface MailTrial {
+interface MailTrial {
   readonly isSecure: boolean;
   /** `refused` has its reason in `answer`; `not offered` where mails are sent without the user and the password of the URL. */
   readonly login: 'taken' | 'refused' | 'not offered' | 'not wanted';

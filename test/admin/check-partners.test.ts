@@ -9,7 +9,7 @@ import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
 const password = 'correct-horse';
 const key = 'sk_test_right';
 
-describe('the doctor asks mail server and payment provider', () => {
+describe('the doctor', () => {
   let box: Mailbox;
   let stripe: StripeStandIn;
   before(async () => {
@@ -24,11 +24,11 @@ describe('the doctor asks mail server and payment provider', () => {
     (await checkPartners({ ...nothing, ...settings })).map(({ level, about, text }) => `${level} ${about}: ${text}`);
   const mailUrl = (login: string) => box.url.replace('//', `//${login}@`);
 
-  it('only where one is set', async () => {
+  it('asks mail server and payment provider only where they are set', async () => {
     expect(await judge({})).to.deep.equal([]);
   });
 
-  it('and says that the mail server takes its password, without a mail', async () => {
+  it('says that the mail server takes its password, without a mail', async () => {
     const { host } = new URL(box.url);
     expect(await judge({ smtpUrl: mailUrl(`trawl:${password}`) })).to.deep.equal([
       `ok mail: The mail server ${host} takes the login of trawl, without TLS.`,
@@ -39,7 +39,7 @@ describe('the doctor asks mail server and payment provider', () => {
     expect(box.mails).to.deep.equal([]);
   });
 
-  it('and names a wrong password of mail, which it does not show', async () => {
+  it('names a wrong password of mail, which it does not show', async () => {
     const [found] = await judge({ smtpUrl: mailUrl('trawl:wrong-horse') });
     expect(found).to.match(
       /^problem mail: The mail server \S+ refuses the user or password of TRAWL_SMTP_URL: 535 .*\.$/,
@@ -47,7 +47,7 @@ describe('the doctor asks mail server and payment provider', () => {
     expect(found).to.not.include('horse');
   });
 
-  it('and names a mail server that is away, is none, or offers no login', async () => {
+  it('names a mail server that is away, is none, or offers no login', async () => {
     const port = await freePort();
     expect(await judge({ smtpUrl: `smtp://127.0.0.1:${port}` })).to.deep.equal([
       `problem mail: The mail server 127.0.0.1:${port} cannot be asked: connect ECONNREFUSED 127.0.0.1:${port}.`,
@@ -69,7 +69,7 @@ describe('the doctor asks mail server and payment provider', () => {
     }
   });
 
-  it('and says that Stripe takes its key, or refuses it, without a charge', async () => {
+  it('says that Stripe takes its key, or refuses it, without a charge', async () => {
     const ask = (stripeKey: string) => judge({ stripeKey, stripeUrl: stripe.url });
     expect(await ask(key)).to.deep.equal(['ok stripe: Stripe takes TRAWL_STRIPE_KEY, a key of the test mode.']);
     expect(await ask('sk_live_wrong')).to.deep.equal([
@@ -80,7 +80,7 @@ describe('the doctor asks mail server and payment provider', () => {
     expect((await judge({ stripeKey: key, stripeUrl: away }))[0]).to.match(/^problem stripe: Stripe cannot be asked: /);
   });
 
-  it('in its list, with exit code 1 for a wrong password', async () => {
+  it('exits with 1 for a wrong password of mail, and lists it beside Stripe', async () => {
     const env = {
       PATH: '',
       TRAWL_SMTP_URL: mailUrl('trawl:wrong-horse'),
