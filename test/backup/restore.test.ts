@@ -83,6 +83,18 @@ describe('backup and restore', () => {
     for (const { accountId } of callers) expect((await verifyLedger(restored, accountId)).problems).to.deep.equal([]);
   });
 
+  it('are taken of a Redis whose memory is full, and noted, so that its limit can be raised without fear', async () => {
+    await anAccount(store);
+    await source.connection.send(['CONFIG', 'SET', 'maxmemory', '1']);
+    try {
+      const { taken_at } = await backUp();
+      const noted = await source.connection.read(['HGETALL', keys.backup]);
+      expect(noted).to.include.members(['begun_first', 'taken_at', String(Date.parse(taken_at))]);
+    } finally {
+      await source.connection.send(['CONFIG', 'SET', 'maxmemory', '0']);
+    }
+  });
+
   it('keep as many backups as are wanted, and remove what was broken off', async () => {
     for (let n = 0; n < 3; n++) await backUp();
     await mkdir(join(backups, '.partial-old'));
