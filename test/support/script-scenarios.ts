@@ -177,7 +177,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     (caller) => (s) => setKey(s, caller.accountId, caller.keyId.slice(0, 8), { category: 'c', active: false }),
   ),
   'delete-key': account({}, (caller) => (s) => deleteKey(s, caller.accountId, caller.keyId.slice(0, 8))),
-  'note-backup': account({}, () => (s) => noteBackupTaken(s, 7)),
+  'backup-notes': account({}, () => (s) => noteBackupTaken(s, 7)),
   'begin-drain': account({}, () => (s) => beginDrain(s)),
   'end-drain': async (store) => {
     await beginDrain(store);

@@ -13,7 +13,7 @@ export interface BackupNotes {
 
 /** Notes a time, or keeps the one that is there. Answers {'done'}. A Redis whose memory is full takes it too: a backup is wanted most then. */
 const noteTimeScript = script(
-  'note-backup',
+  'backup-notes',
   'light',
   ['backup'] as const,
   ['field', 'at', 'keeps'] as const,
