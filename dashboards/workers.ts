@@ -208,6 +208,18 @@ export const workers: Board = {
     Controller: [
       {
         kind: 'lines',
+        title: 'Time until certificates end',
+        empty: 'no TLS between the parts',
+        limits: [
+          [null, 'yellow'],
+          [604_800, 'green'],
+        ],
+        good: 'Weeks. A line that falls below a week is not renewed: see TrawlCertificateEnds.',
+        unit: units.Seconds,
+        queries: { [`min by (use) (${of('certificate_ends_seconds')}) - time()`]: '{{use}}' },
+      },
+      {
+        kind: 'lines',
         title: 'Leader by instance',
         good: 'One line at 1, all others at 0.',
         unit: units.Short,

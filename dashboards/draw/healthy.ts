@@ -171,6 +171,9 @@ function recordSources(): Source[] {
       gauge('trawl_clock_difference_seconds', from(instance), ({ random }) => 0.02 * random() - 0.01),
       gauge('trawl_admissions_closed', from(instance, { reason: 'memory' }), 0),
     ]),
+    ...Object.entries({ served: 52, trusted: 900 }).map(([use, days]) =>
+      gauge('trawl_certificate_ends_seconds', from(leader, { use }), ({ end }) => end + days * 86_400),
+    ),
     gauge('trawl_drain_seconds', from(leader), 0),
     gauge('trawl_backup_age_seconds', from(leader), ({ at }) => 20_000 + at),
     histogram('trawl_redis_replica_seconds', from(leader), ({ busy }) => busy * 8, wobbly(0.0015)),

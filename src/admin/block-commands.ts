@@ -26,7 +26,9 @@ export const blockCommands = [
     verb: 'clear',
     text: 'Ends the block of an address and forgets its failed authentications.',
     json: '{cleared}',
-    operands: { IP: { read: blockedAddress, text: 'The address, as block list shows it.' } },
+    operands: {
+      IP: { read: blockedAddress, text: 'The address; of IPv6 its whole /64 is blocked, as block list shows it.' },
+    },
     run: async (given, { store }) => {
       if (!(await clearBlock(store, given.IP))) {
         throw refuse('not_found', `The address ${given.IP} is not blocked and has no failures`);

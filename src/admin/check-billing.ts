@@ -34,6 +34,6 @@ export function checkBilling({
       'note',
     ),
     findingOf(missing.length === 0, 'invoices', missing.length === 0 ? 'Invoices name their seller.' : unnamed, 'note'),
-    findingOf(smtpUrl !== null, 'mail', smtpUrl === null ? unmailed : 'A mail server is named.', 'note'),
+    ...(smtpUrl === null ? [findingOf(false, 'mail', unmailed, 'note')] : []),
   ];
 }

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import type { Config } from '../base/config.ts';
 import { messageOf } from '../base/errors.ts';
+import { endsOfCertificates } from '../base/server-certificate.ts';
 import { type Finding, findingOf } from './doctor-finding.ts';
 
 const about = 'tls';
@@ -22,9 +23,10 @@ function checkCertificate(certFile: string, keyFile: string, now: number): Findi
   try {
     const cert = readFileSync(certFile, 'utf8');
     createSecureContext({ cert, key: readFileSync(keyFile, 'utf8') });
-    const { validTo, subjectAltName = 'no host' } = new X509Certificate(cert);
-    const days = Math.floor((Date.parse(validTo) - now) / dayMs);
-    const text = `The certificate ${certFile} for ${subjectAltName} is valid until ${new Date(validTo).toISOString()}`;
+    const { subjectAltName = 'no host' } = new X509Certificate(cert);
+    const end = Math.min(...endsOfCertificates(cert));
+    const days = Math.floor((end - now) / dayMs);
+    const text = `The certificate ${certFile} for ${subjectAltName} is valid until ${new Date(end).toISOString()}`;
     if (days < 0) return findingOf(false, about, `${text}: it has ended, so no part trusts this one.`);
     return findingOf(days >= soonDays, about, days < soonDays ? `${text}: renew it now.` : `${text}.`, 'note');
   } catch (error) {
@@ -34,10 +36,18 @@ function checkCertificate(certFile: string, keyFile: string, now: number): Findi
 
 function checkAuthorities(file: string, now: number): Finding {
   try {
-    const all = readFileSync(file, 'utf8').match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-    const valid = all.filter((text) => Date.parse(new X509Certificate(text).validTo) > now);
+    const all = endsOfCertificates(readFileSync(file, 'utf8'));
+    const valid = all.filter((end) => end > now);
     const text = `${file} names ${all.length} authorities, ${valid.length} of them valid`;
-    return findingOf(valid.length > 0, about, valid.length > 0 ? `${text}.` : `${text}: no part can be reached.`);
+    if (valid.length === 0) return findingOf(false, about, `${text}: no part can be reached.`);
+    const last = Math.max(...valid);
+    const isSoon = last - now < soonDays * dayMs;
+    return findingOf(
+      !isSoon,
+      about,
+      isSoon ? `${text}, until ${new Date(last).toISOString()}: renew them now.` : `${text}.`,
+      'note',
+    );
   } catch (error) {
     return findingOf(false, about, `The authorities in ${file} cannot be read: ${messageOf(error)}.`);
   }

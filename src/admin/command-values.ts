@@ -1,7 +1,7 @@
-import { isIP } from 'node:net';
 import { readExpiry } from '../model/api-key.ts';
 import { uuidForm } from '../model/job.ts';
 import { type ReadInput, readSlug, readSwitch, readWhole, readWholeOrNone } from '../model/operator-input.ts';
+import { blameOf, readAddress } from '../model/public-address.ts';
 import type { Operand, ParseValue } from './command.ts';
 
 export const slug = { read: readSlug, text: 'Slug of the account.' } as const satisfies Operand;
@@ -49,10 +49,12 @@ export const expiryTime: ParseValue<number> = (text, what) => {
     : { value };
 };
 
+/** An address, or the /64 of an IPv6 address, as it is blocked. */
 export const blockedAddress: ParseValue<string> = (text, what) => {
-  const [ip = '', prefix] = text.split(/\/(?=\d{1,3}$)/);
-  const allowed = isIP(ip) > 0 && (prefix === undefined || Number(prefix) <= 128);
-  return allowed ? { value: text } : { problem: `${what} must be an IP address as block list shows it` };
+  const address = readAddress(text.replace(/(?<=:.*)\/64$/, ''));
+  return address === null
+    ? { problem: `${what} must be an IP address as block list shows it` }
+    : { value: blameOf(address) };
 };
 
 export const oneLine: ParseValue<string> = (text, what) => {

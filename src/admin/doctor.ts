@@ -4,6 +4,7 @@ import { checkBilling } from './check-billing.ts';
 import { checkDashboard } from './check-dashboard.ts';
 import { checkLimits } from './check-limits.ts';
 import { checkMachine, checkPrograms } from './check-machine.ts';
+import { checkPartners } from './check-partners.ts';
 import { checkTls } from './check-tls.ts';
 import { checkTraces } from './check-traces.ts';
 import { UsageError } from './command.ts';
@@ -17,8 +18,9 @@ const usage = 'trawl doctor [--policies] [--json]';
 const help = `Usage: ${usage}
 
 Judges the settings, the programs of this machine, its clock and disk, the certificates of TLS between the parts,
-the record if one is there, and the bucket of finished files if one is named. Changes nothing: the small file that it
-writes to the bucket is removed at once. The exit code is 1 when something is a problem.
+the record if one is there, and the bucket of finished files, the mail server and the key of Stripe if one is named. Changes
+nothing: the small file that it writes to the bucket is removed at once, and it sends no mail. The exit code is 1 when
+something is a problem.
 
 With TRAWL_RUNNER=kubernetes it judges the cluster instead of the machine: rights of the controller, what the namespace of
 the workers lets in, images, names, egress, inspector, and whether network policies are enforced. The chart's value
@@ -65,7 +67,8 @@ async function checkAll(terminal: Terminal): Promise<Finding[]> {
     config.runner === 'kubernetes'
       ? [checkNode(process.versions.node), checkClock(Date.now()), ...(await checkSurroundings(config, env))]
       : [...(await checkMachine(config)), ...(await checkLimits(config))];
-  const known = [checkDashboard(config), ...checkBilling(config), ...(await checkTraces(config))];
+  const partners = await checkPartners(config);
+  const known = [checkDashboard(config), ...checkBilling(config), ...partners, ...(await checkTraces(config))];
   const machine = [...place, ...known];
   const tls = checkTls(config, Date.now());
   const checked = [...findings, ...machine, ...tls, ...(await checkRecord(config, log, patienceOf(terminal)))];

@@ -44,7 +44,7 @@ export const recordCommands = [
     group: 'record',
     verb: 'restore',
     text: 'Puts a backup in place of the record while the service is stopped, and names what the backup did not know.',
-    json: '{folder, taken_at, keys, revoked, revocations_since, unknown_jobs, disabled_topups, next_invoice}',
+    json: '{folder, taken_at, keys, revoked, revocations_since, unknown_jobs, disabled_topups, next_invoice, draining_since}',
     whileStopped: true,
     operands: { DIR: { read: folder, text: 'Folder of one backup, or of several, of which the newest is taken.' } },
     options: {
@@ -84,6 +84,7 @@ function reportOf({ folder, manifest }: Backup, report: RestoreReport): CommandR
     unknownJobs: unknown_jobs,
     disabledTopups: disabled_topups,
     nextInvoice,
+    drainSince,
   } = report;
   const rows = revoked.map(({ at, ...row }) => ({ 'revoked (UTC)': timeText(at), ...row }));
   const next_invoice = nextInvoice === null ? null : invoiceNumber(nextInvoice);
@@ -104,10 +105,14 @@ function reportOf({ folder, manifest }: Backup, report: RestoreReport): CommandR
     next_invoice === null
       ? ''
       : `\nThe next invoice is ${next_invoice}: the numbers before it may have been given after the backup.\n`,
+    drainSince === null
+      ? ''
+      : `\nThe backup was taken in a drain, which lasts since ${timeText(drainSince)} UTC: new jobs and calls get 503 until \`trawl admin drain off\`.\n`,
   ];
   return {
     value: {
       ...{ folder, taken_at, keys, unknown_jobs, disabled_topups, next_invoice },
+      draining_since: writeTime(drainSince),
       revocations_since: writeTime(revocationsSince),
       revoked: revoked.map(({ at, ...row }) => ({ ...row, at: writeTime(at) })),
     },

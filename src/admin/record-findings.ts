@@ -12,6 +12,8 @@ import { type Finding, findingOf } from './doctor-finding.ts';
 
 /** A day, and two hours for the backup of the next one; the alert TrawlBackupOld waits as long. */
 const maxBackupAgeMs = 26 * 3_600_000;
+/** Clocks of two processes may differ by this. */
+const maxAheadMs = 60_000;
 
 /** Checks that the last private address which forwarded requests (`null` for none) is a trusted proxy (D38). */
 export function checkStrayProxy(address: string | null, trusted: Config['trustedProxies']): Finding {
@@ -49,7 +51,7 @@ export function checkDrain(since: number | null): Finding {
   return { level: 'note', about, text };
 }
 
-/** Checks that the last complete backup is younger than 26 hours. */
+/** Checks that the last complete backup is younger than 26 hours, and not of a time that is yet to come. */
 export function checkBackup(notes: BackupNotes | null, now: number): Finding {
   const about = 'backup';
   const remedy = '`trawl admin record backup DIR` takes one while the service runs.';
@@ -57,7 +59,10 @@ export function checkBackup(notes: BackupNotes | null, now: number): Finding {
     return { level: 'note', about, text: `No backup of the record was ever begun: ${remedy}` };
   if (notes.lastTaken === null)
     return { level: 'note', about, text: `No backup of the record was ever completed: ${remedy}` };
-  const text = `The last complete backup of the record was taken at ${writeTime(notes.lastTaken)}.`;
+  const taken = `The last complete backup of the record was taken at ${writeTime(notes.lastTaken)}`;
+  if (notes.lastTaken - now > maxAheadMs)
+    return { level: 'note', about, text: `${taken}, which is yet to come: the clock of Redis was ahead.` };
+  const text = `${taken}.`;
   return now - notes.lastTaken > maxBackupAgeMs ? { level: 'note', about, text } : { level: 'ok', about, text };
 }
 

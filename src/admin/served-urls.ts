@@ -14,11 +14,18 @@ export async function findServedUrls(
 ): Promise<ServedUrls> {
   const served = await readUrls(join(data, servedUrlsFile));
   const isNamed = (...names: string[]) => names.some((name) => Boolean(env[name]));
+  // Port 0 names none: it is any free one.
+  const choose = (own: string, known: string | undefined, ...names: string[]) =>
+    known !== undefined && (!isNamed(...names) || new URL(own).port === '0') ? known : own;
   return {
-    publicUrl: isNamed('TRAWL_PUBLIC_URL', 'TRAWL_HOST', 'TRAWL_PORT') ? publicUrl : (served.publicUrl ?? publicUrl),
-    dashboardUrl: isNamed('TRAWL_DASHBOARD_URL', 'TRAWL_HOST', 'TRAWL_DASHBOARD_PORT')
-      ? dashboardUrl
-      : (served.dashboardUrl ?? dashboardUrl),
+    publicUrl: choose(publicUrl, served.publicUrl, 'TRAWL_PUBLIC_URL', 'TRAWL_HOST', 'TRAWL_PORT'),
+    dashboardUrl: choose(
+      dashboardUrl,
+      served.dashboardUrl,
+      'TRAWL_DASHBOARD_URL',
+      'TRAWL_HOST',
+      'TRAWL_DASHBOARD_PORT',
+    ),
   };
 }
 

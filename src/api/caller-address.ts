@@ -2,6 +2,7 @@ import type { Log } from '../base/log.ts';
 import type { Network } from '../base/settings/kinds.ts';
 import { rerun } from '../base/single-flight.ts';
 import {
+  blameOf,
   type IpAddress,
   type IpRange,
   isInRange,
@@ -110,11 +111,4 @@ function readEntry(text: string): IpAddress | null {
 /** A peer on one link has a zone behind its address: fe80::1%eth0. */
 function withoutZone(address: string): string {
   return address.split('%', 1)[0] ?? '';
-}
-
-/** Returns an IPv4 address, or the /64 of an IPv6 address, since one caller has all of it. */
-function blameOf(address: IpAddress): string {
-  if (!('parts' in address)) return address.toString();
-  const network = address.parts.slice(0, 4).map((part) => part.toString(16));
-  return `${network.join(':')}::/64`;
 }

@@ -7,6 +7,7 @@ import {
   readRevocations,
   revocationLifeMs,
 } from '../objects/revocations.ts';
+import { readDrain } from '../store/access/drain.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
 import {
   disableTopups,
@@ -49,6 +50,8 @@ export interface RestoreReport {
   readonly disabledTopups: readonly string[];
   /** Number of the next invoice, behind a gap; `null` without one. */
   readonly nextInvoice: number | null;
+  /** Since when a drain lasts, in which the backup was taken; `null` without one. */
+  readonly drainSince: number | null;
 }
 
 /** A change that was noted may have been carried out so much later. */
@@ -106,9 +109,10 @@ async function replaceRecord(
   await noteOperation(store, '', { action: 'record.restore', target: '', change });
   const revoked = await applyRevocations(store, revocations ?? []);
   const unknownJobs = objects ? await listUnknownJobs(store, objects.listNames()) : [];
+  const drainSince = await readDrain(store);
   await lease.open(Date.parse(manifest.taken_at));
   const revocationsSince = objects && sinceOf(store, begun);
-  return { keys: restored, revoked, revocationsSince, unknownJobs, disabledTopups, nextInvoice };
+  return { keys: restored, revoked, revocationsSince, unknownJobs, disabledTopups, nextInvoice, drainSince };
 }
 
 /**

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { refuse } from '../base/errors.ts';
+import { makeFolder } from '../base/make-folder.ts';
 import { version } from '../base/version.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { syncFolder } from '../objects/file-system.ts';
@@ -51,7 +52,7 @@ export async function takeBackup(options: BackupOptions): Promise<{ folder: stri
 
 async function writeBackup(options: BackupOptions): Promise<{ folder: string; manifest: BackupManifest }> {
   const { store, folder, keep } = options;
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await makeFolder(folder, 0o700);
   await removeAbandoned(folder);
   await noteBackupBegun(store);
   const name = await makePartial(store, folder);

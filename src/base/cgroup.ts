@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type CgroupPlace, isRootCgroup, judgePlace, mainLeaf, placeOf, readWords } from './cgroup-place.ts';
 import { killProcess } from './child-process.ts';
 import { messageOf } from './errors.ts';
+import { makeFolder } from './make-folder.ts';
 
 /** Cgroup below which each attempt gets one. */
 export interface OpenCgroup {
@@ -45,7 +46,7 @@ export async function openCgroup({ version, folder }: CgroupPlace, work: string)
     return { folder, close: sweep };
   }
   const main = join(folder, mainLeaf);
-  await mkdir(main, { recursive: true });
+  await makeFolder(main);
   await moveAll(folder, main);
   await writeFile(control, '+memory');
   const close = async () => {

@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { egressVerdicts } from './egress-verdict.ts';
+import { failures } from './errors.ts';
 import { tableOf } from './markdown-table.ts';
 
 const prefix = 'trawl_';
@@ -33,6 +34,7 @@ const labels = {
   class: `${listed(attemptClasses)}: \`interrupted\` from outside, \`preempted\` for another account, \`cancelled\` by its caller`,
   wait: '`starting` without a reason, `room` on a node, `admission` by a queue, `image` of the worker, or `container` that cannot be made',
   task: '`lead`, `pass`, `take`, `requeue`, `preempt`, `sweep`, `days` (archive), `gauges`, `verify`, `buy` (top-ups), `card` (ends of stored cards) or `mail`',
+  use: '`served` to other parts, or `trusted` in them',
   version: 'version of the program',
   role: '`up`, `api`, `dashboard`, `controller`, `inspector` or `egress`',
   reason:
@@ -161,6 +163,10 @@ const declared = {
   yt_dlp_info: gauge('Always 1; its label is the version of yt-dlp in use.', 'version'),
   yt_dlp_released_seconds: gauge('Unix time of the day on which the yt-dlp in use was released.'),
   spans_total: counter('Spans for the collector of TRAWL_TRACES_URL, sent or given up.', 'outcome'),
+  certificate_ends_seconds: gauge(
+    'Unix time at which certificates between the parts end: the first of the chain that this part serves, or the last of the authorities that it trusts.',
+    'use',
+  ),
   build_info: gauge('Always 1; its labels are the version of trawl and the role of the process.', 'version', 'role'),
   purchases_total: counter(
     'Purchases of packs: paid, declined, refunded or disputed; unbooked when the account that paid is removed or unknown; capped by the monthly cap; dropped when it is wanted no more after a try that was not paid; unknown when the provider gave no answer, which is asked for again.',
@@ -205,7 +211,16 @@ export function makeMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix });
   const made = Object.entries(declared).map(([name, metric]) => [name, make(name, metric, registry)]);
-  return { ...Object.fromEntries(made), registry, refreshers: new Set() };
+  const metrics: Metrics = { ...Object.fromEntries(made), registry, refreshers: new Set() };
+  beginFailures(metrics);
+  return metrics;
+}
+
+/** Lets the failures that are our fault, which alerts watch, begin at 0 as the counters of `begun` do. */
+function beginFailures({ jobs_total }: Pick<Metrics, 'jobs_total'>): void {
+  const ours = Object.entries(failures).filter(([, { blame }]) => blame === 'us');
+  for (const endpoint of ['video', 'audio', 'metadata'])
+    for (const [code, { blame }] of ours) jobs_total.inc({ endpoint, outcome: 'failed', code, blame }, 0);
 }
 
 /** Removes every series of these gauges: a role shows only what it knows, so a gauge that it does not set is absent, not 0. */

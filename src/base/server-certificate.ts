@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
@@ -10,6 +11,8 @@ export interface CertificateFiles {
   readonly certFile: string;
   readonly keyFile: string;
   readonly rereadMs?: number;
+  /** Called with the first certificate and each new one that is used. */
+  readonly onUse?: (cert: string) => void;
 }
 
 interface CertificatePair {
@@ -36,6 +39,7 @@ export function makeHttpServer(
   if (certificate === null) return createServer(options, listener);
   const { files, log } = certificate;
   let current = readPair(files);
+  files.onUse?.(current.cert);
   const limits = { minVersion: 'TLSv1.2', handshakeTimeout: handshakeMs } as const;
   const server = createSecureServer({ ...options, ...current, ...limits }, listener);
   // As on servers without TLS, a tunnel may be closed in one direction alone; a client that leaves within the handshake has gone.
@@ -49,6 +53,7 @@ export function makeHttpServer(
       if (found.cert !== current.cert || found.key !== current.key) {
         server.setSecureContext({ ...found, minVersion: limits.minVersion });
         current = found;
+        files.onUse?.(current.cert);
         log.info('a new certificate is used', { file: files.certFile });
       }
       warned = '';
@@ -62,6 +67,12 @@ export function makeHttpServer(
   const timer = setInterval(reread, files.rereadMs ?? certificateRereadMs).unref();
   server.once('close', () => clearInterval(timer));
   return server;
+}
+
+/** Returns when the certificates of a PEM file end, in milliseconds. */
+export function endsOfCertificates(pem: string): number[] {
+  const found = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  return found.map((one) => Date.parse(new X509Certificate(one).validTo));
 }
 
 /** Refuses with a sentence when the files hold no certificate with its key. */

@@ -1,4 +1,6 @@
 import { createTransport } from 'nodemailer';
+import SMTPConnection from 'nodemailer/lib/smtp-connection';
+import SMTPTransport from 'nodemailer/lib/smtp-transport';
 
 /** One mail to one address. */
 export interface Letter {
@@ -51,16 +53,55 @@ export function openSmtp({ url, from }: SmtpOptions): Mailer {
   };
 }
 
+/** Answers of a mail server to a connection that sends no mail. */
+interface MailTrial {
+  readonly isSecure: boolean;
+  /** `refused` has its reason in `answer`; `not offered` where mails are sent without the user and the password of the URL. */
+  readonly login: 'taken' | 'refused' | 'not offered' | 'not wanted';
+  readonly answer: string;
+}
+
+/** Connects as for a mail, logs in and leaves; throws when the server cannot be reached or speaks no SMTP. */
+export async function tryMailServer(url: string): Promise<MailTrial> {
+  const { options } = new SMTPTransport(optionsOf(url));
+  const { auth } = options;
+  const connection = new SMTPConnection(options);
+  try {
+    await new Promise<void>((resolve, reject) => {
+      connection.on('error', reject);
+      connection.on('end', () => reject(new Error('the server ended the connection')));
+      connection.connect((error) => (error ? reject(error) : resolve()));
+    });
+    const { secure: isSecure, allowsAuth } = connection;
+    if (!auth) return { isSecure, login: 'not wanted', answer: '' };
+    if (!allowsAuth) return { isSecure, login: 'not offered', answer: '' };
+    const refusal = await new Promise<SMTPConnection.SMTPError | null>((resolve, reject) => {
+      connection.on('error', reject);
+      connection.on('end', () => reject(new Error('the server ended the connection')));
+      connection.login(auth, (error) => resolve(error ?? null));
+    });
+    if (refusal === null) return { isSecure, login: 'taken', answer: '' };
+    if (refusal.code !== 'EAUTH') throw refusal;
+    return { isSecure, login: 'refused', answer: (refusal.response ?? refusal.message).replaceAll(/\s+/g, ' ') };
+  } finally {
+    connection.close();
+  }
+}
+
 /** Opens nothing yet: each mail has a connection of its own. */
 function openTransport(url: string) {
-  return createTransport({
+  return createTransport(optionsOf(url));
+}
+
+function optionsOf(url: string) {
+  return {
     url,
     connectionTimeout: timeoutMs,
     greetingTimeout: timeoutMs,
     socketTimeout: timeoutMs,
     disableFileAccess: true,
     disableUrlAccess: true,
-  });
+  };
 }
 
 /** A 5xx answer to this recipient; one to our own name or password is the operator's to mend. */

@@ -59,6 +59,18 @@ export function openStripe({ key, url, now }: StripeOptions): PaymentProvider {
   };
 }
 
+/** Asks Stripe for one payment, which needs no other right than purchases do, and changes nothing; returns why it refuses the key, or `null`. */
+export async function tryStripe(key: string, url: string | null): Promise<string | null> {
+  try {
+    await makeClient(key, url).paymentIntents.list({ limit: 1 }, { maxNetworkRetries: 0, timeout: timeoutMs });
+    return null;
+  } catch (error) {
+    if (error instanceof Stripe.errors.StripeAuthenticationError) return 'the key is wrong or has ended';
+    if (error instanceof Stripe.errors.StripePermissionError) return error.message.replaceAll(key, '***');
+    throw error;
+  }
+}
+
 interface EventOptions {
   /** `null` where nothing can be bought; earlier purchases are still told of. */
   readonly key: () => string | null;
@@ -93,7 +105,8 @@ function makeClient(key: string, url: string | null): Stripe {
   });
 }
 
-function isLive(key: string): boolean {
+/** Returns true for a key that takes real money. */
+export function isLive(key: string): boolean {
   return /^[sr]k_live_/.test(key);
 }
 

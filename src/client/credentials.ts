@@ -1,8 +1,9 @@
-import { mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { readSettings } from '../base/config.ts';
+import { makeFolder } from '../base/make-folder.ts';
 import type { Terminal } from '../base/terminal.ts';
 import { ClientUsageError } from './client-command.ts';
 
@@ -36,7 +37,7 @@ export function keyOrigin({ TRAWL_API_KEY, TRAWL_API_KEY_FILE }: ClientEnv): str
 /** Keeps credentials for later commands in a file that only its owner can read, and returns its path. */
 export async function keepCredentials({ url, key }: Credentials, env: ClientEnv): Promise<string> {
   const path = credentialsPath(env);
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  await makeFolder(dirname(path), 0o700);
   // A new file, because the mode of one that is there would stay; renamed, so that no reader sees half of it.
   const fresh = `${path}.${process.pid}`;
   await rm(fresh, { force: true });

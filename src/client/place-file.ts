@@ -1,5 +1,6 @@
-import { link, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { link, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, parse } from 'node:path';
+import { makeFolder } from '../base/make-folder.ts';
 import { cutBytes } from '../model/file-link.ts';
 
 /** Partial file of a download, and the way to its final name. */
@@ -18,13 +19,13 @@ const maxExtensionBytes = 100;
 /** Returns the folder and the name for a file: `output` may name a folder, which exists or ends in a slash, or a file. */
 export async function choosePath(output: string | null, name: string): Promise<string> {
   if (output === null) return name;
-  if (output.endsWith('/')) await mkdir(output, { recursive: true });
+  if (output.endsWith('/')) await makeFolder(output);
   return (await isFolder(output)) ? join(output, name) : output;
 }
 
 /** Makes the partial file of a path; a name that is taken, by a file or another download, gets ` (1)` and so on. */
 export async function placeFile(wanted: string): Promise<PlacedFile> {
-  await mkdir(dirname(wanted), { recursive: true });
+  await makeFolder(dirname(wanted));
   let [path, n] = await claim(wanted, 0);
   const partPath = partOf(path);
   return {

@@ -1,7 +1,7 @@
 import type { Log } from '../base/log.ts';
 import { hideGauges, type Metrics } from '../base/metrics.ts';
 import { shareRun } from '../base/single-flight.ts';
-import { noteSchedule, readBackupNotes } from '../store/backup/backup-notes.ts';
+import { boundBackupNotes, noteSchedule, readBackupNotes } from '../store/backup/backup-notes.ts';
 import { findOldestUnstarted, readOpenings } from '../store/jobs/open-work.ts';
 import type { RecordStore } from '../store/script.ts';
 
@@ -57,6 +57,7 @@ async function setGauges({ store, metrics, oldestUnsettled, backupsScheduled }: 
     backup && (backup.lastTaken ?? backup.firstBegun ?? (backupsScheduled ? backup.expectedSince : null));
   metrics.backup_age_seconds.set(age(backedUp));
   metrics.oldest_unsettled_seconds.set(age(oldestUnsettled()));
+  if (backup !== null) await boundBackupNotes(store, backup);
   // An expected backup has an age before the first one begins: with none, no alert would miss it.
   const isExpected = typeof backup?.expectedSince === 'number';
   if (backupsScheduled !== isExpected) await noteSchedule(store, backupsScheduled);

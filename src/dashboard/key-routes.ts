@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { ApiReply } from '../api/reply.ts';
 import { isRefusal, refuse } from '../base/errors.ts';
 import { type Quotas, type QuotaWindow, quotaWindows } from '../model/account.ts';
-import { makeKey, readExpiry, readKey } from '../model/api-key.ts';
+import { makeKey, readExpiry, readKey, refusalOfExpiry } from '../model/api-key.ts';
 import { type ReadInput, readAlias, readCategory, readWhole, readWholeOrNone } from '../model/operator-input.ts';
 import { recordLimits } from '../model/record-limits.ts';
 import { writeTime } from '../model/timestamp.ts';
@@ -54,6 +54,7 @@ export function keyRoutes(objects: RevocationObjects): DashboardRoute[] {
 async function addKey({ store, accountId, given }: DashboardCall): Promise<ApiReply> {
   const alias = requireRead(readAlias(given.alias));
   const change = readChange(given);
+  refuseExpired(change.expires, store.clock.now());
   const key = makeKey(accountId, randomBytes(32));
   const { keyId: id, hash } = readKey(key)!;
   await createKey(store, accountId, { id, alias, hash, ...change });
@@ -95,12 +96,19 @@ async function rotate(objects: RevocationObjects, call: DashboardCall): Promise<
   const at = writeTime(store.clock.now()).slice(0, 19).replace('T', ' ');
   const oldAlias = `${[...alias].slice(0, 70).join('')} (rotated ${at})`;
   const made = { id, hash, oldAlias, overlapMs: hours * hourMs, maxKeys: recordLimits.keysOfAccount };
-  const { quotas } = await findKey(store, accountId, alias);
+  const { quotas, expires } = await findKey(store, accountId, alias);
+  refuseExpired(expires, store.clock.now());
   // The old secret of a key with quotas stops at once.
   const isLimited = Object.values(quotas).some((max) => max !== null);
   const until = store.clock.now() + (isLimited ? 0 : made.overlapMs);
   const ends = await endKey(objects, call, alias, until, () => rotateKey(store, accountId, alias, made));
   return { status: 200, body: { id, alias, key, old: { alias: oldAlias, works_until: writeTime(ends) } } };
+}
+
+/** Refuses to make a secret that would never work. */
+function refuseExpired(expires: number | null | undefined, now: number): void {
+  const refusal = refusalOfExpiry(expires, now);
+  if (refusal !== null) throw refuse('bad_request', `Bad Request: ${refusal}`);
 }
 
 function readChange(given: DashboardCall['given']): KeyChange {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { parseTime } from './timestamp.ts';
+import { parseTime, writeTime } from './timestamp.ts';
 
 const letters = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const accountForm = /^[a-z0-9]{12}$/;
@@ -45,6 +45,12 @@ export function makeAccountId(bytes: Uint8Array): string {
 /** The last millisecond at which a key works: of that UTC day for a date, else the time itself; `null` when invalid. */
 export function readExpiry(text: unknown): number | null {
   return parseTime(text, 'last');
+}
+
+/** Returns why no key is made that works until then, or `null`: one that has expired is mostly a mistake in the year. */
+export function refusalOfExpiry(expires: number | null | undefined, now: number): string | null {
+  if (typeof expires !== 'number' || expires >= now) return null;
+  return `The key would never work: it would have expired at ${writeTime(expires)}`;
 }
 
 function checksumOf(text: string): string {

@@ -116,6 +116,13 @@ export function readAddress(text: string): IpAddress | null {
   return address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
 }
 
+/** Returns what failed authentications count for: an IPv4 address, or the /64 of an IPv6 address, since one caller has all of it. */
+export function blameOf(address: IpAddress): string {
+  if (!('parts' in address)) return address.toString();
+  const network = address.parts.slice(0, 4).map((part) => part.toString(16));
+  return `${network.join(':')}::/64`;
+}
+
 /** Returns the address that a URL's host spells out, or null for a name. URL has written every odd form in the plain one. */
 export function readLiteral(hostname: string): string | null {
   if (isIPv4(hostname)) return hostname;

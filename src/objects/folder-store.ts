@@ -1,9 +1,10 @@
 import { constants } from 'node:fs';
-import { lstat, mkdir, open, readdir, realpath, rm } from 'node:fs/promises';
+import { lstat, open, readdir, realpath, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { isRefusal, refuse } from '../base/errors.ts';
+import { makeFolder } from '../base/make-folder.ts';
 import type { Seal } from '../base/seal.ts';
 import type { ByteRange } from '../model/byte-range.ts';
 import { callDisk, codeOf, syncFolder } from './file-system.ts';
@@ -38,7 +39,7 @@ const pageLength = 1_000;
 
 /** Opens a folder as an object store. The folder's own path may contain symbolic links, paths inside it may not. */
 export async function openFolder({ folder, seal, now }: FolderOptions): Promise<FolderStore> {
-  await callDisk(mkdir(uploadsFolder(folder), { recursive: true, mode: 0o700 }));
+  await callDisk(makeFolder(uploadsFolder(folder), 0o700));
   const root = await callDisk(realpath(folder));
   const store: FolderStore = {
     partBytes: null,

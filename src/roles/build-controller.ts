@@ -49,7 +49,7 @@ export async function buildController(parts: ControllerParts, stop: Shutdown): P
   const cookiesOf = (url: unknown) => readCookies(config.cookies, url, gatewayLog);
   const { maxAttemptMs } = limitsOf(config);
   const limits = { maxFileBytes, maxAttemptMs, inspectSeconds };
-  const certificate = 'path' in parts.gatewayAddress ? null : certificateFilesOf(config);
+  const certificate = 'path' in parts.gatewayAddress ? null : certificateFilesOf(config, metrics);
   const gateway = { store, objects, log: gatewayLog, attemptOf, cookiesOf, certificate, ...limits };
   stop.add('gateway', await openListener(makeWorkerGateway(gateway), parts.gatewayAddress));
   const readMetadataJob = (jobId: string) => readJob(store, jobId);

@@ -3,6 +3,7 @@ import { startProbeServer } from '../base/probe-server.ts';
 import type { SocketAddress } from '../base/server-address.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { RunningRole } from './run-role.ts';
+import { showAuthoritiesEnd } from './socket.ts';
 
 type ReadinessCheck = () => boolean | Promise<boolean>;
 
@@ -18,6 +19,7 @@ export async function openReadiness(
   parts: readonly string[],
   socket?: SocketAddress,
 ): Promise<Readiness> {
+  showAuthoritiesEnd(config, metrics);
   const checks = new Map<string, ReadinessCheck>(parts.map((part) => [part, () => false]));
   // A child that was killed leaves its socket behind.
   if (socket) await rm(socket.path, { force: true });

@@ -65,7 +65,7 @@ async function start(running: RunningRole<(typeof required)[number]>): Promise<v
   const { inspectorAddress: address } = config;
   // Clients reach it by a name that may stand for several inspectors; each listens at that port of its own host.
   const at = 'path' in address ? address : { host: config.host, port: address.port };
-  const files = 'path' in address ? null : certificateFilesOf(config);
+  const files = 'path' in address ? null : certificateFilesOf(config, metrics);
   const server = await serveInspector(inspector, at, files && { files, log });
   stop.add('inspection', () => server.close(isOrphaned() ? 0 : drainSeconds));
   readiness.set('inspector', inspector.isReady);

@@ -13,7 +13,7 @@ export async function serveEgress(
 ): Promise<void> {
   const { config, log, metrics, stop, isOrphaned } = running;
   const readiness = await openReadiness(running, ['proxy'], probeSocket);
-  const egress = await openEgress({ config, log, metrics, certificate: certificateFilesOf(config) });
+  const egress = await openEgress({ config, log, metrics, certificate: certificateFilesOf(config, metrics) });
   stop.add('proxy', () => egress.close(isOrphaned() ? 0 : drainSeconds));
   for (const place of places) {
     const port = await egress.listen(place);

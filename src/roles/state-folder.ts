@@ -1,12 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type ServedUrls, servedUrlsFile } from '../admin/served-urls.ts';
 import { quoteForShell } from '../base/child-process.ts';
 import type { Config } from '../base/config.ts';
-import { refuse } from '../base/errors.ts';
+import { messageOf, refuse } from '../base/errors.ts';
+import { makeFolder } from '../base/make-folder.ts';
 import { syncFolder } from '../objects/file-system.ts';
 import { uploadsFolder } from '../objects/folder-upload.ts';
 import { objectsFolder } from '../objects/open-objects.ts';
@@ -26,7 +27,9 @@ export async function openStateFolder({
   objects,
 }: Pick<Config, 'data' | 'secret' | 'redisUrl' | 'objects'>) {
   const path = resolve(data);
-  await mkdir(path, { recursive: true, mode: 0o700 });
+  await makeFolder(path, 0o700).catch((error) => {
+    throw refuse('unavailable', `${path} (TRAWL_DATA) cannot be made: ${messageOf(error)}`);
+  });
   await chmod(path, 0o700);
   const lock = await open(join(path, 'lock'), 'a', 0o600);
   // The lock belongs to the open file, which the child shares: the lock lasts until this process ends, even by SIGKILL.

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, readdir, rm } from 'node:fs/promises';
+import { chmod, readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { readLandlockVersion } from '../base/landlock-version.ts';
+import { makeFolder } from '../base/make-folder.ts';
 import { spawnChild } from '../media/spawn-child.ts';
 import { isolationOf } from '../model/isolation.ts';
 import type { ChildLimits } from './child-limits.ts';
@@ -35,7 +36,7 @@ export async function chooseSandbox(
   trialMs = maxTrialMs,
 ): Promise<Sandbox> {
   if (mode === 'off') return 'none';
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await makeFolder(folder, 0o700);
   await removeLeftFilters(folder);
   const reasons: string[] = [];
   for (const sandbox of candidates()) {

@@ -1,6 +1,7 @@
 import { chmod, chown, mkdir, writeFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
+import { makeFolder } from '../base/make-folder.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import { layWrappers } from '../media/ffmpeg-arguments.ts';
 import { spawnChild } from '../media/spawn-child.ts';
@@ -120,7 +121,7 @@ export interface WorkerHome {
 /** Makes a closed folder with a folder for children in it, and beside that what they need but must not change. */
 export async function openHome(options: HomeOptions): Promise<WorkerHome> {
   const { beginning, name, egress, sandbox, cgroups, memoryBytes, programs, connections } = options;
-  await mkdir(dirname(beginning), { recursive: true, mode: 0o700 });
+  await makeFolder(dirname(beginning), 0o700);
   const cleaner = await startOrphanCleaner(beginning, cgroups);
   const folder = join(cleaner.folder, name);
   const sockets = join(cleaner.folder, 'egress');

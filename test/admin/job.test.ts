@@ -69,6 +69,8 @@ describe('jobs', () => {
     expect(await originBy({})).to.equal(urls.publicUrl);
     expect(await originBy({ TRAWL_DASHBOARD_PORT: '7003' })).to.equal(urls.publicUrl);
     expect(await originBy({ TRAWL_PORT: '7004' })).to.equal('http://127.0.0.1:7004');
+    // Port 0 is any free one, which only the trawl up that took it knows.
+    expect(await originBy({ TRAWL_PORT: '0', TRAWL_HOST: '127.0.0.1' })).to.equal(urls.publicUrl);
     expect(await originBy({ TRAWL_PUBLIC_URL: 'https://trawl.example.com' })).to.equal('https://trawl.example.com');
   });
 

@@ -43,7 +43,7 @@ describe('a command line of admin', () => {
     ['credits add a 7 --reason thanks', { SLUG: 'a', N: 7, reason: 'thanks' }],
     ['ledger verify', {}],
     ['ledger verify a', { SLUG: 'a' }],
-    ['block clear 2001:db8::/64', { IP: '2001:db8::/64' }],
+    ['block clear 2001:db8::/64', { IP: '2001:db8:0:0::/64' }],
     ['webhook list a --failed --limit 5', { SLUG: 'a', failed: true, limit: 5 }],
     ['webhook list --failed a', { SLUG: 'a', failed: true }],
     ['webhook list a', { SLUG: 'a' }],

@@ -188,6 +188,19 @@ describe('commands for money, logs and blocks', () => {
     expect(await operator.refused('log', 'show', caller.slug, '--key', 'nobody')).to.include({ code: 'not_found' });
   });
 
+  it('D38: block clear ends the block of the /64 of an IPv6 address, however the address is written', async () => {
+    const rule = { maxFailures: 1, windowMs: 60_000, blockMs: 60_000 };
+    const blocked = '2001:db8:0:0::/64';
+    const written = ['2001:db8::17', '2001:DB8:0000::', '2001:db8::/64', blocked];
+    for (const one of written) {
+      await countAuthFailure(operator.store, blocked, rule);
+      expect(await operator.json('block', 'clear', one), one).to.deep.equal({ cleared: blocked });
+    }
+    await countAuthFailure(operator.store, '192.0.2.7', rule);
+    expect(await operator.json('block', 'clear', '::ffff:192.0.2.7')).to.deep.equal({ cleared: '192.0.2.7' });
+    expect(await operator.json('block', 'list')).to.deep.equal([]);
+  });
+
   it('block list and block clear show and remove blocked addresses', async () => {
     const rule = { maxFailures: 1, windowMs: 60_000, blockMs: 60_000 };
     const { until } = await countAuthFailure(operator.store, '192.0.2.7', rule);

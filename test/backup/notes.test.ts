@@ -34,5 +34,8 @@ describe('the age of the last backup', () => {
       'ok: The last complete backup of the record was taken at 1970-01-01T00:00:00.000Z.',
     );
     expect(judge(0, 26 * hour + 1)).to.match(/^note: /);
+    expect(judge(hour, 1)).to.equal(
+      'note: The last complete backup of the record was taken at 1970-01-01T01:00:00.000Z, which is yet to come: the clock of Redis was ahead.',
+    );
   });
 });

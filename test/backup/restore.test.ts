@@ -7,7 +7,7 @@ import { keys } from '../../src/store/keys.ts';
 import { readAudit } from '../../src/store/log/read-audit.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { wholeService } from '../../src/store/lua/note-change.ts';
-import { dumpRecord, keysOfRestore, runBeside } from '../support/backups.ts';
+import { dumpRecord, keysOfRestore, runBeside, sayBeside } from '../support/backups.ts';
 import { endJobs, makeAccounts } from '../support/populate.ts';
 import { anAccount, aRunningJob } from '../support/record.ts';
 import { eachWithRestoreScene, invite, type RestoreScene } from '../support/restore-scene.ts';
@@ -19,11 +19,12 @@ describe('backup and restore', () => {
   let restored: RestoreScene['restored'];
   let home: RestoreScene['folder'];
   let backups: RestoreScene['backups'];
+  let admin: RestoreScene['admin'];
   let backUp: RestoreScene['backUp'];
   let restore: RestoreScene['restore'];
   let restoreFrom: RestoreScene['restoreFrom'];
   eachWithRestoreScene((scene) => {
-    ({ source, target, store, restored, folder: home, backups, backUp, restore, restoreFrom } = scene);
+    ({ source, target, store, restored, folder: home, backups, admin, backUp, restore, restoreFrom } = scene);
   });
 
   it('give back the whole record, but nobody leads and nobody is signed in', async () => {
@@ -51,6 +52,23 @@ describe('backup and restore', () => {
     expect(entry).to.deep.include({ via: 'command', action: 'record.restore', account: '', change: { taken_at } });
   });
 
+  it('say that a drain of the backup lasts in the restored record, and since when', async () => {
+    await admin('drain', 'on');
+    const { since } = await admin('drain', 'status');
+    await backUp();
+    await admin('drain', 'off');
+    const { code, json } = await restore();
+    expect([code, json.draining_since]).to.deep.equal([0, since]);
+    const line = ['record', 'restore', backups, '--replace'];
+    const { out } = await sayBeside(line, { TRAWL_REDIS_URL: target.url, TRAWL_DATA: home });
+    expect(out).to.include(
+      `The backup was taken in a drain, which lasts since ${String(since).slice(0, 19).replace('T', ' ')} UTC`,
+    );
+    expect(out).to.include('`trawl admin drain off`');
+    await backUp();
+    expect((await restore('--replace')).json.draining_since).to.equal(null);
+  });
+
   it('take one moment while the service works: every balance follows from its ledger', async () => {
     const callers = await makeAccounts(store, 4, 1_000);
     let isOver = false;
@@ -63,6 +81,18 @@ describe('backup and restore', () => {
     expect(taken.keys).to.be.greaterThan(20);
     expect((await restore()).code).to.equal(0);
     for (const { accountId } of callers) expect((await verifyLedger(restored, accountId)).problems).to.deep.equal([]);
+  });
+
+  it('are taken of a Redis whose memory is full, and noted, so that its limit can be raised without fear', async () => {
+    await anAccount(store);
+    await source.connection.send(['CONFIG', 'SET', 'maxmemory', '1']);
+    try {
+      const { taken_at } = await backUp();
+      const noted = await source.connection.read(['HGETALL', keys.backup]);
+      expect(noted).to.include.members(['begun_first', 'taken_at', String(Date.parse(taken_at))]);
+    } finally {
+      await source.connection.send(['CONFIG', 'SET', 'maxmemory', '0']);
+    }
   });
 
   it('keep as many backups as are wanted, and remove what was broken off', async () => {
@@ -130,18 +160,18 @@ describe('backup and restore', () => {
     expect((await dumpRecord(target.url)).size).to.equal(0);
   });
 
-  it('name a folder that cannot be written, without a stack trace', async () => {
+  it('name a folder that cannot be written or made, without a stack trace', async () => {
     const file = join(home, 'file');
     writeFileSync(file, '');
-    const { code, json, err } = await runBeside(['record', 'backup', join(file, 'below')], {
-      TRAWL_REDIS_URL: source.url,
-      TRAWL_DATA: home,
-    });
-    expect([code, err]).to.deep.equal([1, '']);
-    expect(json).to.deep.equal({
-      error: `The folder ${join(file, 'below')} cannot be written: ENOTDIR`,
-      code: 'unavailable',
-    });
+    const why = { [join(file, 'below')]: 'ENOTDIR', '/proc/no-process': 'ENOENT', '/proc/no-process/below': 'ENOENT' };
+    for (const [folder, reason] of Object.entries(why)) {
+      const { code, json, err } = await runBeside(['record', 'backup', folder], {
+        TRAWL_REDIS_URL: source.url,
+        TRAWL_DATA: home,
+      });
+      expect([code, err]).to.deep.equal([1, '']);
+      expect(json).to.deep.equal({ error: `The folder ${folder} cannot be written: ${reason}`, code: 'unavailable' });
+    }
   });
 
   it('refuse a record that is not empty unless it may be replaced, and one that a process uses', async () => {

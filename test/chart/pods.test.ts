@@ -227,6 +227,12 @@ describe('the pods of the chart', function () {
     }
   });
 
+  it('give the doctor the ways out of the controller, whose mail server and payment provider it asks', () => {
+    const objects = render({ scenario: 'ci/everything-values.yaml' });
+    const ways = (name: string) => find(objects, 'NetworkPolicy', name).spec.egress;
+    expect(ways('trawl-doctor')).to.deep.equal(ways('trawl-controller'));
+  });
+
   it('only egress reaches the Internet', () => {
     const store = [{ cidr: '10.0.0.9/32', port: 443 }];
     const open = render({ values: { 'networkPolicy.s3': store, 'networkPolicy.workersS3': store } })

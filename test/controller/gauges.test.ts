@@ -2,9 +2,11 @@ import { expect } from 'chai';
 import { makeLog } from '../../src/base/log.ts';
 import { type Metrics, makeMetrics, renderMetrics } from '../../src/base/metrics.ts';
 import { startGauges } from '../../src/controller/gauges.ts';
+import { noteBackupBegun, noteBackupTaken } from '../../src/store/backup/backup-notes.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { noteProgress } from '../../src/store/jobs/note-progress.ts';
 import { retryJob } from '../../src/store/jobs/retry-job.ts';
+import { keys } from '../../src/store/keys.ts';
 import { admitted, anAccount, aRunningJob, holder, storeOf, type TestStore, theJob } from '../support/record.ts';
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 
@@ -94,6 +96,19 @@ describe('gauges of the record', () => {
     expect(await shown(without)).to.include('trawl_backup_age_seconds 0');
     for (let n = 0; n < 2; n++) expect(await renderMetrics(next)).to.match(/^trawl_backup_age_seconds [0-9](\.\d+)?$/m);
     await Promise.all([gauges, otherGauges, nextGauges, withoutGauges].map((one) => one.close()));
+  });
+
+  it('show an age of backups that were begun and taken while the clock was ahead, which grows from its correction on', async () => {
+    const ahead = { ...store, clock: { now: () => store.clock.now() + 90 * 24 * 3_600_000, offset: () => 0 } };
+    const { metrics, gauges } = begin(() => true);
+    await noteBackupBegun(ahead);
+    await noteBackupTaken(store, ahead.clock.now());
+    expect(await shown(metrics)).to.include('trawl_backup_age_seconds 0');
+    store.advance(27 * 3_600_000);
+    expect(await renderMetrics(metrics)).to.match(/^trawl_backup_age_seconds 972\d\d(\.\d+)?$/m);
+    await redis.connection.send(['HDEL', keys.backup, 'taken_at']);
+    expect(await renderMetrics(metrics)).to.match(/^trawl_backup_age_seconds 972\d\d(\.\d+)?$/m);
+    await gauges.close();
   });
 
   it('gauges that cannot be read are a warning and a count, never silence', async () => {

@@ -46,6 +46,7 @@ describe('keys on the dashboard', () => {
       {},
       { alias: '..' },
       { alias: 'a', expires: 'soon' },
+      { alias: 'a', expires: '2020-02-29' },
       { alias: 'a', active: 'yes' },
       { alias: 'a', quotas: { hourly: 1 } },
       { alias: 'a', quotas: { daily: -1 } },
@@ -59,6 +60,17 @@ describe('keys on the dashboard', () => {
     expect(await find('a')).to.equal(undefined);
     await create({});
     expect((await owner.ask('POST', '/api/keys', { alias: 'own' })).status).to.equal(409);
+  });
+
+  it('get no new secret after their last day, because it would never work', async () => {
+    const { key } = await create({ expires: new Date(api.store.clock.now() + hour).toISOString() });
+    api.store.advance(2 * hour);
+    const { status, json } = await owner.ask('POST', '/api/keys/own/rotate', {});
+    expect(`${status} ${json.error}`).to.match(/^400 Bad Request: The key would never work: it would have expired at /);
+    await owner.ask('PATCH', '/api/keys/own', { expires: null });
+    expect(await usage(key)).to.equal(200);
+    const rotated = await owner.ask('POST', '/api/keys/own/rotate', {});
+    expect([rotated.status, await usage(rotated.json.key)]).to.deep.equal([200, 200]);
   });
 
   it('auth-7: are deactivated, reactivated, and deleted only when they were never used', async () => {

@@ -5,11 +5,20 @@ import { openRedisClient } from '../../src/store/redis/redis-client.ts';
 import type { Json } from './json.ts';
 import type { CommandResult } from './operator.ts';
 
-/** One `admin` command in this process, beside a Redis and a data folder. */
+/** One `admin` command in this process, beside a Redis and a data folder, that answers with JSON. */
 export async function runBeside(
   line: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Promise<CommandResult & { readonly json: Json }> {
+  const said = await sayBeside([...line, '--json'], env);
+  return { ...said, json: JSON.parse(said.out || 'null') };
+}
+
+/** The same as people see it. */
+export async function sayBeside(
+  line: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<CommandResult> {
   const said = { out: '', err: '' };
   const terminal = {
     out: (text: string) => {
@@ -21,8 +30,7 @@ export async function runBeside(
     isWatched: false,
     env: { TRAWL_DURABILITY: 'relaxed', ...env },
   };
-  const code = await runAdmin([...line, '--json'], terminal);
-  return { code, ...said, json: JSON.parse(said.out || 'null') };
+  return { code: await runAdmin(line, terminal), ...said };
 }
 
 /** Keys that a restore writes itself, so that they differ from the backup. */

@@ -11,6 +11,8 @@ export interface Owner {
   readonly name: string;
   readonly group?: string;
   readonly hosts?: readonly string[];
+  /** 2049 unless given. */
+  readonly ends?: Date;
 }
 
 /** A certificate authority. */
@@ -81,7 +83,7 @@ function certify(owner: Owner, publicKey: KeyObject, extensions: readonly Buffer
     part(0x02, Buffer.from([1]), randomBytes(15)),
     algorithm,
     issuer.name,
-    part(0x30, part(0x17, Buffer.from('200101000000Z')), part(0x17, Buffer.from('491231235959Z'))),
+    part(0x30, part(0x17, Buffer.from('200101000000Z')), part(0x17, Buffer.from(utcTimeOf(owner.ends)))),
     nameOf(owner),
     publicKey.export({ type: 'spki', format: 'der' }),
     part(0xa3, part(0x30, ...all)),
@@ -89,6 +91,10 @@ function certify(owner: Owner, publicKey: KeyObject, extensions: readonly Buffer
   const signature = part(0x03, Buffer.from([0]), sign('sha256', certified, issuer.key));
   const base64 = part(0x30, certified, algorithm, signature).toString('base64');
   return `-----BEGIN CERTIFICATE-----\n${base64.replace(/.{1,64}/g, '$&\n')}-----END CERTIFICATE-----\n`;
+}
+
+function utcTimeOf(time = new Date('2049-12-31T23:59:59Z')): string {
+  return `${time.toISOString().slice(2, 19).replaceAll(/[-T:]/g, '')}Z`;
 }
 
 function nameOf({ name, group }: Owner): Buffer {

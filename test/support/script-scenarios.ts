@@ -14,6 +14,7 @@ import { removeAccount } from '../../src/store/accounts/remove-account.ts';
 import { removePlan } from '../../src/store/accounts/remove-plan.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { setKey } from '../../src/store/accounts/set-key.ts';
+import { noteBackupTaken } from '../../src/store/backup/backup-notes.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { addPack } from '../../src/store/money/add-pack.ts';
@@ -176,6 +177,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     (caller) => (s) => setKey(s, caller.accountId, caller.keyId.slice(0, 8), { category: 'c', active: false }),
   ),
   'delete-key': account({}, (caller) => (s) => deleteKey(s, caller.accountId, caller.keyId.slice(0, 8))),
+  'backup-notes': account({}, () => (s) => noteBackupTaken(s, 7)),
   'begin-drain': account({}, () => (s) => beginDrain(s)),
   'end-drain': async (store) => {
     await beginDrain(store);

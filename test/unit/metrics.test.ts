@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { routes } from '../../src/api/routes.ts';
+import { failures } from '../../src/base/errors.ts';
 import { makeMetrics, metricsTable } from '../../src/base/metrics.ts';
 import { releaseOf } from '../../src/media/yt-dlp.ts';
 
@@ -15,7 +16,7 @@ connections_dropped_total ledger_verify_age_seconds redis_memory_unlimited upkee
 clock_steady clock_difference_seconds object_store_ready stray_objects removal_errors_total
 kube_refused_total kube_wait_seconds cleanups_postponed oldest_leaving_seconds attempts_waiting{wait} webhook_delay_seconds
 admissions_closed{reason} backup_age_seconds drain_seconds redis_replicas redis_replica_seconds redis_unreplicated_total
-spans_total{outcome} lapses_total{balance}`
+spans_total{outcome} lapses_total{balance} certificate_ends_seconds{use}`
   .trim()
   .split(/\s+/);
 
@@ -55,6 +56,14 @@ describe('metrics', () => {
     expect(begun.filter(([, , label, value]) => !rowOf(label).includes(`\`${value}\``))).to.deep.equal([]);
     const named = [...rowOf('task').matchAll(/`(\w+)`/g)].map(([, task]) => task).slice(1);
     expect(begun.filter(([, , label]) => label === 'task').map(([, , , task]) => task)).to.have.members(named);
+  });
+
+  it('begin at 0 for each failure of a job that is our fault, so that a burst of them is an increase', async () => {
+    const text = await makeMetrics().registry.getSingleMetricAsString('trawl_jobs_total');
+    const begun = [...text.matchAll(/\{endpoint="(\w+)",outcome="failed",code="(\w+)",blame="us"\} 0$/gm)];
+    const ours = Object.entries(failures).filter(([, { blame }]) => blame === 'us');
+    const wanted = ['video', 'audio', 'metadata'].flatMap((endpoint) => ours.map(([code]) => `${endpoint} ${code}`));
+    expect(begun.map(([, endpoint, code]) => `${endpoint} ${code}`)).to.have.members(wanted);
   });
 
   it('tell every name that the label route holds', () => {

@@ -4,6 +4,16 @@ import type { Scenario } from './scenario.ts';
 /** Faults of the cluster, the workers and the sources. */
 export const clusterScenarios: readonly Scenario[] = [
   {
+    title: 'the certificate of egress was not renewed',
+    change: { 'trawl_certificate_ends_seconds{instance="egress",use="served"}': '455400x400' },
+    fires: {
+      TrawlCertificateEnds: {
+        summary: 'Time until a certificate between the parts of trawl ends: 5d 0h 0m 0s',
+        description: 'Parts with it: egress (served)',
+      },
+    },
+  },
+  {
     title: 'no controller leads',
     change: { 'trawl_leader{instance="controller"}': '1x384 0x15' },
     fires: {

@@ -53,6 +53,8 @@ export const healthy: Readonly<Record<string, string>> = {
   'trawl_build_info{instance="controller",version="1.0.0",role="controller"}': '1x400',
   'trawl_build_info{instance="egress",version="1.0.0",role="egress"}': '1x400',
   'trawl_build_info{instance="inspector",version="1.0.0",role="inspector"}': '1x400',
+  'trawl_certificate_ends_seconds{instance="egress",use="served"}': '5000000x400',
+  'trawl_certificate_ends_seconds{instance="egress",use="trusted"}': '9000000x400',
   'trawl_leader{instance="controller"}': '1x400',
   'trawl_leader{instance="other"}': '0x400',
   'trawl_watch_age_seconds{instance="controller"}': '10x400',

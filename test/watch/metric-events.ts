@@ -158,6 +158,11 @@ export const metricEvents: readonly MetricEvent[] = [
     event: 'spans are sent and given up',
     test: ['watch/traces.test.ts', 'are sent, or counted as dropped where too many wait'],
   },
+  {
+    metric: 'certificate_ends_seconds',
+    event: 'a part gets a new certificate',
+    test: ['egress/certificate-ends.test.ts', 'shows the end of the certificate that a part serves'],
+  },
   { metric: 'build_info', event: 'a role starts', test: calls },
   {
     metric: 'purchases_total',

@@ -15,7 +15,7 @@ import { readAccount } from './read-accounts.ts';
  */
 const setAccountScript = script(
   'set-account',
-  'needs memory',
+  'always',
   [
     ...balanceKeyNames,
     ...fairShareKeyNames.filter((key) => key !== 'account'),

@@ -7,7 +7,7 @@ import { type RecordStore, run, script } from '../script.ts';
 /** Creates or changes a plan, for every account that has it from the next request on. Answers {'set'}, {'too_many'} or {'other'} when it is not as expected. */
 const setPlanScript = script(
   'set-plan',
-  'needs memory',
+  'always',
   ['plans', ...noteKeyNames] as const,
   ['plan', 'json', 'expected', ...noteArgNames] as const,
   /* lua */ `${noteChange}

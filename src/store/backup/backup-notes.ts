@@ -1,5 +1,5 @@
 import { keys } from '../keys.ts';
-import { number, pairs, type RecordStore } from '../script.ts';
+import { number, pairs, type RecordStore, run, script } from '../script.ts';
 
 /** Times in milliseconds. */
 export interface BackupNotes {
@@ -11,19 +11,46 @@ export interface BackupNotes {
   readonly lastTaken: number | null;
 }
 
+/** Notes a time, or keeps the one that is there. Answers {'done'}. A Redis whose memory is full takes it too: a backup is wanted most then. */
+const noteTimeScript = script(
+  'backup-notes',
+  'light',
+  ['backup'] as const,
+  ['field', 'at', 'keeps'] as const,
+  /* lua */ `
+redis.call(keeps == '1' and 'HSETNX' or 'HSET', backup, field, at)
+return { 'done' }
+`,
+);
+
 /** Notes that a backup begins: one that never succeeds is told by its age, too. */
-export async function noteBackupBegun({ connection, clock }: RecordStore): Promise<void> {
-  await connection.send(['HSETNX', keys.backup, 'begun_first', String(clock.now())]);
+export async function noteBackupBegun(store: RecordStore): Promise<void> {
+  await run(store, noteTimeScript, { field: 'begun_first', at: Math.floor(store.clock.now()), keeps: '1' });
 }
 
 /** Notes whether a schedule is expected to begin backups: one that never does is told by its age, too. */
-export async function noteSchedule({ connection, clock }: RecordStore, isScheduled: boolean): Promise<void> {
-  if (isScheduled) await connection.send(['HSETNX', keys.backup, 'expected_since', String(clock.now())]);
-  else await connection.send(['HDEL', keys.backup, 'expected_since']);
+export async function noteSchedule(store: RecordStore, isScheduled: boolean): Promise<void> {
+  const field = 'expected_since';
+  if (isScheduled) await run(store, noteTimeScript, { field, at: Math.floor(store.clock.now()), keeps: '1' });
+  else await store.connection.send(['HDEL', keys.backup, field]);
 }
 
-export async function noteBackupTaken({ connection }: RecordStore, at: number): Promise<void> {
-  await connection.send(['HSET', keys.backup, 'taken_at', String(at)]);
+export async function noteBackupTaken(store: RecordStore, at: number): Promise<void> {
+  await run(store, noteTimeScript, { field: 'taken_at', at, keeps: '' });
+}
+
+/**
+ * Counts the age of what was noted while the clock was ahead from now on. Else no alert would miss a backup until the clock is as late
+ * again. Waits while the clock may be wrong.
+ */
+export async function boundBackupNotes(store: RecordStore, { firstBegun, expectedSince, lastTaken }: BackupNotes) {
+  const { connection, clock } = store;
+  const now = clock.now();
+  if (!connection.clock.isSteady()) return;
+  const times = { begun_first: firstBegun, expected_since: expectedSince, taken_at: lastTaken };
+  for (const [field, time] of Object.entries(times)) {
+    if (time !== null && time > now) await run(store, noteTimeScript, { field, at: Math.floor(now), keeps: '' });
+  }
 }
 
 /** Returns what is known of the backups of the record; `null` when none was ever begun or expected. */

@@ -12,7 +12,7 @@ import { paymentEventOnce } from './payment-events.ts';
  */
 const setTopupScript = script(
   'set-topup',
-  'needs memory',
+  'always',
   ['account', 'topup', 'topupLooks', 'expiringCards', 'paymentEvents', ...noteKeyNames] as const,
   ['accountId', 'fields', 'eventAt', 'cardIs', 'eventId', ...noteArgNames] as const,
   /* lua */ `${noteChange}${watchCard}${paymentEventOnce}

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { chmod, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { keepRunning } from '../../base/child-process.ts';
 import type { Log } from '../../base/log.ts';
+import { makeFolder } from '../../base/make-folder.ts';
 import { checkPrograms, pingServer, spawnRedis, whenReady } from './redis-process.ts';
 
 export interface ServerOptions {
@@ -53,7 +54,7 @@ export async function startRedis(options: ServerOptions): Promise<RedisServer> {
     throw new Error(`The path of the data folder is too long for a UNIX socket (${maxSocketBytes} bytes): ${socket}`);
   }
   checkPrograms();
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await makeFolder(folder, 0o700);
   await chmod(folder, 0o700);
   await waitUntilFree(socket);
   await limitLog(folder);

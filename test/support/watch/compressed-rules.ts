@@ -24,7 +24,7 @@ export function compressRules(aheadSeconds = 0): string {
     .replaceAll(/(\bfor: |\[)(\d+)([smhd])/g, (_, before, count, unit) => {
       return `${before}${Math.max(1, Math.round((Number(count) * secondsOf[unit]!) / clockFactor))}s`;
     })
-    .replaceAll(/^(.*\bincrease\(.*> )(\d+)$/gm, (_, before, limit) => `${before}${Number(limit) / countFactor}`)
+    .replaceAll(/^(.*\bincrease\(.*>=? )(\d+)$/gm, (_, before, limit) => `${before}${Number(limit) / countFactor}`)
     .replaceAll(agePattern, (_, before, kind: AgeKind, limit) => `${before}${Number(limit) / ageFactors[kind]}`);
 }
 
