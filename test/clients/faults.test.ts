@@ -91,7 +91,7 @@ describe('the clients of callers, at the edges', function () {
     const { error } = await run({ verb: 'start', idempotencyKey: 'order 17', url: `${film}?b` });
     expect(error).to.deep.include({ code: 'idempotency_conflict', retryable: false, status: 409 });
     expect(link.calls.filter(({ path }) => submits.test(path))).to.have.length(2);
-    for (const idempotencyKey of ['ключ', '']) {
+    for (const idempotencyKey of ['ключ', '', ' ', ' order 17', 'order 17 ']) {
       const odd = await run({ verb: 'start', idempotencyKey });
       expect(odd.error, idempotencyKey).to.deep.include({ code: 'bad_request', retryable: false, status: null });
     }

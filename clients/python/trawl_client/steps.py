@@ -22,12 +22,13 @@ Steps = Generator["Send | Open | Read | Sleep", Any, T]
 
 USUAL_TRY_SECONDS = 20.0
 QUIET_SECONDS = 60.0
+ENDLESS = "the answer does not end"
 # Every wait for a job holds a connection.
 LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=20)
 FIRST_WAIT_SECONDS = 0.2
 MAX_WAIT_SECONDS = 10.0
 VISIBLE = re.compile(r"[!-~]+")
-PRINTABLE = re.compile(r"[ -~]+")
+PRINTABLE = re.compile(r"[!-~]([ -~]*[!-~])?")
 # A failure of the service itself is seldom cured by asking on and on.
 MAX_INTERNAL_ERRORS = 3
 
@@ -154,7 +155,8 @@ class Service:
             headers["content-type"] = "application/json"
         if idempotency_key is not None:
             if not PRINTABLE.fullmatch(idempotency_key):
-                raise TrawlError("bad_request", "The idempotency key must have printable ASCII characters alone")
+                sentence = "The idempotency key must be visible ASCII characters, with spaces only between them"
+                raise TrawlError("bad_request", sentence)
             headers["idempotency-key"] = idempotency_key
         content = None if body is None else json.dumps(body)
         patience = Patience(min(self.patience_seconds, self.left_seconds()))

@@ -52,8 +52,11 @@ export function makeTransport(options: TransportOptions): Transport {
     const { method = 'GET', body, idempotencyKey } = call;
     const headers: Record<string, string> = {};
     if (body !== undefined) headers['content-type'] = 'application/json';
-    if (idempotencyKey !== undefined && !/^[ -~]+$/.test(idempotencyKey))
-      throw new TrawlError('bad_request', 'The idempotency key must have printable ASCII characters alone');
+    if (idempotencyKey !== undefined && !/^[!-~]([ -~]*[!-~])?$/.test(idempotencyKey))
+      throw new TrawlError(
+        'bad_request',
+        'The idempotency key must be visible ASCII characters, with spaces only between them',
+      );
     if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey;
     return within(call.tryMs ?? usualTryMs, call.signal, async (signal) =>
       readJson(url, await send(path, { method, headers, signal, ...(body && { body: JSON.stringify(body) }) }), member),
