@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { findCredentials } from '../../src/client/credentials.ts';
@@ -55,5 +55,24 @@ describe('trawl login', () => {
     expect(() => findCredentials({ ...env, TRAWL_API_URL: 'https://two.example' })).to.throw('No key is known');
     const other = { TRAWL_API_URL: 'https://two.example/', TRAWL_API_KEY: 'own' };
     expect(findCredentials({ ...env, ...other })).to.deep.equal({ url: 'https://two.example', key: 'own' });
+  });
+
+  it('tells of kept credentials that are none or cannot be read, and asks nobody', async () => {
+    mkdirSync(join(folder, '.config', 'trawl'), { recursive: true });
+    const get = async () => {
+      const got = startCommand(['get', 'https://films.example/clip.mp4'], folder, {});
+      return [await got.ended, got.out(), got.err().split('\n')[0]];
+    };
+    for (const kept of ['null', '[]', '{', '{"url":"x","key":"k"}', `{"url":"${api.url}","key":"a b"}`]) {
+      writeFileSync(file(), kept);
+      expect(await get(), kept).to.deep.equal([2, '', `${file()} cannot be understood: run 'trawl login' again`]);
+    }
+    rmSync(file());
+    mkdirSync(file());
+    expect(await get()).to.deep.equal([
+      2,
+      '',
+      `${file()} cannot be read: EISDIR: illegal operation on a directory, read`,
+    ]);
   });
 });
