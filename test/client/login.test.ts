@@ -1,4 +1,6 @@
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { findCredentials } from '../../src/client/credentials.ts';
@@ -74,5 +76,28 @@ describe('trawl login', () => {
       '',
       `${file()} cannot be read: EISDIR: illegal operation on a directory, read`,
     ]);
+  });
+
+  it('asks by the proxy of its environment when NODE_USE_ENV_PROXY is set', async () => {
+    const { key } = await api.addCaller();
+    const asked: string[] = [];
+    const proxy = createServer().on('connect', ({ url = '' }, socket) => {
+      asked.push(url);
+      const onward = connect(Number(new URL(api.url).port), '127.0.0.1', () => {
+        socket.write('HTTP/1.1 200 Connected\r\n\r\n');
+        onward.pipe(socket).pipe(onward);
+      });
+      for (const end of [onward, socket]) end.on('error', () => [onward, socket].map((one) => one.destroy()));
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    try {
+      const own = { NODE_USE_ENV_PROXY: '1', HTTP_PROXY: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` };
+      const command = startCommand(['login', 'http://service.invalid', key], folder, own);
+      expect(await command.ended, command.err()).to.equal(0);
+      expect(asked).to.deep.equal(['service.invalid:80']);
+    } finally {
+      proxy.closeAllConnections();
+      proxy.close();
+    }
   });
 });
