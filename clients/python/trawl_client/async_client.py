@@ -19,7 +19,7 @@ from .api_types import Batch, BatchRequest, Day, Job, Metadata, Usage
 from .batch_steps import cancel_batch, read_batch, read_history, start_batch, wait_batch
 from .errors import TrawlError
 from .job_steps import fetch, follow, give_up, job_path, require_file, start
-from .steps import ENDLESS, LIMITS, QUIET_SECONDS, Open, Read, Send, Service, Sleep, Steps, key_of_call, unreachable
+from .steps import LIMITS, QUIET_SECONDS, Open, Read, Send, Service, Sleep, Steps, key_of_call, unreachable
 
 T = TypeVar("T")
 Kind = Literal["video", "audio"]
@@ -211,7 +211,7 @@ class AsyncTrawl:
                     timeout=step.timeout,
                     follow_redirects=False,
                 )
-            raise httpx.ReadTimeout(ENDLESS)
+            raise httpx.ReadTimeout("the answer does not end")
         request = self._http.build_request("GET", step.url, headers=step.headers, timeout=QUIET_SECONDS)
         with anyio.move_on_after(QUIET_SECONDS):
             answer = await self._http.send(request, stream=True, follow_redirects=step.follow)
@@ -219,4 +219,4 @@ class AsyncTrawl:
             if not answer.is_success:
                 await answer.aread()
             return answer
-        raise httpx.ReadTimeout(ENDLESS)
+        raise httpx.ReadTimeout("the answer does not end")

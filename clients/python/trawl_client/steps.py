@@ -22,7 +22,6 @@ Steps = Generator["Send | Open | Read | Sleep", Any, T]
 
 USUAL_TRY_SECONDS = 20.0
 QUIET_SECONDS = 60.0
-ENDLESS = "the answer does not end"
 # Every wait for a job holds a connection.
 LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=20)
 FIRST_WAIT_SECONDS = 0.2

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import contextvars
 import io
+import math
 import os
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, InvalidStateError
-from concurrent.futures import TimeoutError as WaitTimeout
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 from urllib.parse import urlencode
 
 import httpx
@@ -23,20 +20,7 @@ from .api_types import Batch, BatchRequest, Day, Job, Metadata, Usage
 from .batch_steps import cancel_batch, read_batch, read_history, start_batch, wait_batch
 from .errors import TrawlError
 from .job_steps import fetch, follow, give_up, job_path, require_file, start
-from .steps import (
-    ENDLESS,
-    LIMITS,
-    QUIET_SECONDS,
-    Open,
-    Read,
-    Send,
-    Service,
-    Sleep,
-    Steps,
-    WholeAnswer,
-    key_of_call,
-    unreachable,
-)
+from .steps import LIMITS, QUIET_SECONDS, Open, Read, Send, Service, Sleep, Steps, WholeAnswer, key_of_call, unreachable
 
 T = TypeVar("T")
 Kind = Literal["video", "audio"]
@@ -214,64 +198,44 @@ class Trawl:
             opened.clear()
         if isinstance(step, Sleep):
             return time.sleep(step.seconds)
+        limit = Limit(step.timeout if isinstance(step, Send) else QUIET_SECONDS)
         if isinstance(step, Send):
-            return within(step.timeout, lambda: self._send(step))
-        answer = within(QUIET_SECONDS, lambda: self._open(step))
-        if isinstance(answer, httpx.Response):
-            opened.update(answer=answer, chunks=answer.iter_raw())
+            answer = self._open(limit, step.method, step.url, step.headers, step.content)
+            with contextlib.closing(answer):
+                return read_whole(answer)
+        answer = self._open(limit, "GET", step.url, step.headers, follow=step.follow)
+        opened.update(answer=answer, chunks=answer.iter_raw())
+        if not answer.is_success:
+            return read_whole(answer)
+        limit.end = math.inf
         return answer
 
-    def _send(self, step: Send) -> WholeAnswer:
-        request = self._http.build_request(
-            step.method, step.url, headers=step.headers, content=step.content, timeout=step.timeout
-        )
-        answer = self._http.send(request, stream=True, follow_redirects=False)
-        return read_whole(answer, step.timeout)
-
-    def _open(self, step: Open) -> httpx.Response | WholeAnswer:
-        request = self._http.build_request("GET", step.url, headers=step.headers, timeout=QUIET_SECONDS)
-        answer = self._http.send(request, stream=True, follow_redirects=step.follow)
-        return answer if answer.is_success else read_whole(answer, QUIET_SECONDS)
+    def _open(
+        self, limit: Limit, method: str, url: str, headers: dict[str, str], content: str | None = None, follow: bool = False
+    ) -> httpx.Response:
+        # Neither httpx nor httpcore reads these times: they hand them to the socket.
+        timeout = httpx.Timeout(connect=cast(float, limit), read=cast(float, limit), write=cast(float, limit), pool=limit.seconds)
+        request = self._http.build_request(method, url, headers=headers, content=content, timeout=timeout)
+        return self._http.send(request, stream=True, follow_redirects=follow)
 
 
-def read_whole(answer: httpx.Response, seconds: float) -> WholeAnswer:
-    """Reads an answer to its end, and gives up one that drips."""
-    end = time.monotonic() + seconds
-    chunks: list[bytes] = []
-    with contextlib.closing(answer):
-        for chunk in answer.iter_bytes():
-            chunks.append(chunk)
-            if time.monotonic() > end:
-                raise httpx.ReadTimeout(ENDLESS)
-    return WholeAnswer(answer.status_code, answer.headers, b"".join(chunks).decode(errors="replace"))
+class Limit:
+    """Timeout of a socket that is asked anew before each read and write: a number limits the silence alone, and some answers drip."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.end = time.monotonic() + seconds
+
+    def __float__(self) -> float:
+        left = min(self.seconds, self.end - time.monotonic())
+        if left <= 0:
+            raise TimeoutError("the answer does not end")
+        return left
+
+    def __index__(self) -> int:
+        return math.ceil(float(self))
 
 
-def within(seconds: float, ask: Callable[[], T]) -> T:
-    """Asks in a thread, which is left alone after so long: the timeouts of httpx limit the silence alone, and some headers drip."""
-    asked: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            answer = ask()
-        except BaseException as error:
-            with contextlib.suppress(InvalidStateError):
-                asked.set_exception(error)
-            return
-        try:
-            asked.set_result(answer)
-        except InvalidStateError:
-            # Its caller has left.
-            if isinstance(answer, httpx.Response):
-                answer.close()
-
-    # A daemon, so that no program waits at its end for an answer that drips.
-    threading.Thread(target=contextvars.copy_context().run, args=(run,), daemon=True).start()
-    try:
-        return asked.result(seconds)
-    except WaitTimeout:
-        if not asked.cancel():
-            return asked.result()
-        raise httpx.ReadTimeout(ENDLESS) from None
-    except BaseException:
-        asked.cancel()
-        raise
+def read_whole(answer: httpx.Response) -> WholeAnswer:
+    text = b"".join(answer.iter_bytes()).decode(errors="replace")
+    return WholeAnswer(answer.status_code, answer.headers, text)
