@@ -66,39 +66,6 @@ describe('trawl get where no file can be written', function () {
     expect(readdirSync(folder).sort()).to.deep.equal(['link', 'taken']);
   });
 
-  it('asks for nothing when its folder is read-only', async function () {
-    if (noMounts !== null) return this.skip();
-    const closed = join(folder, 'closed');
-    mkdirSync(closed);
-    mountReadOnly(closed);
-    try {
-      const sentence = /^The file cannot be written: EROFS/;
-      for (const output of ['closed', 'closed/', 'closed/clip.mp4'])
-        await expectNoOrder([film, '--output', output], sentence);
-      // Node tells of a folder that it cannot make as of one that is missing.
-      await expectNoOrder([film, '--output', 'closed/new/'], /^The file cannot be written: ENOENT/);
-      await expectNoOrder([film, `${film}?2`], sentence, closed);
-      await expectNoOrder([film, '--playlist', '2', '--output', 'closed/'], sentence);
-    } finally {
-      unmount(closed);
-    }
-    expect(readdirSync(closed)).to.deep.equal([]);
-  });
-
-  it('asks for nothing when the disk of its folder is full', async function () {
-    if (noMounts !== null) return this.skip();
-    const full = join(folder, 'full');
-    mkdirSync(full);
-    mountSmall(full, 64 * 1024);
-    try {
-      writeFileSync(join(full, 'film'), Buffer.alloc(64 * 1024));
-      await expectNoOrder([film, '--output', 'full'], /^The file cannot be written: ENOSPC/);
-      expect(readdirSync(full)).to.deep.equal(['film']);
-    } finally {
-      unmount(full);
-    }
-  });
-
   it('asks for a file where one can be written, also beside one of that name, and leaves nothing there', async () => {
     writeFileSync(join(folder, 'clip.mp4'), 'mine');
     for (const output of ['.', 'clip.mp4', 'new/folder/']) {
@@ -108,4 +75,39 @@ describe('trawl get where no file can be written', function () {
     expect(orders).to.have.length(3);
     expect(readdirSync(folder, { recursive: true }).sort()).to.deep.equal(['clip.mp4', 'new', 'new/folder']);
   });
+
+  // This is so for everybody but root.
+  if (noMounts !== null) console.warn(`The tests of full and read-only folders are left out: ${noMounts}`);
+  else {
+    it('asks for nothing when its folder is read-only', async () => {
+      const closed = join(folder, 'closed');
+      mkdirSync(closed);
+      mountReadOnly(closed);
+      try {
+        const sentence = /^The file cannot be written: EROFS/;
+        for (const output of ['closed', 'closed/', 'closed/clip.mp4'])
+          await expectNoOrder([film, '--output', output], sentence);
+        // Node tells of a folder that it cannot make as of one that is missing.
+        await expectNoOrder([film, '--output', 'closed/new/'], /^The file cannot be written: ENOENT/);
+        await expectNoOrder([film, `${film}?2`], sentence, closed);
+        await expectNoOrder([film, '--playlist', '2', '--output', 'closed/'], sentence);
+      } finally {
+        unmount(closed);
+      }
+      expect(readdirSync(closed)).to.deep.equal([]);
+    });
+
+    it('asks for nothing when the disk of its folder is full', async () => {
+      const full = join(folder, 'full');
+      mkdirSync(full);
+      mountSmall(full, 64 * 1024);
+      try {
+        writeFileSync(join(full, 'film'), Buffer.alloc(64 * 1024));
+        await expectNoOrder([film, '--output', 'full'], /^The file cannot be written: ENOSPC/);
+        expect(readdirSync(full)).to.deep.equal(['film']);
+      } finally {
+        unmount(full);
+      }
+    });
+  }
 });

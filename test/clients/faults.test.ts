@@ -134,6 +134,17 @@ describe('the clients of callers, at the edges', function () {
     ]);
   });
 
+  inEach('does not repeat a batch that never fits, whatever limit it is above', async ({ film, link, run }) => {
+    const { key } = await service.aCustomer({ max_open: 1 });
+    const batchOf = (items: readonly { readonly query: string }[]) =>
+      run({ verb: 'batch', batch: { endpoint: 'video', items: [...items] } }, { key, patienceSeconds: 20 });
+    const jobs = await batchOf([{ query: film }, { query: film }]);
+    expect(jobs.error).to.deep.include({ code: 'rate_limited', status: 429, retryable: false });
+    const bytes = await batchOf(Array.from({ length: 1000 }, () => ({ query: `${film}?${'x'.repeat(5000)}` })));
+    expect(bytes.error).to.deep.include({ code: 'payload_too_large', status: 413, retryable: false });
+    expect(link.calls.filter(({ path }) => path === '/v1/batches')).to.have.length(2);
+  });
+
   inEach('throws a refusal that soft_fail answers with status 200', async ({ run }) => {
     const { error } = await run({ verb: 'start', url: 'nope', parameters: { soft_fail: true } });
     expect(error).to.deep.include({ code: 'bad_request', blame: 'caller', retryable: false, status: 400 });

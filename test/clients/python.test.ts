@@ -26,7 +26,10 @@ describe('the Python client', function () {
   before(async () => {
     ({ folder: parent, remove: removeParent } = aFolder());
     server = createServer(({ url = '', headers }, response) => {
-      if (url === '/v1/media/metadata') return void (metadataCall = response);
+      if (url === '/v1/media/metadata') {
+        metadataCall = response;
+        return;
+      }
       const id = url.split('/').at(-1)!.split('?')[0]!;
       const bytes = contentOf(id);
       const sha256 = createHash('sha256').update(bytes).digest('hex');

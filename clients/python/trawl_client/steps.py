@@ -192,7 +192,8 @@ def may_repeat(error: TrawlError) -> bool:
     """Returns true for an error that passes by itself."""
     # A repeat may meet the first call, which still runs; a conflict with another call names no time to wait.
     is_running = error.code == "idempotency_conflict" and error.retry_after_seconds is not None
-    return is_running or error.code in ("unreachable", "rate_limited") or (error.status or 0) >= 500
+    is_limited = error.code == "rate_limited" and error.retryable
+    return is_running or error.code == "unreachable" or is_limited or (error.status or 0) >= 500
 
 
 def unreachable(url: str, cause: object) -> TrawlError:
@@ -210,12 +211,17 @@ def require_ok(answer: Answer) -> None:
         return
     said = parse(answer.text)
     sentence = said.get("error") if isinstance(said, dict) else None
+    told = answer.headers.get("x-error-code")
+    retry_after_seconds = read_retry_after(answer.headers)
+    # A limit of the service that passes says when; a batch above one without that never fits.
+    never_fits = told == "rate_limited" and retry_after_seconds is None
     raise TrawlError(
-        answer.headers.get("x-error-code") or code_of(status),
+        told or code_of(status),
         str(sentence or f"The service answered with status {status}"),
         status=status,
         request_id=answer.headers.get("x-request-id"),
-        retry_after_seconds=read_retry_after(answer.headers),
+        retry_after_seconds=retry_after_seconds,
+        retryable=False if never_fits else None,
     )
 
 
