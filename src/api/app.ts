@@ -14,6 +14,7 @@ import type { BlockedAddresses, FindCaller } from './caller-address.ts';
 import type { OpenLimit } from './open-limit.ts';
 import { type ApiReply, errorReply, goneStatus, sendReply, softened } from './reply.ts';
 import {
+  discardBody,
   escapedPath,
   hasOneHost,
   headerOf,
@@ -229,11 +230,11 @@ function finish(server: ApiServer, call: ApiCall, reply: ApiReply | null): void 
   const seconds = (performance.now() - call.began) / 1000;
   const status = reply ? (reply.loggedStatus ?? reply.status) : res.headersSent ? res.statusCode : goneStatus;
   if (reply && !res.headersSent && !res.destroyed) {
-    // The rest of a body that is too large is not read.
-    if (status === 413 || server.draining.aborted) res.setHeader('connection', 'close');
+    const isTooLarge = status === 413;
+    if (isTooLarge || server.draining.aborted) res.setHeader('connection', 'close');
     // A masked error under a file's link would be saved as the file (D85).
     const isSoft = reply.status >= 400 && !(route && route.name in openRoutes) && wantsSoftFail(given);
-    sendReply(res, isSoft ? softened(reply) : reply);
+    sendReply(res, isSoft ? softened(reply) : reply, isTooLarge ? discardBody(req) : undefined);
   }
   const label = route?.name ?? 'other';
   server.metrics.http_requests_total.inc({ route: label, status });

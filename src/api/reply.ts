@@ -62,14 +62,17 @@ export function acceptedReply(
   return { status: asyncStatus, loggedStatus: 202, body: { [`${kind}_id`]: id }, headers };
 }
 
-/** Writes an answer as JSON. */
-export function sendReply(res: ServerResponse, { status, headers = {}, body }: ApiReply): void {
+/** Writes an answer as JSON; one that closes its connection may wait with that, once it is written. */
+export function sendReply(res: ServerResponse, reply: ApiReply, closing?: Promise<void>): void {
+  const { status, headers = {}, body } = reply;
   const text = JSON.stringify(body);
   res.statusCode = status;
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
   res.setHeader('content-type', 'application/json; charset=utf-8');
   res.setHeader('content-length', Buffer.byteLength(text));
-  res.end(text);
+  if (closing === undefined) return void res.end(text);
+  res.write(text);
+  void closing.then(() => res.end());
 }
 
 /** Sets the RateLimit headers of what the record answered; throws a refusal in the words of the contract. */

@@ -13,6 +13,8 @@ export interface RequestBody {
 
 /** Limit of a body where a route has no other. */
 const usualBodyBytes = 16 * 1024;
+/** Limit of what is read of a body that is refused: four times the largest one. */
+const maxDiscardedBytes = 8 * 1024 * 1024;
 /** Node's query parser ignores all parameters after this many, empty ones included. */
 const maxParameters = 1000;
 /** Names that a body may give once in each object. */
@@ -93,11 +95,29 @@ export function requireSmallBody({ headers }: IncomingMessage, maxBytes = usualB
 
 /** Reads the JSON body of a request; refuses one above the limit before it has arrived whole. */
 export async function readJsonBody(req: IncomingMessage, maxBytes = usualBodyBytes): Promise<RequestBody> {
-  const bytes = await readBody(req, maxBytes);
+  // The rest of a body that is too large is discarded later.
+  const bytes = await readBody(req.iterator({ destroyOnReturn: false }), maxBytes);
   if (bytes === null) throw refuse('payload_too_large');
   if (bytes.length === 0) return { parameters: {}, fault: null };
   if (!isJson(req.headers['content-type'])) return { parameters: {}, fault: notJson };
   return parseObject(bytes) ?? { parameters: {}, fault: notObject };
+}
+
+/**
+ * Reads a refused body to its end, or as far as the limit. A connection that is closed before is reset, and a caller that still sends
+ * loses the answer.
+ */
+export function discardBody(req: IncomingMessage): Promise<void> {
+  let left = maxDiscardedBytes;
+  return new Promise((resolve) => {
+    req.once('close', resolve);
+    req.once('end', resolve);
+    req.on('data', ({ length }: Buffer) => {
+      left -= length;
+      if (left < 0) resolve();
+    });
+    req.resume();
+  });
 }
 
 function parseObject(bytes: Buffer): RequestBody | null {

@@ -3,6 +3,7 @@ import { rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { readSettings } from '../base/config.ts';
+import { messageOf } from '../base/errors.ts';
 import { makeFolder } from '../base/make-folder.ts';
 import type { Terminal } from '../base/terminal.ts';
 import { ClientUsageError } from './client-command.ts';
@@ -15,9 +16,11 @@ export interface Credentials {
 
 type ClientEnv = Terminal['env'];
 
+const settingNames = ['TRAWL_API_URL', 'TRAWL_API_KEY'] as const;
+
 /** Returns the credentials of the settings and of `trawl login`; a kept key is sent to no other address than its own. */
 export function findCredentials(env: ClientEnv): Credentials {
-  const { apiUrl, apiKey } = readSettings(env, ['TRAWL_API_URL', 'TRAWL_API_KEY']);
+  const { apiUrl, apiKey } = readSettings(env, settingNames);
   if (apiUrl !== null && apiKey !== null) return { url: apiUrl, key: apiKey };
   const kept = readKept(env);
   const url = apiUrl ?? kept?.url;
@@ -52,12 +55,19 @@ export async function keepCredentials({ url, key }: Credentials, env: ClientEnv)
 
 function readKept(env: ClientEnv): Credentials | null {
   const path = credentialsPath(env);
+  let text: string;
   try {
-    const { url, key } = JSON.parse(readFileSync(path, 'utf8')) as Partial<Credentials>;
-    if (typeof url === 'string' && typeof key === 'string') return { url, key };
+    text = readFileSync(path, 'utf8');
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
-    if (!(error instanceof SyntaxError)) throw error;
+    throw new ClientUsageError(`${path} cannot be read: ${messageOf(error)}`);
+  }
+  try {
+    const { url, key } = JSON.parse(text) as Record<string, string>;
+    const { apiUrl, apiKey } = readSettings({ TRAWL_API_URL: url, TRAWL_API_KEY: key }, settingNames, () => '');
+    if (apiUrl !== null && apiKey !== null) return { url: apiUrl, key: apiKey };
+  } catch {
+    // It is no JSON, no object, or holds what no setting may be.
   }
   throw new ClientUsageError(`${path} cannot be understood: run 'trawl login' again`);
 }

@@ -4,7 +4,7 @@ import { FetchFailed, fetchFile } from './fetch-file.ts';
 import { followJob, hasEnded, jobFields, type ResultFile, readJob, type SeenJob } from './follow-job.ts';
 import type { GetOrder } from './get-order.ts';
 import { ServiceAway, type ServicePatience } from './patience.ts';
-import { choosePath, placeFile } from './place-file.ts';
+import { choosePath, placeFile, requirePlace } from './place-file.ts';
 import type { FileProgress } from './progress-display.ts';
 import { CallRefused, type ServiceCall, type ServiceClient } from './service-client.ts';
 
@@ -105,11 +105,11 @@ async function submit(tools: GetTools, query: string): Promise<string> {
 }
 
 /**
- * Sends an order (a job or a batch), which Ctrl-C ends late; calls `noteUnfinished` when it fails although the service may have
- * carried it out.
+ * Sends an order (a job or a batch) unless no file could be written then. Ctrl-C ends it late; calls `noteUnfinished` when it fails
+ * although the service may have carried it out.
  */
 export async function sendOrder(
-  { client, interrupted, noteUnfinished }: GetTools,
+  { order, client, interrupted, noteUnfinished }: GetTools,
   path: string,
   call: Omit<ServiceCall, 'signal' | 'noteMayBeDone'>,
 ): Promise<unknown> {
@@ -117,6 +117,7 @@ export async function sendOrder(
   const noteMayBeDone = () => {
     mayBeDone = true;
   };
+  await requirePlace(order.output).catch(refusePlace);
   try {
     return await client.call(path, { ...call, noteMayBeDone, signal: lateSignal(interrupted) });
   } catch (error) {

@@ -34,7 +34,7 @@ TRAWL_API_URL and TRAWL_API_KEY, else those that trawl login keeps; other settin
 
 On a terminal one bar shows the way of all files into the folder, from the request to the name. Behind it stand the stage,
 its speed and the time until its end: the service inspects, fetches, converts, proves and uploads the file, then it is
-saved here. Elsewhere each new stage is a line.
+saved here. Elsewhere each new stage is a line. Nothing is asked for while no file can be written in the folder.
 
 A first contact is given up after 10 s. Once a job is accepted, a service that is away is waited for, up to 5 minutes; a
 broken download goes on where it was. Each URL is asked for with an Idempotency-Key, so a lost answer never makes a second

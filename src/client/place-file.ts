@@ -1,4 +1,5 @@
-import { link, open, rename, rm, stat } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { link, open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, parse } from 'node:path';
 import { makeFolder } from '../base/make-folder.ts';
 import { cutBytes } from '../model/file-link.ts';
@@ -15,12 +16,26 @@ const maxNames = 10_000;
 /** The usual limit of 255 bytes for a name, without `.part`. */
 const maxNameBytes = 250;
 const maxExtensionBytes = 100;
+/** A full disk may still take an empty file. */
+const probeBytes = 4096;
 
 /** Returns the folder and the name for a file: `output` may name a folder, which exists or ends in a slash, or a file. */
 export async function choosePath(output: string | null, name: string): Promise<string> {
   if (output === null) return name;
   if (output.endsWith('/')) await makeFolder(output);
   return (await isFolder(output)) ? join(output, name) : output;
+}
+
+/** Throws unless a small file can be written where `output` says; makes a folder that is missing. */
+export async function requirePlace(output: string | null): Promise<void> {
+  const folder = dirname(await choosePath(output, 'file'));
+  await makeFolder(folder);
+  const probe = join(folder, `${randomUUID()}.part`);
+  try {
+    await writeFile(probe, Buffer.alloc(probeBytes), { flag: 'wx' });
+  } finally {
+    await rm(probe, { force: true });
+  }
 }
 
 /** Makes the partial file of a path; a name that is taken, by a file or another download, gets ` (1)` and so on. */

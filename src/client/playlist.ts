@@ -1,3 +1,4 @@
+import { FetchFailed } from './fetch-file.ts';
 import { type FileRow, type GetTools, sendOrder, type WantedFile } from './get-file.ts';
 import { ServiceAway } from './patience.ts';
 import { CallRefused } from './service-client.ts';
@@ -50,11 +51,11 @@ export async function expandPlaylist(
     }
     // Its jobs go on.
     if (batch !== null) tools.noteUnfinished();
-    if (!(cause instanceof CallRefused || cause instanceof ServiceAway)) throw cause;
+    if (!(cause instanceof CallRefused || cause instanceof FetchFailed || cause instanceof ServiceAway)) throw cause;
     const isUnknown =
       cause instanceof CallRefused && cause.status === 404 && batch === null && cause.message === 'Not Found';
     const sentence = isUnknown ? 'This service does not expand playlists' : cause.message;
-    return { row: rowOf(query, sentence, cause instanceof CallRefused ? cause.code : 'unavailable'), cause };
+    return { row: rowOf(query, sentence, cause instanceof ServiceAway ? 'unavailable' : cause.code), cause };
   }
 }
 

@@ -97,12 +97,12 @@ export function makeServiceClient({ url, key }: Credentials, patience: ServicePa
 }
 
 /**
- * Returns true for a rate limit, and for a repeat of an idempotent call whose first one still runs: the answer says when to ask
- * again. Without that, the key was used with other parameters.
+ * Returns true for a rate limit, and for a repeat of an idempotent call whose first one still runs. The service says when to ask
+ * again: without that, the key was used with other parameters, or a batch is above a limit. The limit of a proxy has no such code.
  */
 function passesByItself({ status, code }: CallRefused, retryAfterMs: number | null): boolean {
-  const isRunning = code === 'idempotency_conflict' && retryAfterMs !== null;
-  return (status === 429 && code !== 'key_quota_exceeded') || isRunning;
+  if (code === 'rate_limited' || code === 'idempotency_conflict') return retryAfterMs !== null;
+  return status === 429 && code !== 'key_quota_exceeded';
 }
 
 /** Returns false for a try that the service did not carry out: it refused the call, or was not reached. */

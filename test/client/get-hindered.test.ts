@@ -21,6 +21,7 @@ describe('trawl get', () => {
   let hasStreams = true;
   let polls = 1;
   let streams = 0;
+  let batches = 0;
   before(async () => {
     server = createServer(({ url = '', headers }, response) => {
       const result = {
@@ -30,6 +31,11 @@ describe('trawl get', () => {
         content_type: 'video/mp4',
       };
       const job = JSON.stringify({ status: 'CompletedJob', progress: 100, args: {}, result });
+      if (url === '/v1/batches') {
+        batches += 1;
+        const answer = response.writeHead(429, { 'x-error-code': 'rate_limited' });
+        return void answer.end('{"error":"You have exceeded the open-jobs rate limit on your subscription"}');
+      }
       if (url.startsWith('/v1/video/')) return void response.writeHead(202).end('{"job_id":"1"}');
       if (url.includes('/events')) streams += 1;
       const isRefused = jobIdOf(url) === 'slow' ? streams === 2 : !hasStreams;
@@ -56,16 +62,16 @@ describe('trawl get', () => {
     return new Promise((resolve) => server.close(resolve));
   });
 
-  const get = async (acceptedMs: number) => {
+  const get = async (acceptedMs: number, ...options: readonly string[]) => {
     const { folder, remove } = aFolder();
     const env = { TRAWL_API_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, TRAWL_API_KEY: 'k' };
-    const limits = { firstMs: 60_000, acceptedMs, refusedMs: 500 };
+    const limits = { firstMs: 60_000, acceptedMs, refusedMs: 2_500 };
     let said = '';
     const out = (text: string) => {
       said += text;
     };
     try {
-      const args = ['https://a.example/1', '--json', '--output', `${folder}/`];
+      const args = ['https://a.example/1', '--json', '--output', `${folder}/`, ...options];
       const code = await runGet(args, { out, err: () => undefined, isWatched: false, env }, limits);
       return { code, ...JSON.parse(said) };
     } finally {
@@ -94,5 +100,10 @@ describe('trawl get', () => {
     const { signal } = new AbortController();
     await followJob(client, patience, 'slow', ({ progress }) => seen.push(progress), signal);
     expect(seen).to.deep.equal([1, 5, 5, 100]);
+  });
+
+  it('does not repeat a playlist with more entries than the account may have jobs', async () => {
+    expect(await get(500, '--playlist', '9')).to.deep.include({ code: 1, job_id: null, error_code: 'rate_limited' });
+    expect(batches).to.equal(1);
   });
 });

@@ -1,4 +1,6 @@
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { findCredentials } from '../../src/client/credentials.ts';
@@ -55,5 +57,47 @@ describe('trawl login', () => {
     expect(() => findCredentials({ ...env, TRAWL_API_URL: 'https://two.example' })).to.throw('No key is known');
     const other = { TRAWL_API_URL: 'https://two.example/', TRAWL_API_KEY: 'own' };
     expect(findCredentials({ ...env, ...other })).to.deep.equal({ url: 'https://two.example', key: 'own' });
+  });
+
+  it('tells of kept credentials that are none or cannot be read, and asks nobody', async () => {
+    mkdirSync(join(folder, '.config', 'trawl'), { recursive: true });
+    const get = async () => {
+      const got = startCommand(['get', 'https://films.example/clip.mp4'], folder, {});
+      return [await got.ended, got.out(), got.err().split('\n')[0]];
+    };
+    for (const kept of ['null', '[]', '{', '{"url":"x","key":"k"}', `{"url":"${api.url}","key":"a b"}`]) {
+      writeFileSync(file(), kept);
+      expect(await get(), kept).to.deep.equal([2, '', `${file()} cannot be understood: run 'trawl login' again`]);
+    }
+    rmSync(file());
+    mkdirSync(file());
+    expect(await get()).to.deep.equal([
+      2,
+      '',
+      `${file()} cannot be read: EISDIR: illegal operation on a directory, read`,
+    ]);
+  });
+
+  it('asks by the proxy of its environment when NODE_USE_ENV_PROXY is set', async () => {
+    const { key } = await api.addCaller();
+    const asked: string[] = [];
+    const proxy = createServer().on('connect', ({ url = '' }, socket) => {
+      asked.push(url);
+      const onward = connect(Number(new URL(api.url).port), '127.0.0.1', () => {
+        socket.write('HTTP/1.1 200 Connected\r\n\r\n');
+        onward.pipe(socket).pipe(onward);
+      });
+      for (const end of [onward, socket]) end.on('error', () => [onward, socket].map((one) => one.destroy()));
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    try {
+      const own = { NODE_USE_ENV_PROXY: '1', HTTP_PROXY: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` };
+      const command = startCommand(['login', 'http://service.invalid', key], folder, own);
+      expect(await command.ended, command.err()).to.equal(0);
+      expect(asked).to.deep.equal(['service.invalid:80']);
+    } finally {
+      proxy.closeAllConnections();
+      proxy.close();
+    }
   });
 });

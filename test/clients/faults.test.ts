@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
+import { isEnded } from '../../src/model/job.ts';
 import { type ClientCommand, clientNames } from '../support/client-driver.ts';
 import { makeClientScenes } from '../support/client-scenes.ts';
 import { startFaultyLink } from '../support/faulty-link.ts';
@@ -7,6 +8,8 @@ import { runAtStandIn } from '../support/stand-in-service.ts';
 import { until } from '../support/until.ts';
 
 const submits = /^\/v1\/video\/download/;
+/** Time that a client has to cancel the job of a download that is given up. */
+const clientPatienceMs = 10_000;
 
 describe('the clients of callers, at the edges', function () {
   this.timeout(180_000);
@@ -25,14 +28,27 @@ describe('the clients of callers, at the edges', function () {
     'cancels the job of a download that is interrupted before its call is answered',
     async ({ films, link, customer, run, interrupt }) => {
       const release = films.hold();
-      link.holdAnswers(submits, 1);
-      const outcome = run({ verb: 'abort', url: `${films.url}/held/clip.mp4` });
-      await until(async () => (await jobsOf(customer)).length === 1, 30, 'the job was started');
-      interrupt();
-      expect(await outcome).to.deep.equal({ value: {} });
-      // A client gives up after 10 s, when its last call may still be under way.
-      const isCancelled = async () => (await jobsOf(customer)).every(({ error_code }) => error_code === 'cancelled');
-      await until(isCancelled, 5, 'the job is cancelled: the client is answered within its 10 s').finally(release);
+      const interruptOne = async () => {
+        const { length } = await jobsOf(customer);
+        link.holdAnswers(submits, 1);
+        const outcome = run({ verb: 'abort', url: `${films.url}/held/clip.mp4` });
+        await until(async () => (await jobsOf(customer)).length > length, 60, 'the job was started');
+        const interrupted = performance.now();
+        interrupt();
+        expect(await outcome).to.deep.equal({ value: {} });
+        const isGivenUp = performance.now() - interrupted >= clientPatienceMs;
+        return { code: (await jobsOf(customer))[0]?.error_code, isGivenUp };
+      };
+      try {
+        let ended = await interruptOne();
+        // A machine that is busy enough makes a client give up: the next one may be faster.
+        for (let n = 1; ended.isGivenUp && ended.code !== 'cancelled' && n < 4; n++) ended = await interruptOne();
+        expect(ended.code).to.equal('cancelled');
+      } finally {
+        release();
+      }
+      const haveEnded = async () => (await jobsOf(customer)).every(({ status }) => isEnded(status));
+      await until(haveEnded, 60, 'the jobs have ended');
       await service.checkLedger(customer.account, await jobsOf(customer));
     },
   );
@@ -91,7 +107,7 @@ describe('the clients of callers, at the edges', function () {
     const { error } = await run({ verb: 'start', idempotencyKey: 'order 17', url: `${film}?b` });
     expect(error).to.deep.include({ code: 'idempotency_conflict', retryable: false, status: 409 });
     expect(link.calls.filter(({ path }) => submits.test(path))).to.have.length(2);
-    for (const idempotencyKey of ['ключ', '']) {
+    for (const idempotencyKey of ['ключ', '', ' ', ' order 17', 'order 17 ']) {
       const odd = await run({ verb: 'start', idempotencyKey });
       expect(odd.error, idempotencyKey).to.deep.include({ code: 'bad_request', retryable: false, status: null });
     }
@@ -116,6 +132,17 @@ describe('the clients of callers, at the edges', function () {
       'not_found',
       'A metadata job makes no file; what it read stands in `result.metadata` of the job',
     ]);
+  });
+
+  inEach('does not repeat a batch that never fits, whatever limit it is above', async ({ film, link, run }) => {
+    const { key } = await service.aCustomer({ max_open: 1 });
+    const batchOf = (items: readonly { readonly query: string }[]) =>
+      run({ verb: 'batch', batch: { endpoint: 'video', items: [...items] } }, { key, patienceSeconds: 20 });
+    const jobs = await batchOf([{ query: film }, { query: film }]);
+    expect(jobs.error).to.deep.include({ code: 'rate_limited', status: 429, retryable: false });
+    const bytes = await batchOf(Array.from({ length: 1000 }, () => ({ query: `${film}?${'x'.repeat(5000)}` })));
+    expect(bytes.error).to.deep.include({ code: 'payload_too_large', status: 413, retryable: false });
+    expect(link.calls.filter(({ path }) => path === '/v1/batches')).to.have.length(2);
   });
 
   inEach('throws a refusal that soft_fail answers with status 200', async ({ run }) => {

@@ -21,9 +21,15 @@ describe('the Python client', function () {
   let folder: string;
   /** Answers whose first half was sent. */
   let held: ServerResponse[];
+  /** Never answered. */
+  let metadataCall: ServerResponse | undefined;
   before(async () => {
     ({ folder: parent, remove: removeParent } = aFolder());
     server = createServer(({ url = '', headers }, response) => {
+      if (url === '/v1/media/metadata') {
+        metadataCall = response;
+        return;
+      }
       const id = url.split('/').at(-1)!.split('?')[0]!;
       const bytes = contentOf(id);
       const sha256 = createHash('sha256').update(bytes).digest('hex');
@@ -66,7 +72,7 @@ describe('the Python client', function () {
     const ended = new Promise<[unknown, string, string]>((resolve) =>
       child.once('close', (code) => resolve([code, said.out, said.err])),
     );
-    return { said, ended, say: () => void child.stdin.write('\n') };
+    return { said, ended, say: () => void child.stdin.write('\n'), interrupt: () => void child.kill('SIGINT') };
   };
 
   for (const [kind, saveBoth] of [
@@ -133,5 +139,20 @@ for same in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
     assert (type(same), str(same), vars(same)) == (TrawlError, "Slow", vars(error)), vars(same)
 `).ended;
     expect(ended).to.deep.equal([0, '', '']);
+  });
+
+  it('closes the connection of a call that is interrupted, which is then not charged, while its program goes on', async () => {
+    const running = run(`
+import sys
+try:
+    Trawl(os.environ["URL"], "k").metadata("https://films.example/clip.mp4")
+except KeyboardInterrupt:
+    sys.stdin.readline()
+`);
+    await until(() => metadataCall !== undefined, 20, 'metadata is asked for');
+    running.interrupt();
+    await until(() => metadataCall?.destroyed, 10, 'the connection is closed');
+    running.say();
+    expect(await running.ended).to.deep.equal([0, '', '']);
   });
 });

@@ -213,12 +213,10 @@ class AsyncTrawl:
                 )
             raise httpx.ReadTimeout("the answer does not end")
         request = self._http.build_request("GET", step.url, headers=step.headers, timeout=QUIET_SECONDS)
-        answer = await self._http.send(request, stream=True, follow_redirects=step.follow)
-        opened.update(answer=answer, chunks=answer.aiter_raw())
-        if answer.is_success:
-            return answer
         with anyio.move_on_after(QUIET_SECONDS):
-            await answer.aread()
+            answer = await self._http.send(request, stream=True, follow_redirects=step.follow)
+            opened.update(answer=answer, chunks=answer.aiter_raw())
+            if not answer.is_success:
+                await answer.aread()
             return answer
         raise httpx.ReadTimeout("the answer does not end")
-

@@ -195,6 +195,8 @@ def fetch_once(
             while (chunk := (yield Read())) is not None:
                 fresh = chunk[skip:]
                 skip = max(0, skip - len(chunk))
+                if received + len(fresh) > result["bytes"]:
+                    raise TrawlError("checksum_mismatch", "The file is longer than its job says", job_id=job_id)
                 digest.update(fresh)
                 write(fresh)
                 received += len(fresh)

@@ -27,7 +27,7 @@ LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=20)
 FIRST_WAIT_SECONDS = 0.2
 MAX_WAIT_SECONDS = 10.0
 VISIBLE = re.compile(r"[!-~]+")
-PRINTABLE = re.compile(r"[ -~]+")
+PRINTABLE = re.compile(r"[!-~]([ -~]*[!-~])?")
 # A failure of the service itself is seldom cured by asking on and on.
 MAX_INTERNAL_ERRORS = 3
 
@@ -154,7 +154,8 @@ class Service:
             headers["content-type"] = "application/json"
         if idempotency_key is not None:
             if not PRINTABLE.fullmatch(idempotency_key):
-                raise TrawlError("bad_request", "The idempotency key must have printable ASCII characters alone")
+                sentence = "The idempotency key must be visible ASCII characters, with spaces only between them"
+                raise TrawlError("bad_request", sentence)
             headers["idempotency-key"] = idempotency_key
         content = None if body is None else json.dumps(body)
         patience = Patience(min(self.patience_seconds, self.left_seconds()))
@@ -191,7 +192,8 @@ def may_repeat(error: TrawlError) -> bool:
     """Returns true for an error that passes by itself."""
     # A repeat may meet the first call, which still runs; a conflict with another call names no time to wait.
     is_running = error.code == "idempotency_conflict" and error.retry_after_seconds is not None
-    return is_running or error.code in ("unreachable", "rate_limited") or (error.status or 0) >= 500
+    is_limited = error.code == "rate_limited" and error.retryable
+    return is_running or error.code == "unreachable" or is_limited or (error.status or 0) >= 500
 
 
 def unreachable(url: str, cause: object) -> TrawlError:
@@ -209,12 +211,17 @@ def require_ok(answer: Answer) -> None:
         return
     said = parse(answer.text)
     sentence = said.get("error") if isinstance(said, dict) else None
+    told = answer.headers.get("x-error-code")
+    retry_after_seconds = read_retry_after(answer.headers)
+    # A limit of the service that passes says when; a batch above one without that never fits.
+    never_fits = told == "rate_limited" and retry_after_seconds is None
     raise TrawlError(
-        answer.headers.get("x-error-code") or code_of(status),
+        told or code_of(status),
         str(sentence or f"The service answered with status {status}"),
         status=status,
         request_id=answer.headers.get("x-request-id"),
-        retry_after_seconds=read_retry_after(answer.headers),
+        retry_after_seconds=retry_after_seconds,
+        retryable=False if never_fits else None,
     )
 
 

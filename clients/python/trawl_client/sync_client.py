@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import os
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 from urllib.parse import urlencode
 
 import httpx
@@ -197,26 +198,44 @@ class Trawl:
             opened.clear()
         if isinstance(step, Sleep):
             return time.sleep(step.seconds)
+        limit = Limit(step.timeout if isinstance(step, Send) else QUIET_SECONDS)
         if isinstance(step, Send):
-            end = time.monotonic() + step.timeout
-            request = self._http.build_request(
-                step.method, step.url, headers=step.headers, content=step.content, timeout=step.timeout
-            )
-            with contextlib.closing(self._http.send(request, stream=True, follow_redirects=False)) as sent:
-                return read_until(end, sent)
-        end = time.monotonic() + QUIET_SECONDS
-        request = self._http.build_request("GET", step.url, headers=step.headers, timeout=QUIET_SECONDS)
-        answer = self._http.send(request, stream=True, follow_redirects=step.follow)
+            answer = self._open(limit, step.method, step.url, step.headers, step.content)
+            with contextlib.closing(answer):
+                return read_whole(answer)
+        answer = self._open(limit, "GET", step.url, step.headers, follow=step.follow)
         opened.update(answer=answer, chunks=answer.iter_raw())
-        return answer if answer.is_success else read_until(end, answer)
+        if not answer.is_success:
+            return read_whole(answer)
+        limit.end = math.inf
+        return answer
+
+    def _open(
+        self, limit: Limit, method: str, url: str, headers: dict[str, str], content: str | None = None, follow: bool = False
+    ) -> httpx.Response:
+        # Neither httpx nor httpcore reads these times: they hand them to the socket.
+        timeout = httpx.Timeout(connect=cast(float, limit), read=cast(float, limit), write=cast(float, limit), pool=limit.seconds)
+        request = self._http.build_request(method, url, headers=headers, content=content, timeout=timeout)
+        return self._http.send(request, stream=True, follow_redirects=follow)
 
 
-def read_until(end: float, answer: httpx.Response) -> WholeAnswer:
-    """Reads an answer, also one that drips: the timeouts of httpx limit the silence alone."""
-    chunks: list[bytes] = []
-    for chunk in answer.iter_bytes():
-        chunks.append(chunk)
-        if time.monotonic() > end:
-            raise httpx.ReadTimeout("the answer does not end")
-    return WholeAnswer(answer.status_code, answer.headers, b"".join(chunks).decode(errors="replace"))
+class Limit:
+    """Timeout of a socket that is asked anew before each read and write: a number limits the silence alone, and some answers drip."""
 
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.end = time.monotonic() + seconds
+
+    def __float__(self) -> float:
+        left = min(self.seconds, self.end - time.monotonic())
+        if left <= 0:
+            raise TimeoutError("the answer does not end")
+        return left
+
+    def __index__(self) -> int:
+        return math.ceil(float(self))
+
+
+def read_whole(answer: httpx.Response) -> WholeAnswer:
+    text = b"".join(answer.iter_bytes()).decode(errors="replace")
+    return WholeAnswer(answer.status_code, answer.headers, text)

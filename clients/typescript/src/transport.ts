@@ -52,8 +52,11 @@ export function makeTransport(options: TransportOptions): Transport {
     const { method = 'GET', body, idempotencyKey } = call;
     const headers: Record<string, string> = {};
     if (body !== undefined) headers['content-type'] = 'application/json';
-    if (idempotencyKey !== undefined && !/^[ -~]+$/.test(idempotencyKey))
-      throw new TrawlError('bad_request', 'The idempotency key must have printable ASCII characters alone');
+    if (idempotencyKey !== undefined && !/^[!-~]([ -~]*[!-~])?$/.test(idempotencyKey))
+      throw new TrawlError(
+        'bad_request',
+        'The idempotency key must be visible ASCII characters, with spaces only between them',
+      );
     if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey;
     return within(call.tryMs ?? usualTryMs, call.signal, async (signal) =>
       readJson(url, await send(path, { method, headers, signal, ...(body && { body: JSON.stringify(body) }) }), member),
@@ -86,10 +89,11 @@ function requireAddress(url: string): void {
 }
 
 /** Returns true for an error that passes by itself. */
-export function mayRepeat({ code, status, retryAfterSeconds }: TrawlError): boolean {
+export function mayRepeat({ code, status, retryable, retryAfterSeconds }: TrawlError): boolean {
   // A repeat may meet the first call, which still runs; a conflict with another call names no time to wait.
   const isRunning = code === 'idempotency_conflict' && retryAfterSeconds !== null;
-  return isRunning || code === 'unreachable' || code === 'rate_limited' || (status ?? 0) >= 500;
+  const isLimited = code === 'rate_limited' && retryable;
+  return isRunning || code === 'unreachable' || isLimited || (status ?? 0) >= 500;
 }
 
 async function readJson(url: string, response: Response, member: string): Promise<unknown> {
@@ -110,11 +114,15 @@ async function refuse(response: Response): Promise<never> {
   const status = Number(headers.get('x-original-status') ?? response.status);
   const said = parse(await response.text().catch(() => ''));
   const sentence = typeof said === 'object' && said !== null && 'error' in said ? String(said.error) : null;
-  const code = headers.get('x-error-code') ?? codeOf(status);
-  throw new TrawlError(code, sentence ?? `The service answered with status ${status}`, {
+  const told = headers.get('x-error-code');
+  const retryAfterSeconds = readRetryAfter(headers);
+  // A limit of the service that passes says when; a batch above one without that never fits.
+  const neverFits = told === 'rate_limited' && retryAfterSeconds === null;
+  throw new TrawlError(told ?? codeOf(status), sentence ?? `The service answered with status ${status}`, {
     status,
     requestId: headers.get('x-request-id'),
-    retryAfterSeconds: readRetryAfter(headers),
+    retryAfterSeconds,
+    ...(neverFits && { retryable: false }),
   });
 }
 
