@@ -86,7 +86,7 @@ interface ReceivedFile {
 async function finish(target: string, root: string, { folder, checksum, before }: ReceivedFile): Promise<void> {
   await rename(join(folder, unfinished), join(folder, checksum));
   await syncFolder(folder);
-  await makeFolder(root, dirname(target));
+  await makeInside(root, dirname(target));
   try {
     await rename(folder, target);
   } catch (error) {
@@ -112,9 +112,9 @@ function replaceOlder(
 }
 
 /** Creates a folder inside another one, step by step, so that no symbolic link is followed. */
-async function makeFolder(root: string, path: string): Promise<void> {
+async function makeInside(root: string, path: string): Promise<void> {
   if (path === root) return;
-  await makeFolder(root, dirname(path));
+  await makeInside(root, dirname(path));
   try {
     await mkdir(path, 0o700);
   } catch (error) {
