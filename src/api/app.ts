@@ -69,7 +69,7 @@ export function makeApp(server: ApiServer, handlers: ApiHandlers): RequestListen
   }
   for (const name of Object.keys(openRoutes) as (keyof typeof openRoutes)[]) {
     add(openRoutes[name], async (call) => {
-      server.limitOpen(call.req);
+      server.limitOpen(call.req, call.res);
       // A download takes as long as its caller reads.
       return takeInHand(server, () => waitIdle(server, () => handlers[name](call)));
     });
