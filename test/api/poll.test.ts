@@ -9,7 +9,7 @@ import { type ApiCaller, aFilm, anotherKey, startApi, type TestApi } from '../su
 import { expectRefused, film, unknownId } from '../support/calls.ts';
 import { deliverBytes } from '../support/deliver-bytes.ts';
 import { endJob, runJob, submitApart } from '../support/job-steps.ts';
-import { completed, failed } from '../support/record.ts';
+import { failed } from '../support/record.ts';
 import { until } from '../support/until.ts';
 
 const aliases = ['/v1/jobs', '/api/v1/jobs', '/jobs'];
