@@ -19,6 +19,7 @@ import {
   headerOf,
   isLoadedByOtherSite,
   judgeQuery,
+  mergeParameters,
   type RequestBody,
   readJsonBody,
   readQuery,
@@ -165,7 +166,7 @@ async function answerComplete(
   handle: KeyedHandler,
 ): Promise<ApiReply | null> {
   const { req, route } = call;
-  const asked = body === noBody ? call.given : { ...call.given, ...body.parameters };
+  const asked = body === noBody ? call.given : mergeParameters(call.given, body.parameters);
   const { x_api_key } = asked;
   // Most calls have the key in a header: nothing is copied for them.
   call.given = x_api_key === undefined ? asked : withoutKey(asked);
@@ -183,7 +184,7 @@ async function answerComplete(
   if (!route?.readsBodyLate) return handle({ ...call, key, fault, idle });
   const readBody = async () => {
     const late = await idle(() => readJsonBody(req, route.maxBodyBytes));
-    call.given = { ...call.given, ...late.parameters };
+    call.given = mergeParameters(call.given, late.parameters);
     return { given: call.given, fault: late.fault ?? fault };
   };
   return handle({ ...call, key, fault, idle, readBody });
