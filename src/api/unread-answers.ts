@@ -10,7 +10,10 @@ export interface PendingLimit {
 
 /** Limits of connections whose caller reads nothing of what was sent. */
 export interface UnreadLimits {
-  /** Time after which such a connection is closed. What was written at once must be read within it as a whole. */
+  /**
+   * Time after which such a connection is closed. What was written at once must be read within it as a whole. The kernel asks for more when up
+   * to 1.4 MB were read, so that in 120 s a reader of less than 12 KB/s may seem to read nothing.
+   */
   readonly unreadMs: number;
   /** Interval at which connections are looked at. */
   readonly checkMs: number;
