@@ -6,7 +6,6 @@ import { readLedger } from '../../src/store/log/read-ledger.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
 import { type ApiCaller, aFilm, startApi, type TestApi } from '../support/api.ts';
-import { expectRefused } from '../support/calls.ts';
 import { completed, holder, lead, startNext, theJob } from '../support/record.ts';
 import { until } from '../support/until.ts';
 
@@ -100,22 +99,6 @@ describe('the routes that cost a credit', () => {
     expect(answer.status).to.equal(202);
     const { args } = (await api.get(`/v1/jobs/${answer.json.job_id}`, caller.key)).json;
     expect(args).to.deep.include({ query: film, video_quality: '480p', max_duration: 3 });
-  });
-
-  it('D5 D96: a parameter that stands twice in the query is 400, although the body has it too', async () => {
-    const caller = await api.addCaller();
-    const sentence = (name: string) => `Bad Request: ${name} must be a single value, given once`;
-    const body = { query: film, video_quality: '360p' };
-    const once = '/v1/video/download?video_quality=720p';
-    const twice = await api.call('POST', `${once}&video_quality=720p`, { key: caller.key, body });
-    expectRefused(twice, 400, 'bad_request', sentence('video_quality'));
-    const batch = { endpoint: 'video', items: [{ query: film }] };
-    const ofBatch = await api.call('POST', '/v1/batches?endpoint=audio&endpoint=audio', {
-      key: caller.key,
-      body: batch,
-    });
-    expectRefused(ofBatch, 400, 'bad_request', sentence('endpoint'));
-    expect((await api.call('POST', `${once}&other=1&other=2`, { key: caller.key, body })).status).to.equal(202);
   });
 
   it('error-413 limit-size D4: a body above 16 KiB is 413 before every other check, and one just below is read', async () => {
