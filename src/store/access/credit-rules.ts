@@ -52,8 +52,8 @@ end
 
 local function wait_for(window, limit)
   if window.sum + wanted <= limit then return nil end
-  -- More than the limit at once never fit, however long the caller waits.
-  return wanted <= limit and wait_of(window, limit - wanted + 1) or math.huge
+  -- A batch above the limit never fits, however long its caller waits.
+  return (wanted == 1 or wanted <= limit) and wait_of(window, limit - wanted + 1) or math.huge
 end
 
 local function quota_refusal()
