@@ -20,6 +20,7 @@ import {
   headerOf,
   isLoadedByOtherSite,
   judgeQuery,
+  mergeParameters,
   type RequestBody,
   readJsonBody,
   readQuery,
@@ -70,7 +71,7 @@ export function makeApp(server: ApiServer, handlers: ApiHandlers): RequestListen
   }
   for (const name of Object.keys(openRoutes) as (keyof typeof openRoutes)[]) {
     add(openRoutes[name], async (call) => {
-      server.limitOpen(call.req);
+      server.limitOpen(call.req, call.res);
       // A download takes as long as its caller reads.
       return takeInHand(server, () => waitIdle(server, () => handlers[name](call)));
     });
@@ -166,7 +167,7 @@ async function answerComplete(
   handle: KeyedHandler,
 ): Promise<ApiReply | null> {
   const { req, route } = call;
-  const asked = body === noBody ? call.given : { ...call.given, ...body.parameters };
+  const asked = body === noBody ? call.given : mergeParameters(call.given, body.parameters);
   const { x_api_key } = asked;
   // Most calls have the key in a header: nothing is copied for them.
   call.given = x_api_key === undefined ? asked : withoutKey(asked);
@@ -184,7 +185,7 @@ async function answerComplete(
   if (!route?.readsBodyLate) return handle({ ...call, key, fault, idle });
   const readBody = async () => {
     const late = await idle(() => readJsonBody(req, route.maxBodyBytes));
-    call.given = { ...call.given, ...late.parameters };
+    call.given = mergeParameters(call.given, late.parameters);
     return { given: call.given, fault: late.fault ?? fault };
   };
   return handle({ ...call, key, fault, idle, readBody });

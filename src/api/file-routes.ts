@@ -18,14 +18,11 @@ export interface FileRoutes {
   readonly objects: Pick<ObjectStore, 'see' | 'open'>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** The connection is closed when its caller reads nothing for this time. */
-  readonly idleSeconds?: number;
 }
 
 type HeaderFields = Readonly<Record<string, string | number>>;
 type ShownFields = HeaderFields & { readonly 'content-type': string; readonly 'content-disposition': string };
 
-const defaultIdleSeconds = 120;
 const caching = 'private, no-store';
 
 /** GET or HEAD of a result link: the file, a part of it, or why not (D23, D68, D85). */
@@ -69,8 +66,6 @@ async function sendFile(
     const { first, last } = range ?? { first: 0, last: bytes - 1 };
     const part = range && { 'content-range': `bytes ${first}-${last}/${bytes}` };
     res.writeHead(range ? 206 : 200, { ...headers, ...part, 'content-length': last - first + 1 });
-    // Without a listener for it, Node closes the connection.
-    res.setTimeout((routes.idleSeconds ?? defaultIdleSeconds) * 1000);
     await pipeline(opened.stream, res);
   } catch (error) {
     if (!isGone(error)) throw error;

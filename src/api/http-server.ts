@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream';
 import { closeServer } from '../base/close-server.ts';
 import { listenAt } from '../base/server-address.ts';
 import { hasBody, originTarget } from './request-syntax.ts';
+import { closeUnread, type PendingLimit } from './unread-answers.ts';
 
 /** A listening HTTP server. */
 interface HttpServer {
@@ -23,15 +24,10 @@ export interface HttpTimeouts {
   readonly wholeBodyMs: number;
   /** Between an answer and the next request. */
   readonly keepAliveMs: number;
-  /** Interval at which the time of the headers is checked; a body has timers of its own. */
+  /** For reading something of what was sent to it. */
+  readonly unreadMs: number;
+  /** Interval at which the times of headers and unread answers are checked; a body has timers of its own. */
   readonly checkMs: number;
-}
-
-export interface PendingLimit {
-  /** Returns the address that the connections of a peer count for; `null` for a peer without a limit. */
-  readonly addressOf: (peer: string | undefined) => string | null;
-  /** Called for each connection that is closed. */
-  readonly onDrop: (address: string) => void;
 }
 
 interface Peer {
@@ -52,12 +48,14 @@ const defaultTimeouts: HttpTimeouts = {
   bodyMs: 5_000,
   wholeBodyMs: 20_000,
   keepAliveMs: 65_000,
+  unreadMs: 120_000,
   checkMs: 2_000,
 };
 
 const maxPending = 100;
 /** Requests that wait behind another one of their connection. */
 const maxWaiting = 100;
+const maxUnread = 100;
 /** A caller may keep more of those over which it has asked something, for its next requests. */
 const maxIdle = 1000;
 /** A caller that opens many connections at once has sent its requests by then. */
@@ -114,6 +112,7 @@ export async function listen(
   };
   server.on('connect', (_req, socket) => refuseNow(socket, '400 Bad Request', 'Bad Request: this server is no proxy'));
   trackConnections(server, answers);
+  closeUnread(server, { ...timeouts, maxOfAddress: maxUnread }, pending);
   const noteRequest = limitPending(server, pending);
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET') return socket.destroy();

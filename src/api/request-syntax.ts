@@ -46,6 +46,15 @@ export function readQuery(target: string): ParsedUrlQuery {
   return parse(query ?? '');
 }
 
+/** Returns the parameters of query and body merged. The body wins (D96), but one that stands twice in the query stays a fault (D5). */
+export function mergeParameters(
+  query: Readonly<Record<string, unknown>>,
+  body: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const twice = Object.keys(body).filter((name) => Array.isArray(query[name]));
+  return { ...query, ...body, ...Object.fromEntries(twice.map((name) => [name, query[name]])) };
+}
+
 /** Returns a header field; Node joins one that was sent more than once. */
 export function headerOf({ headers }: IncomingMessage, name: string): string | undefined {
   const value = headers[name];

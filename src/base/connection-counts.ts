@@ -1,20 +1,20 @@
-import type { Socket } from 'node:net';
+import type { Writable } from 'node:stream';
 
 interface ConnectionCounts {
   readonly of: (client: string) => number;
-  /** Counts a connection of a client until it closes. */
-  readonly add: (client: string, socket: Socket) => void;
+  /** Counts a connection or an answer of a client until it closes. */
+  readonly add: (client: string, counted: Writable) => void;
 }
 
-/** Counts the open connections of each client. */
+/** Counts the open connections, or answers, of each client. */
 export function makeConnectionCounts(): ConnectionCounts {
   const counts = new Map<string, number>();
   const of = (client: string) => counts.get(client) ?? 0;
   return {
     of,
-    add: (client, socket) => {
+    add: (client, counted) => {
       counts.set(client, of(client) + 1);
-      socket.once('close', () => {
+      counted.once('close', () => {
         if (of(client) > 1) counts.set(client, of(client) - 1);
         else counts.delete(client);
       });

@@ -99,7 +99,7 @@ export function makeDashboard(parts: DashboardParts): Express {
   for (const route of parts.openRoutes) {
     add(app, route, async (call) => {
       requireOwnOrigin(parts, call.req);
-      if (!safeMethods.includes(route.method)) parts.limitOpen(call.req);
+      if (!safeMethods.includes(route.method)) parts.limitOpen(call.req, call.res);
       return route.handle(call);
     });
   }

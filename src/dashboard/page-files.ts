@@ -32,7 +32,7 @@ export function servePages(app: Express, limitOpen: OpenLimit): void {
   const page = readPageFile('/index.html', join(folder, 'index.html'));
   const sendPage = (req: Request, res: Response) => {
     try {
-      limitOpen(req);
+      limitOpen(req, res);
       send(req, res, page);
     } catch (error) {
       sendReply(res, errorReply(error));

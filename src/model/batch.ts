@@ -125,11 +125,12 @@ export function expandPlaylist(
   const [first] = request.items;
   // The listing comes out of a sandbox that the page may have taken over: it bounds nothing.
   const wanted = [...new Set(entries)].slice(0, request.maxItems);
-  const items = wanted.flatMap((entry) => {
+  const queries = wanted.flatMap((entry) => {
     const parsed = parseRequest(endpoint, { query: entry }, exceptions);
-    if (first === undefined || !parsed.ok) return [];
-    return [{ ...first, args: { ...first.args, query: String(parsed.args.query) } }];
+    return parsed.ok ? [String(parsed.args.query)] : [];
   });
+  // One URL may be spelled in several ways.
+  const items = [...new Set(queries)].flatMap((query) => (first ? [{ ...first, args: { ...first.args, query } }] : []));
   if (items.length === 0) return wrong('the playlist has no entries that can be asked for');
   if (maxCredits !== null && maxCredits < items.length) {
     return wrong(`max_credits is ${maxCredits}, but the playlist has ${items.length} entries`);

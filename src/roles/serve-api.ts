@@ -1,6 +1,7 @@
 import { makeApp } from '../api/app.ts';
-import { type HttpTimeouts, listen, type PendingLimit } from '../api/http-server.ts';
+import { type HttpTimeouts, listen } from '../api/http-server.ts';
 import { limitOpenRequests } from '../api/open-limit.ts';
+import type { PendingLimit } from '../api/unread-answers.ts';
 import type { ConfigRule } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
@@ -29,7 +30,7 @@ const defaultDrainSeconds = 8;
 const answerSeconds = 1;
 const warnEveryMs = 60_000;
 const idleRequests =
-  'an address has more than 100 connections without a complete request, or 1,000 idle ones: the oldest are closed; a proxy belongs in TRAWL_TRUSTED_PROXIES';
+  'an address has more than 100 connections without a complete request or with an answer that it does not read, or 1,000 idle ones: the oldest are closed; a proxy belongs in TRAWL_TRUSTED_PROXIES';
 
 /** Where the public API and the dashboard answer. */
 export interface ServedApi {

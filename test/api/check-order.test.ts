@@ -106,6 +106,22 @@ describe('calls by POST', () => {
     expect((await readSnapshot(api.store, account)).balances.held).to.equal(0);
   });
 
+  it('D5 D96: a parameter that stands twice in the query is 400, although the body has it too', async () => {
+    const caller = await api.addCaller();
+    const sentence = (name: string) => `Bad Request: ${name} must be a single value, given once`;
+    const body = { query: film, video_quality: '360p' };
+    const once = '/v1/video/download?video_quality=720p';
+    const twice = await api.call('POST', `${once}&video_quality=720p`, { key: caller.key, body });
+    expectRefused(twice, 400, 'bad_request', sentence('video_quality'));
+    const batch = { endpoint: 'video', items: [{ query: film }] };
+    const ofBatch = await api.call('POST', '/v1/batches?endpoint=audio&endpoint=audio', {
+      key: caller.key,
+      body: batch,
+    });
+    expectRefused(ofBatch, 400, 'bad_request', sentence('endpoint'));
+    expect((await api.call('POST', `${once}&other=1&other=2`, { key: caller.key, body })).status).to.equal(202);
+  });
+
   it('D1 D25: the line of a charge names the method of the call', async () => {
     const { key, account } = await api.addCaller();
     for (const method of ['POST', 'GET']) {

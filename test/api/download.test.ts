@@ -1,4 +1,4 @@
-import { type ClientRequest, get, type IncomingMessage } from 'node:http';
+import { type ClientRequest, get } from 'node:http';
 import { expect } from 'chai';
 import { linkTo, longDone, startFiles, type TestFiles } from '../support/files.ts';
 import { until } from '../support/until.ts';
@@ -34,14 +34,5 @@ describe('a download', () => {
     expect([warnings, files.failed()]).to.deep.equal([[], 0]);
     const { status, body } = await files.ask(linkTo(longDone), 'GET', { range: 'bytes=-5' });
     expect([status, body]).to.deep.equal([206, 'long ']);
-  });
-
-  it('is ended and its file closed when its caller reads nothing for the idle time', async () => {
-    files.serve(longDone, { idleSeconds: 0.1 });
-    const asked = begin();
-    const answer = await new Promise<IncomingMessage>((resolve) => asked.once('response', resolve));
-    expect(files.countOpen()).to.equal(1);
-    await until(() => files.countOpen() === 0, 5, 'the file is closed');
-    answer.destroy();
   });
 });

@@ -1,5 +1,8 @@
 import { expect } from 'chai';
 import { startApi, type TestApi } from '../support/api.ts';
+import { film } from '../support/calls.ts';
+import { deliverBytes } from '../support/deliver-bytes.ts';
+import { until } from '../support/until.ts';
 
 describe('the limit of requests without a key', () => {
   let api: TestApi;
@@ -29,6 +32,24 @@ describe('the limit of requests without a key', () => {
     expect((await ask(`${api.url}/openapi.json`, '192.0.2.1')).status).to.equal(200);
     const headers = { 'x-forwarded-for': '2001:db8::1' };
     expect((await api.call('GET', '/v1/usage', { key, headers })).status).to.equal(200);
+  });
+
+  it('is 200 downloads at once of an address, however slowly it reads them, and leaves other addresses alone', async () => {
+    const { key } = await api.addCaller();
+    const { job_id: id } = (await api.get('/v1/video/download', key, { query: film })).json;
+    await deliverBytes(api, id, Buffer.alloc(20_000_000));
+    const link = (await api.get(`/v1/jobs/${id}`, key)).json.result.response;
+    const left = new AbortController();
+    const begin = (from: string) => fetch(link, { headers: { 'x-forwarded-for': from }, signal: left.signal });
+    const slow = await Promise.all(Array.from({ length: 200 }, () => begin('192.0.2.20')));
+    expect(new Set(slow.map(({ status }) => status))).to.deep.equal(new Set([200]));
+    const refused = await begin('192.0.2.20');
+    const told = [refused.status, refused.headers.get('x-error-code'), refused.headers.get('retry-after')];
+    expect(told).to.deep.equal([429, 'rate_limited', '5']);
+    expect((await ask(link, '192.0.2.21')).status).to.equal(200);
+    await slow[0]?.body?.cancel();
+    await until(async () => (await ask(link, '192.0.2.20')).status === 200, 10, 'the end of one makes room');
+    left.abort();
   });
 
   it('is 600 a minute and address for the pages of the dashboard', async () => {

@@ -98,7 +98,14 @@ describe('requests behind another one of their connection', function () {
   });
 
   it('leave the first its answer when one of them waits with its body for longer than a body may take', async () => {
-    const timeouts = { headersMs: 1000, bodyMs: 1000, wholeBodyMs: 1000, keepAliveMs: 10_000, checkMs: 15 };
+    const timeouts = {
+      headersMs: 1000,
+      bodyMs: 1000,
+      wholeBodyMs: 1000,
+      keepAliveMs: 10_000,
+      unreadMs: 10_000,
+      checkMs: 15,
+    };
     await api.stop();
     await start((parts) => ({ ...parts, timeouts }));
     const body = `{}${' '.repeat(300_000)}`;

@@ -7,8 +7,9 @@ import { readLines } from '../../src/store/log/read-lines.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
 import { type ApiCaller, aFilm, anotherKey, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film, unknownId } from '../support/calls.ts';
+import { deliverBytes } from '../support/deliver-bytes.ts';
 import { endJob, runJob, submitApart } from '../support/job-steps.ts';
-import { completed, failed } from '../support/record.ts';
+import { failed } from '../support/record.ts';
 import { until } from '../support/until.ts';
 
 const aliases = ['/v1/jobs', '/api/v1/jobs', '/jobs'];
@@ -25,22 +26,7 @@ describe('polling', () => {
     String((await api.get('/v1/video/download', caller.key, { query: film, ...params })).json.job_id);
   const poll = async (caller: ApiCaller, id: string) => (await api.get(`/v1/jobs/${id}`, caller.key)).json;
 
-  /** Ends a job with a file that is really there. */
-  async function deliver(id: string, body = 'The bytes of a film'): Promise<Buffer> {
-    const bytes = Buffer.from(body);
-    const { attempt } = await runJob(api.store, id);
-    const key = `${id}/${attempt}/media.mp4`;
-    await api.objects.receive(
-      await api.objects.permit(key, { bytes: bytes.length }),
-      (async function* () {
-        yield bytes;
-      })(),
-    );
-    const sha256 = createHash('sha256').update(bytes).digest('hex');
-    const delivered = { key, bytes: bytes.length, sha256, content_type: 'video/mp4' };
-    await endJob(api.store, id, { ...completed, metadata: aFilm, delivered });
-    return bytes;
-  }
+  const deliver = (id: string, body = 'The bytes of a film') => deliverBytes(api, id, Buffer.from(body));
 
   for (const path of aliases) {
     it(`operation-4 job-id job-endpoint jobs-answer D13 D15: GET ${path}/{id} shows a job to every key of its account, in any spelling of its id`, async () => {

@@ -5,11 +5,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { listen } from '../../src/api/http-server.ts';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
+import { film } from '../support/calls.ts';
+import { deliverBytes } from '../support/deliver-bytes.ts';
+import { openFiles } from '../support/files.ts';
 import { expectErrorAnswer, type RawOptions, sendRaw } from '../support/raw-http.ts';
 import { timed } from '../support/turn-length.ts';
 import { until } from '../support/until.ts';
 
-const timeouts = { headersMs: 150, bodyMs: 200, wholeBodyMs: 300, keepAliveMs: 100, checkMs: 15 };
+const timeouts = { headersMs: 150, bodyMs: 200, wholeBodyMs: 300, keepAliveMs: 100, unreadMs: 300, checkMs: 15 };
 /** Node keeps an idle connection for a second more than it says. */
 const idleMore = 1000;
 const late = 'Bad Request: the request took too long to arrive';
@@ -78,6 +81,22 @@ describe('slow callers', () => {
       if (said.status === 400) expectErrorAnswer(said);
     });
   }
+
+  it('are disconnected when one reads nothing of a file for the time limit, and the file is closed', async () => {
+    const { json } = await api.get('/v1/video/download', caller.key, { query: film });
+    await deliverBytes(api, json.job_id, Buffer.alloc(20_000_000));
+    const { response } = (await api.get(`/v1/jobs/${json.job_id}`, caller.key)).json.result;
+    const socket = connect(Number(new URL(api.url).port), '127.0.0.1').pause();
+    let isClosed = false;
+    socket.on('error', () => {}).once('close', () => (isClosed = true));
+    const began = performance.now();
+    socket.write(`GET ${response.slice(api.url.length)} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    await until(() => openFiles(json.job_id) === 1, 5, 'the file is read');
+    await until(() => openFiles(json.job_id) === 0, 10, 'the file is closed');
+    expect(performance.now() - began).to.be.at.least(timeouts.unreadMs);
+    socket.resume();
+    await until(() => isClosed, 5, 'the connection is closed');
+  });
 
   it('are read to the end of a large body while it arrives steadily, for longer than a small one may take', async () => {
     const patient = await startApi({}, (parts) => ({

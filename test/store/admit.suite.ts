@@ -215,6 +215,17 @@ export function admitSuite(store: () => TestStore, admit: typeof admitCall): voi
     });
   }
 
+  it('D79: names the first of several reached quotas, with the Retry-After of the one that lasts longest', async () => {
+    const caller = await anAccount(store(), { credits: 50, quotas: { monthly: 2, daily: 1 } });
+    store().freezeClock();
+    await admitted(store(), caller);
+    store().advance(30 * 24 * hours - 2 * hours);
+    await admitted(store(), caller);
+    const refused = await ask(store(), caller);
+    expect(refused).to.deep.include({ refused: 'key_quota_exceeded', detail: 'monthly' });
+    expect('refused' in refused && refused.retryAfterSeconds).to.be.within(24 * 3600, 24 * 3600 + 300);
+  });
+
   it('limit-total: blocks a total quota for ever, names the quotas in their order, and works again when it is raised', async () => {
     const caller = await anAccount(store(), { credits: 50, quotas: { total: 1, monthly: 1, weekly: 1, daily: 1 } });
     const { alias } = (await listKeys(store(), caller.accountId))[0]!;

@@ -90,6 +90,15 @@ export function authorizeSuite(store: () => TestStore): void {
     expect(await word(readUsage(store(), await anAccount(store())))).to.equal('entered');
   });
 
+  it('D37: names the rate that lasts longer where both are reached, with its Retry-After', async () => {
+    const caller = await anAccount(store(), { perSecond: 2, perMinute: 2 });
+    store().freezeClock();
+    for (let n = 0; n < 2; n++) expect(await word(readUsage(store(), caller))).to.equal('entered');
+    const refused = await readUsage(store(), caller);
+    expect(refused).to.deep.include({ refused: 'rate_limited', detail: 'per-minute' });
+    expect('refused' in refused && refused.retryAfterSeconds).to.be.within(54, 66);
+  });
+
   it('D78: does not count calls that the rate refuses, and counts calls that later checks refuse', async () => {
     const caller = await anAccount(store(), { perMinute: 2 });
     expect(await word(ask(store(), caller, { valid: false }))).to.equal('bad_request');

@@ -74,6 +74,16 @@ describe('batches of the record', () => {
     }
   });
 
+  it('are refused without a Retry-After when they have more items than a rolling quota of the key ever allows', async () => {
+    const caller = await anAccount(store, { credits: 9, quotas: { daily: 3, monthly: 9 } });
+    const refused = { refused: 'key_quota_exceeded', detail: 'daily' };
+    expect(await admitBatch(store, caller, aBatch(4))).to.deep.include({ ...refused, retryAfterSeconds: null });
+    await admitBatch(store, caller, aBatch(2));
+    const answer = await admitBatch(store, caller, aBatch(3));
+    expect(answer).to.deep.include(refused);
+    expect('refused' in answer && answer.retryAfterSeconds).to.be.above(86_000);
+  });
+
   it('D98: makes one webhook due when the last job has ended, and not before', async () => {
     const caller = await anAccount(store, { credits: 9 });
     const { id, items } = await anAdmittedBatch(store, caller, 2, { webhook });

@@ -88,7 +88,7 @@ export async function startFiles(): Promise<TestFiles> {
     },
     ask: (path, method = 'GET', headers = {}) => ask(origin + path, method, headers),
     failed: () => failed,
-    countOpen: () => countOpen(folder),
+    countOpen: () => openFiles(folder),
     stop: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
@@ -109,10 +109,11 @@ async function ask(url: string, method: string, headers: Record<string, string>)
   return { status: answer.statusCode ?? 0, headers: answer.headers, body: await text(answer) };
 }
 
-function countOpen(folder: string): number {
+/** Number of files with this word in their path that this process has open. */
+export function openFiles(word: string): number {
   return readdirSync('/proc/self/fd').filter((fd) => {
     try {
-      return readlinkSync(`/proc/self/fd/${fd}`).startsWith(folder);
+      return readlinkSync(`/proc/self/fd/${fd}`).includes(word);
     } catch {
       // The file was closed meanwhile, as the one that reads this list is.
       return false;

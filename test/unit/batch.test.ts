@@ -79,8 +79,14 @@ describe('the entries of a playlist', () => {
     expect(item?.args.webhook_authorization).to.equal('***');
   });
 
-  it('are left out when no caller could ask for them, and count once', () => {
-    const entries = ['http://127.0.0.1/x', 'ftp://a.example/', 'https://a.example/1', 'https://a.example/1', 'x'];
+  it('are left out when no caller could ask for them, and count once however they are spelled', () => {
+    const spellings = [
+      'https://a.example/1',
+      'https://a.example/1',
+      'HTTPS://A.example:443/2/../1',
+      'https://a.example/1#',
+    ];
+    const entries = ['http://127.0.0.1/x', 'ftp://a.example/', ...spellings, 'x'];
     const expanded = expandPlaylist(wanted(), entries, []);
     expect(expanded.ok && expanded.items.map(({ args }) => args.query)).to.deep.equal(['https://a.example/1']);
   });

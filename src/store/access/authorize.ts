@@ -93,8 +93,11 @@ local function check_rate(calls)
   local counted = math.min(of_second, of_minute) < calls and 0 or calls
   rates = (per_second and string.format('%d,%d,', per_second, of_second - counted) or ',,')
     .. (per_minute and string.format('%d,%d', per_minute, of_minute - counted) or ',')
-  if of_second < calls then return answer('rate_limited', 'per-second', wait_of(second, per_second - calls + 1)) end
-  if of_minute < calls then return answer('rate_limited', 'per-minute', wait_of(minute, per_minute - calls + 1)) end
+  local second_wait = of_second < calls and wait_of(second, per_second - calls + 1) or 0
+  local minute_wait = of_minute < calls and wait_of(minute, per_minute - calls + 1) or 0
+  -- Of both the one that lasts longer: its caller would be refused again at the end of the other.
+  if minute_wait > second_wait then return answer('rate_limited', 'per-minute', minute_wait) end
+  if of_second < calls then return answer('rate_limited', 'per-second', second_wait) end
   return nil
 end
 

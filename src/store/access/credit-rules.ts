@@ -50,18 +50,23 @@ local function repeat_of()
   return answer('repeated', old[1], old[4])
 end
 
-local function window_refusal(name, window, limit)
-  if window.sum + wanted <= tonumber(limit) then return nil end
-  return answer('key_quota_exceeded', name, wait_of(window, tonumber(limit) - wanted + 1))
+local function wait_for(window, limit)
+  if window.sum + wanted <= limit then return nil end
+  -- A batch above the limit never fits, however long its caller waits.
+  return (wanted == 1 or wanted <= limit) and wait_of(window, limit - wanted + 1) or math.huge
 end
 
 local function quota_refusal()
   if key_quota_total ~= '' and tonumber(key_total) + wanted > tonumber(key_quota_total) then
     return answer('key_quota_exceeded', 'total')
   end
-  return key_quota_monthly ~= '' and window_refusal('monthly', read_window(${month}), key_quota_monthly)
-    or key_quota_weekly ~= '' and window_refusal('weekly', read_window(${week}), key_quota_weekly)
-    or key_quota_daily ~= '' and window_refusal('daily', read_window(${day}), key_quota_daily)
+  local monthly = key_quota_monthly ~= '' and wait_for(read_window(${month}), tonumber(key_quota_monthly))
+  local weekly = key_quota_weekly ~= '' and wait_for(read_window(${week}), tonumber(key_quota_weekly))
+  local daily = key_quota_daily ~= '' and wait_for(read_window(${day}), tonumber(key_quota_daily))
+  local name = monthly and 'monthly' or weekly and 'weekly' or daily and 'daily'
+  if not name then return nil end
+  local longest = math.max(monthly or 0, weekly or 0, daily or 0)
+  return answer('key_quota_exceeded', name, longest < math.huge and longest or nil)
 end
 
 local function credits_left()

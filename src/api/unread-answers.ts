@@ -1,0 +1,67 @@
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+
+export interface PendingLimit {
+  /** Returns the address that the connections of a peer count for; `null` for a peer without a limit. */
+  readonly addressOf: (peer: string | undefined) => string | null;
+  /** Called for each connection that is closed because its address has too many. */
+  readonly onDrop: (address: string) => void;
+}
+
+/** Limits of connections whose caller reads nothing of what was sent. */
+export interface UnreadLimits {
+  /**
+   * Time after which such a connection is closed. What was written at once must be read within it as a whole. The kernel asks for more when up
+   * to 1.4 MB were read, so that in 120 s a reader of less than 12 KB/s may seem to read nothing.
+   */
+  readonly unreadMs: number;
+  /** Interval at which connections are looked at. */
+  readonly checkMs: number;
+  /** Most such connections of one address. */
+  readonly maxOfAddress: number;
+}
+
+interface Reading {
+  readonly address: string | null;
+  /** Bytes that the kernel has taken over. */
+  taken: number;
+  /** When the kernel was last seen to take some, or nothing was left to take. */
+  since: number;
+}
+
+/**
+ * Closes a connection whose caller reads nothing of what was sent for the time limit, and the oldest of an address that has too many of
+ * them: each may hold an answer of megabytes. Node's timeout of a socket knows neither an answer written at once nor a kernel that has
+ * taken a part of a chunk, after which it waits twice as long.
+ */
+export function closeUnread(server: Server, limits: UnreadLimits, { addressOf, onDrop }: PendingLimit): void {
+  const connections = new Map<Socket, Reading>();
+  server.on('connection', (socket) => {
+    connections.set(socket, { address: addressOf(socket.remoteAddress), taken: 0, since: performance.now() });
+    socket.once('close', () => connections.delete(socket));
+  });
+  const timer = setInterval(() => {
+    const now = performance.now();
+    const unread = [...connections].filter(([socket, reading]) => isUnread(socket, reading, now));
+    const counts = new Map<string, number>();
+    // The newest ones first: they stay.
+    for (const [socket, { address, since }] of unread.sort(([, one], [, other]) => other.since - one.since)) {
+      const count = (address === null ? 0 : (counts.get(address) ?? 0)) + 1;
+      if (address !== null) counts.set(address, count);
+      const isTooMany = address !== null && count > limits.maxOfAddress;
+      if (isTooMany) onDrop(address);
+      if (isTooMany || now - since >= limits.unreadMs) socket.destroy();
+    }
+  }, limits.checkMs).unref();
+  server.once('close', () => clearInterval(timer));
+}
+
+/** Returns true when nothing of what is left was taken since the last look; notes what was. */
+function isUnread(socket: Socket, reading: Reading, now: number): boolean {
+  const left = socket.writableLength;
+  const taken = socket.bytesWritten - left;
+  if (left > 0 && taken === reading.taken) return true;
+  reading.taken = taken;
+  reading.since = now;
+  return false;
+}

@@ -1,0 +1,94 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { expect } from 'chai';
+import { closeUnread, type UnreadLimits } from '../../src/api/unread-answers.ts';
+import { until } from '../support/until.ts';
+
+/** More than the kernel takes over for both sides. */
+const big = Buffer.alloc(20_000_000, 'x');
+const piece = big.subarray(0, 50_000);
+const usual = { unreadMs: 300, checkMs: 15, maxOfAddress: 100 };
+
+describe('an answer of which its caller reads nothing', () => {
+  let server: Server;
+  let dropped: string[];
+  const sockets: Socket[] = [];
+
+  const start = async (app: RequestListener, limits: UnreadLimits) => {
+    dropped = [];
+    server = createServer(app);
+    closeUnread(server, limits, { addressOf: () => 'caller', onDrop: (address) => dropped.push(address) });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+  };
+  afterEach(async () => {
+    for (const socket of sockets.splice(0)) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  const ask = () => {
+    const { port } = server.address() as AddressInfo;
+    const socket = connect(port, '127.0.0.1')
+      .on('error', () => {})
+      .pause();
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    sockets.push(socket);
+    return socket;
+  };
+  const count = () => new Promise<number>((resolve) => server.getConnections((_, open) => resolve(open)));
+  const whole: RequestListener = (_req, res) => void res.end(big);
+  const inPieces: RequestListener = (_req, res) =>
+    void pipeline(Readable.from(Array(big.length / piece.length).fill(piece)), res).catch(() => {
+      // The connection is closed before all of it is read.
+    });
+
+  for (const [title, app] of [
+    ['that was written at once', whole],
+    ['that is written in pieces', inPieces],
+  ] as const) {
+    it(`closes its connection after the time limit, with one ${title}`, async () => {
+      await start(app, usual);
+      const began = performance.now();
+      ask();
+      await until(async () => (await count()) === 1, 5, 'it is connected');
+      await until(async () => (await count()) === 0, 10, 'it is closed');
+      expect(performance.now() - began).to.be.at.least(usual.unreadMs);
+      expect(dropped).to.deep.equal([]);
+    });
+  }
+
+  it('leaves alone one of which a part is read within each time limit', async () => {
+    await start(inPieces, { ...usual, unreadMs: 2000 });
+    const slow = ask();
+    let read = 0;
+    let isClosed = false;
+    slow.once('close', () => {
+      isClosed = true;
+    });
+    slow.on('data', (data) => {
+      read += data.length;
+      slow.pause();
+      setTimeout(() => slow.resume(), 10);
+    });
+    slow.resume();
+    await until(() => read > big.length || isClosed, 60, 'all of it is read');
+    expect([read > big.length, isClosed]).to.deep.equal([true, false]);
+  });
+
+  it('costs an address the oldest of its connections when too many have one', async () => {
+    await start(whole, { unreadMs: 3_600_000, checkMs: 15, maxOfAddress: 2 });
+    const closed: number[] = [];
+    for (const n of [0, 1, 2, 3]) {
+      const socket = ask();
+      socket.once('close', () => closed.push(n));
+      await until(async () => (await count()) + dropped.length === n + 1, 5, 'it is connected');
+      await until(() => dropped.length === Math.max(0, n - 1), 5, 'the oldest one is closed');
+    }
+    for (const socket of sockets) socket.resume();
+    await until(() => closed.length === 2, 10, 'two hear that they are closed');
+    expect([closed.toSorted(), await count(), dropped]).to.deep.equal([[0, 1], 2, ['caller', 'caller']]);
+  });
+});
