@@ -41,6 +41,25 @@ export interface DashboardCall extends OpenCall {
   readonly sessionLasts: () => Promise<boolean>;
 }
 
+/** Returns a route that shows something to whoever has a session. */
+export function readRoute(path: string, handle: DashboardRoute['handle']): DashboardRoute {
+  return { method: 'GET', path, handle };
+}
+
+/** Returns a route that changes this subject. */
+export function changeRoute(
+  method: Exclude<DashboardRoute['method'], 'GET'>,
+  path: string,
+  changes: NonNullable<DashboardRoute['changes']>,
+  handle: DashboardRoute['handle'],
+): DashboardRoute {
+  return { method, path, changes, handle };
+}
+
+export function openRoute(method: OpenRoute['method'], path: string, handle: OpenRoute['handle']): OpenRoute {
+  return { method, path, handle };
+}
+
 /** Adds handlers to the dashboard. */
 export type DashboardPart = (app: Express) => void;
 

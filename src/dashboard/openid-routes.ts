@@ -9,7 +9,7 @@ import { accountToOpen, personIdOf, readEmail } from '../model/person.ts';
 import { openSessionByOpenid } from '../store/people/open-session.ts';
 import { readPerson } from '../store/people/read-people.ts';
 import type { RecordStore } from '../store/script.ts';
-import type { OpenCall, OpenRoute } from './dashboard-app.ts';
+import { type OpenCall, type OpenRoute, openRoute } from './dashboard-app.ts';
 import { views } from './dashboard-views.ts';
 import { readCookie, type SessionCookies } from './session-cookies.ts';
 
@@ -53,16 +53,12 @@ const timeoutSeconds = 10;
 export function openidRoutes(parts: OpenidParts, options: OpenidOptions): OpenRoute[] {
   const findProvider = cacheProvider(options);
   return [
-    {
-      method: 'GET',
-      path: '/api/sign-in/openid',
-      handle: (call) => orExplain(parts, call, async () => leave(parts, await findProvider(), call)),
-    },
-    {
-      method: 'GET',
-      path: pathOfBack,
-      handle: (call) => orExplain(parts, call, async () => comeBack(parts, await findProvider(), call)),
-    },
+    openRoute('GET', '/api/sign-in/openid', (call) =>
+      orExplain(parts, call, async () => leave(parts, await findProvider(), call)),
+    ),
+    openRoute('GET', pathOfBack, (call) =>
+      orExplain(parts, call, async () => comeBack(parts, await findProvider(), call)),
+    ),
   ];
 }
 

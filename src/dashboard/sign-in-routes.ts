@@ -25,7 +25,15 @@ import { openSessionByLink, openSessionByPasskey, openSessionByPassword } from '
 import { listPasskeys } from '../store/people/passkeys.ts';
 import { listSessions, readPerson, readPersonById } from '../store/people/read-people.ts';
 import type { RecordStore } from '../store/script.ts';
-import type { DashboardCall, DashboardRoute, OpenCall, OpenRoute } from './dashboard-app.ts';
+import {
+  changeRoute,
+  type DashboardCall,
+  type DashboardRoute,
+  type OpenCall,
+  type OpenRoute,
+  openRoute,
+  readRoute,
+} from './dashboard-app.ts';
 import { requireRead, requireText } from './given-values.ts';
 import { type PasskeyParts, readPasskeySignIn, scopeOf } from './passkey-routes.ts';
 import { hashPassword, isPassword } from './password-hash.ts';
@@ -54,31 +62,21 @@ export function signInRoutes(parts: SignInParts): { open: OpenRoute[]; signedIn:
   const { store, cookies } = parts;
   return {
     open: [
-      { method: 'POST', path: '/api/sign-in', handle: (call) => signIn(parts, call) },
-      { method: 'POST', path: '/api/sign-in/forgotten', handle: mailLinks(parts) },
-      { method: 'GET', path: '/api/sign-in', handle: async () => showWays(parts) },
+      openRoute('POST', '/api/sign-in', (call) => signIn(parts, call)),
+      openRoute('POST', '/api/sign-in/forgotten', mailLinks(parts)),
+      openRoute('GET', '/api/sign-in', async () => showWays(parts)),
     ],
     signedIn: [
-      { method: 'GET', path: '/api/session', handle: (call) => showSession(parts, call) },
-      {
-        method: 'POST',
-        path: '/api/session/account',
-        changes: 'own',
-        handle: (call) => changeAccount(store, call),
-      },
-      { method: 'POST', path: '/api/password', changes: 'own', handle: (call) => changePassword(call) },
-      { method: 'GET', path: '/api/sessions', handle: (call) => showSessions(store, call) },
-      { method: 'DELETE', path: '/api/sessions/:name', changes: 'own', handle: (call) => revoke(store, call) },
-      {
-        method: 'POST',
-        path: '/api/sign-out',
-        changes: 'own',
-        handle: async ({ res, signedIn }) => {
-          await endSession(store, nameOf(signedIn));
-          res.append('set-cookie', cookies.clear());
-          return { status: 200, body: { signed_out: true } };
-        },
-      },
+      readRoute('/api/session', (call) => showSession(parts, call)),
+      changeRoute('POST', '/api/session/account', 'own', (call) => changeAccount(store, call)),
+      changeRoute('POST', '/api/password', 'own', (call) => changePassword(call)),
+      readRoute('/api/sessions', (call) => showSessions(store, call)),
+      changeRoute('DELETE', '/api/sessions/:name', 'own', (call) => revoke(store, call)),
+      changeRoute('POST', '/api/sign-out', 'own', async ({ res, signedIn }) => {
+        await endSession(store, nameOf(signedIn));
+        res.append('set-cookie', cookies.clear());
+        return { status: 200, body: { signed_out: true } };
+      }),
     ],
   };
 }
