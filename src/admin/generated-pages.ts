@@ -7,7 +7,7 @@ import { loginHelp } from '../client/login.ts';
 import { mcpHelp } from '../client/mcp.ts';
 import { bootstrapHelp } from './bootstrap.ts';
 import type { AdminCommand } from './command.ts';
-import { nameOf, partsOf, usageOf } from './command-help.ts';
+import { partsOf, usageOf } from './command-help.ts';
 import { commands } from './commands.ts';
 import { manifestsHelp } from './manifests.ts';
 import { uninstallHelp } from './uninstall.ts';
@@ -102,5 +102,5 @@ function section(command: AdminCommand): string {
   const { text, json } = command;
   const parts = partsOf(command).map(([name, sentence]) => [`\`${name}\``, sentence]);
   const table = parts.length > 0 ? `\n${tableOf(['Part', 'Meaning'], parts)}` : '';
-  return `## ${nameOf(command)}\n\n${text}\n\n- Written: \`${usageOf(command)}\`\n- Answers: \`${json}\`\n${table}`;
+  return `## ${command.name}\n\n${text}\n\n- Written: \`${usageOf(command)}\`\n- Answers: \`${json}\`\n${table}`;
 }
