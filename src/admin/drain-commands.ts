@@ -71,7 +71,7 @@ function shownDrain(work: OpenWork): CommandResult {
   const draining = since !== null;
   const value = {
     draining,
-    since: since === null ? null : writeTime(since),
+    since: writeTime(since),
     ...{ queued, running, recording, delayed, calls, webhooks_due: webhooksDue },
     done: draining && isDone(work),
   };

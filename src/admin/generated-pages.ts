@@ -12,6 +12,9 @@ import { commands } from './commands.ts';
 import { manifestsHelp } from './manifests.ts';
 import { uninstallHelp } from './uninstall.ts';
 
+const aboutGet =
+  'A command of callers, as `trawl login` is: it knows a service through its public API alone, and works from any machine.';
+
 /** Returns every generated page of docs by the name of its file. */
 export function makeDocs(): Record<string, string> {
   return {
@@ -64,38 +67,16 @@ The exit code is 0 when a command is done, 1 when it is refused (with \`--json\`
 \`set\` keeps the value of every option that is not given. A value that begins with \`-\` is written \`--name=-value\`. \`--help\` works at every place.
 
 ${commands.map(section).join('\n')}
-## trawl manifests
+${programSection('manifests', manifestsHelp)}
+${programSection('uninstall', uninstallHelp)}
+${programSection('bootstrap', bootstrapHelp)}
+${programSection('get', getHelp, `${aboutGet}\n\n`)}
+${programSection('login', loginHelp)}
+${programSection('mcp', mcpHelp)}`;
+}
 
-\`\`\`text
-${manifestsHelp}\`\`\`
-
-## trawl uninstall
-
-\`\`\`text
-${uninstallHelp}\`\`\`
-
-## trawl bootstrap
-
-\`\`\`text
-${bootstrapHelp}\`\`\`
-
-## trawl get
-
-A command of callers, as \`trawl login\` is: it knows a service through its public API alone, and works from any machine.
-
-\`\`\`text
-${getHelp}\`\`\`
-
-## trawl login
-
-\`\`\`text
-${loginHelp}\`\`\`
-
-## trawl mcp
-
-\`\`\`text
-${mcpHelp}\`\`\`
-`;
+function programSection(name: string, help: string, about = ''): string {
+  return `## trawl ${name}\n\n${about}\`\`\`text\n${help}\`\`\`\n`;
 }
 
 function section(command: AdminCommand): string {

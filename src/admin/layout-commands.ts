@@ -38,7 +38,7 @@ function shownState({ layout, leastRelease, seen }: RecordState, step: LayoutSte
   const value = {
     ...{ release: layouts.release, layout, own_layout: layouts.own, least_release: leastRelease || null },
     sealed: layout >= layouts.own,
-    seals_at: sealsAt === null ? null : writeTime(sealsAt),
+    seals_at: writeTime(sealsAt),
     releases: seen.map(({ release, layout, firstSeen, lastSeen }) => ({
       ...{ release, layout },
       first_seen: writeTime(firstSeen),

@@ -26,8 +26,8 @@ export function serviceRoutes(): DashboardRoute[] {
         body: {
           engines: engines.map((engine, n) => healthOf(engine, null, minutes[n]!, now)),
           work: { queued, running: active, delayed, calls, webhooks },
-          oldest_queued_at: oldestQueued === null ? null : writeTime(oldestQueued),
-          drain_since: drainSince === null ? null : writeTime(drainSince),
+          oldest_queued_at: writeTime(oldestQueued),
+          drain_since: writeTime(drainSince),
           blocked: blocks.length,
           // Those that are blocked longest.
           blocks: blocks
