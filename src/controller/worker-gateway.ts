@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { makeConnectionCounts } from '../base/connection-counts.ts';
+import { CountsByName } from '../base/counts.ts';
 import { Refusal, refusals } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { readBody } from '../base/read-body.ts';
@@ -96,12 +96,13 @@ export function makeWorkerGateway(options: WorkerGatewayOptions): Server {
  * ports for them, but must not use up the memory of the controller. A UNIX socket has no address.
  */
 function limitConnections(server: Server): void {
-  const counts = makeConnectionCounts();
+  const counts = new CountsByName();
   server.on('connection', (socket: Socket) => {
     const { remoteAddress: client } = socket;
     if (client === undefined) return;
-    if (counts.of(client) >= maxClientConnections) socket.destroy();
-    else counts.add(client, socket);
+    if (counts.of(client) >= maxClientConnections) return void socket.destroy();
+    counts.change(client, 1);
+    socket.once('close', () => counts.change(client, -1));
   });
 }
 
