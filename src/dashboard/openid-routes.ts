@@ -6,7 +6,7 @@ import { isRefusal, Refusal, refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Seal } from '../base/seal.ts';
 import { accountToOpen, personIdOf, readEmail } from '../model/person.ts';
-import { openSessionByOpenid } from '../store/people/open-session.ts';
+import { openSession } from '../store/people/open-session.ts';
 import { readPerson } from '../store/people/read-people.ts';
 import type { RecordStore } from '../store/script.ts';
 import { type OpenCall, type OpenRoute, openRoute } from './dashboard-app.ts';
@@ -131,7 +131,9 @@ async function comeBack(parts: OpenidParts, provider: oidc.Configuration, { req,
   const old = cookies.secretOf(req);
   const oldHash = old?.personId === person.id ? old.secretHash : '';
   const made = { session: secret, oldHash, ip, agent: req.get('user-agent') ?? '' };
-  if (!(await openSessionByOpenid(store, `${iss} ${sub}`, accountToOpen(person, begun.account), made))) {
+  if (
+    !(await openSession(store, { identity: `${iss} ${sub}`, accountId: accountToOpen(person, begun.account) }, made))
+  ) {
     throw refuse('sign_in_failed', 'This e-mail address belongs to another identity of the provider');
   }
   res.append('set-cookie', header);

@@ -21,7 +21,7 @@ import { findAccount, readNames } from '../store/accounts/read-accounts.ts';
 import { endSession, moveSession, setPassword } from '../store/people/change-session.ts';
 import { countSignIn, takeSignInBack } from '../store/people/count-sign-in.ts';
 import { mailSignInLink } from '../store/people/mail-sign-in-link.ts';
-import { openSessionByLink, openSessionByPasskey, openSessionByPassword } from '../store/people/open-session.ts';
+import { openSession } from '../store/people/open-session.ts';
 import { listPasskeys } from '../store/people/passkeys.ts';
 import { listSessions, readPerson, readPersonById } from '../store/people/read-people.ts';
 import type { RecordStore } from '../store/script.ts';
@@ -143,7 +143,7 @@ async function openByToken({ store, cookies }: SignInParts, { req, given }: Open
   const link = readPersonSecret(requireText(given, 'token', 500));
   if (link === null) return null;
   const { secret, header } = cookies.make(link.personId);
-  const isOpen = await openSessionByLink(store, link.secretHash, sessionOf(cookies, req, secret, ip));
+  const isOpen = await openSession(store, { linkHash: link.secretHash }, sessionOf(cookies, req, secret, ip));
   return isOpen ? header : null;
 }
 
@@ -155,7 +155,7 @@ async function openByPasskey(parts: SignInParts, { req, given }: OpenCall, ip: s
   const { personId, ...proof } = signed;
   const { secret, header } = cookies.make(personId);
   const accountId = accountToOpen(person, req.get('x-account'));
-  const isOpen = await openSessionByPasskey(store, proof, accountId, sessionOf(cookies, req, secret, ip));
+  const isOpen = await openSession(store, { ...proof, accountId }, sessionOf(cookies, req, secret, ip));
   return isOpen ? header : null;
 }
 
@@ -172,7 +172,7 @@ async function openByPassword({ store, cookies, log }: SignInParts, { req, given
   const { secret, header } = cookies.make(person.id);
   const made = sessionOf(cookies, req, secret, ip);
   const accountId = accountToOpen(person, req.get('x-account'));
-  if (!(await openSessionByPassword(store, person.password, accountId, made))) return null;
+  if (!(await openSession(store, { password: person.password, accountId }, made))) return null;
   await takeSignInBack(store, personId).catch((error) =>
     log.warn('a sign-in that succeeded still counts as failed', { error }),
   );
