@@ -131,9 +131,8 @@ async function comeBack(parts: OpenidParts, provider: oidc.Configuration, { req,
   const old = cookies.secretOf(req);
   const oldHash = old?.personId === person.id ? old.secretHash : '';
   const made = { session: secret, oldHash, ip, agent: req.get('user-agent') ?? '' };
-  if (
-    !(await openSession(store, { identity: `${iss} ${sub}`, accountId: accountToOpen(person, begun.account) }, made))
-  ) {
+  const proof = { identity: `${iss} ${sub}`, accountId: accountToOpen(person, begun.account) };
+  if (!(await openSession(store, proof, made))) {
     throw refuse('sign_in_failed', 'This e-mail address belongs to another identity of the provider');
   }
   res.append('set-cookie', header);
