@@ -48,8 +48,7 @@ const fields = 'id, slug, name, plan, stats, invoice, suspended, concurrency, we
 
 export const accountCommands = [
   command({
-    group: 'account',
-    verb: 'create',
+    name: 'account create',
     text: 'Creates an account.',
     json: `{${fields}}`,
     operands: { SLUG: slug },
@@ -67,8 +66,7 @@ export const accountCommands = [
     },
   }),
   command({
-    group: 'account',
-    verb: 'set',
+    name: 'account set',
     text: 'Changes an account; an option that is not given keeps its value. Suspending also cancels the open jobs.',
     json: `{${fields}, webhook_secret}`,
     operands: { SLUG: slug },
@@ -119,8 +117,7 @@ export const accountCommands = [
     },
   }),
   command({
-    group: 'account',
-    verb: 'list',
+    name: 'account list',
     text: 'Lists all accounts.',
     json: `[{${fields}}]`,
     run: async (_, { store }) => {
@@ -129,8 +126,7 @@ export const accountCommands = [
     },
   }),
   command({
-    group: 'account',
-    verb: 'show',
+    name: 'account show',
     text: 'Shows an account with its usage and the number of credits on hold.',
     json: `{${fields}, usage, held}`,
     operands: { SLUG: slug },
@@ -144,8 +140,7 @@ export const accountCommands = [
     },
   }),
   command({
-    group: 'account',
-    verb: 'remove',
+    name: 'account remove',
     text: 'Removes an account without open jobs or a purchase under way, and its keys; its ledger stays.',
     json: '{removed}',
     operands: { SLUG: slug },

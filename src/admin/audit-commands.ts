@@ -11,8 +11,7 @@ import { listResult, timeText } from './text-table.ts';
 
 export const auditCommands = [
   command({
-    group: 'audit',
-    verb: '',
+    name: 'audit',
     text: 'Shows who changed which key, plan, balance, person, setting or secret of an account, or of everything, newest change first; changes are kept for a year.',
     json: '[{at, who, via, from, account, action, target, change}]',
     operands: {

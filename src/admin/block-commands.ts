@@ -8,8 +8,7 @@ import { listResult, timeText } from './text-table.ts';
 
 export const blockCommands = [
   command({
-    group: 'block',
-    verb: 'list',
+    name: 'block list',
     text: 'Lists the addresses that are blocked after too many failed authentications.',
     json: '[{ip, until}]',
     run: async (_, { store }) => {
@@ -22,8 +21,7 @@ export const blockCommands = [
     },
   }),
   command({
-    group: 'block',
-    verb: 'clear',
+    name: 'block clear',
     text: 'Ends the block of an address and forgets its failed authentications.',
     json: '{cleared}',
     operands: {

@@ -36,7 +36,7 @@ ${writeRules()}
 `,
     '_settings.tpl': `{{- /* Written by src/admin/write-chart.ts out of src/base/settings; do not edit. */ -}}
 {{- define "trawl.settingDefaults" -}}
-${settings.map(({ name, default: value }) => `${name}: ${value === null ? 'null' : JSON.stringify(value)}`).join('\n')}
+${settings.map(({ name, default: value }: Setting) => `${name}: ${JSON.stringify(value ?? null)}`).join('\n')}
 {{- end }}
 
 {{- define "trawl.settingForms" -}}

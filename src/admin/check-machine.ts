@@ -1,17 +1,24 @@
 import { execFile } from 'node:child_process';
 import { access, constants, readlink, stat, statfs } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { promisify } from 'node:util';
+import { findCgroup } from '../base/cgroup.ts';
 import type { Config } from '../base/config.ts';
 import { messageOf } from '../base/errors.ts';
 import { readLandlockVersion } from '../base/landlock-version.ts';
+import { machineMemoryBytes } from '../base/machine-memory.ts';
+import { inspectionsAtOnce } from '../base/resource-limits.ts';
 import { projectPython, ytDlpVersionArgs } from '../media/yt-dlp.ts';
 import { type Finding, findingOf } from './doctor-finding.ts';
 import {
+  checkCgroup,
   checkClock,
+  checkFileSum,
   checkFileSystem,
   checkFreeSpace,
   checkLandlock,
+  checkMemorySum,
   checkNode,
   checkRedis,
 } from './machine-findings.ts';
@@ -30,6 +37,19 @@ export async function checkMachine(config: MachineSettings & Pick<Config, 'data'
     checkFolder(config.data),
   ]);
   return [...programs, checkClock(Date.now()), ...disks, checkFileSystem(type), folder];
+}
+
+/** Compares the limits of all workers and inspections together with the machine. */
+export async function checkLimits(
+  config: Pick<Config, 'cgroup' | 'data' | 'maxFileBytes' | 'workers'>,
+): Promise<Finding[]> {
+  const { bavail, bsize } = await statfs(await nearestFolder(config.data));
+  const inspections = inspectionsAtOnce(availableParallelism(), machineMemoryBytes());
+  return [
+    checkCgroup(config.cgroup === 'off' ? 'TRAWL_CGROUP is off' : findCgroup()),
+    checkMemorySum(config.workers, inspections, machineMemoryBytes()),
+    checkFileSum(config.workers, inspections, config.maxFileBytes, bavail * bsize),
+  ];
 }
 
 /** Checks the file system of the data folder, and those of its parts that have one of their own. */
@@ -94,7 +114,7 @@ async function refuseLostLink(place: string, folder: string): Promise<void> {
   if (name !== '' && target !== null) throw new Error(`${join(place, name)} is a link to ${target}, which is missing`);
 }
 
-export async function nearestFolder(folder: string): Promise<string> {
+async function nearestFolder(folder: string): Promise<string> {
   const path = resolve(folder);
   return stat(path).then(
     () => path,

@@ -1,17 +1,12 @@
 import type { AdminCommand } from './command.ts';
 
-/** Returns the words that choose a command. */
-export function nameOf({ group, verb }: Pick<AdminCommand, 'group' | 'verb'>): string {
-  return verb === '' ? group : `${group} ${verb}`;
-}
-
 export function usageOf(command: AdminCommand): string {
   const { operands, options } = command;
   const words = Object.entries(operands).map(([name, { optional }]) => (optional ? `[${name}]` : name));
   const required = Object.entries(options).filter(([, option]) => option.required);
   const mandatory = required.map(([name, { value }]) => written(name, value));
   const rest = Object.keys(options).length > required.length ? ['[options]'] : [];
-  return ['trawl admin', nameOf(command), ...words, ...mandatory, ...rest].join(' ');
+  return ['trawl admin', command.name, ...words, ...mandatory, ...rest].join(' ');
 }
 
 export function helpOf(command: AdminCommand): string {
@@ -34,7 +29,7 @@ export function partsOf({ operands, options }: AdminCommand): [name: string, sen
 export function overviewOf(commands: readonly AdminCommand[], group?: string): string {
   const rows = commands
     .filter((one) => group === undefined || one.group === group)
-    .map((one): [string, string] => [nameOf(one), one.text]);
+    .map((one): [string, string] => [one.name, one.text]);
   const about = group === undefined ? 'GROUP' : group;
   return [
     `Usage: trawl admin ${about} VERB …\n\n`,

@@ -45,6 +45,8 @@ export interface CommandTools {
 }
 
 export interface AdminCommand {
+  /** The words that choose it. */
+  readonly name: string;
   readonly group: string;
   /** '' for a group that is one command. */
   readonly verb: string;
@@ -71,13 +73,14 @@ export function command<
   const P extends Readonly<Record<string, Operand>> = Record<never, never>,
   const O extends Readonly<Record<string, Option>> = Record<never, never>,
 >(
-  row: Omit<AdminCommand, 'operands' | 'options' | 'run'> & {
+  row: Omit<AdminCommand, 'group' | 'verb' | 'operands' | 'options' | 'run'> & {
     readonly operands?: P;
     readonly options?: O;
     readonly run: (given: Operands<P> & Options<O>, tools: CommandTools) => Promise<CommandResult>;
   },
 ): AdminCommand {
-  return { operands: {}, options: {}, ...row };
+  const [group = '', verb = ''] = row.name.split(' ');
+  return { group, verb, operands: {}, options: {}, ...row };
 }
 
 type OptionName<Field> = Field extends `${infer First}_${infer Rest}` ? `${First}-${OptionName<Rest>}` : Field;

@@ -10,8 +10,7 @@ import { fieldText, timeText } from './text-table.ts';
 
 export const moneyCommands = [
   command({
-    group: 'pack',
-    verb: 'add',
+    name: 'pack add',
     text: 'Adds a pack to an account; packs are drawn from in the order of their purchase.',
     json: '{id, title, purchased_at, total, used, remaining, percent_used, exhausted}',
     operands: { SLUG: slug },
@@ -31,8 +30,7 @@ export const moneyCommands = [
     },
   }),
   command({
-    group: 'credits',
-    verb: 'add',
+    name: 'credits add',
     text: 'Grants credits to an account.',
     json: '{given, consumed, remaining}',
     operands: { SLUG: slug, N: { read: wholeNumber(1), text: 'Number of credits.' } },

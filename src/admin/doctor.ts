@@ -1,11 +1,8 @@
 import { type Config, ConfigError, readConfig } from '../base/config.ts';
 import type { Terminal } from '../base/terminal.ts';
-import { checkBilling } from './check-billing.ts';
-import { checkDashboard } from './check-dashboard.ts';
-import { checkLimits } from './check-limits.ts';
-import { checkMachine, checkPrograms } from './check-machine.ts';
+import { checkLimits, checkMachine, checkPrograms } from './check-machine.ts';
 import { checkPartners } from './check-partners.ts';
-import { checkTls } from './check-tls.ts';
+import { checkBilling, checkDashboard, checkTls } from './check-settings.ts';
 import { checkTraces } from './check-traces.ts';
 import { UsageError } from './command.ts';
 import { reportError } from './command-io.ts';

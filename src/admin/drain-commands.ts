@@ -11,8 +11,7 @@ const lookEveryMs = 500;
 
 export const drainCommands = [
   command({
-    group: 'drain',
-    verb: 'on',
+    name: 'drain on',
     text: 'Begins a drain: new jobs and calls get 503 until `drain off`, and what is open finishes.',
     json,
     run: async (_, { store }) => {
@@ -21,8 +20,7 @@ export const drainCommands = [
     },
   }),
   command({
-    group: 'drain',
-    verb: 'off',
+    name: 'drain off',
     text: 'Ends a drain: new jobs and calls are admitted again.',
     json,
     run: async (_, { store }) => {
@@ -31,8 +29,7 @@ export const drainCommands = [
     },
   }),
   command({
-    group: 'drain',
-    verb: 'status',
+    name: 'drain status',
     text: 'Says what is open. With --wait, waits until nothing is, and exits with 1 when something is left.',
     json,
     options: {
@@ -74,7 +71,7 @@ function shownDrain(work: OpenWork): CommandResult {
   const draining = since !== null;
   const value = {
     draining,
-    since: since === null ? null : writeTime(since),
+    since: writeTime(since),
     ...{ queued, running, recording, delayed, calls, webhooks_due: webhooksDue },
     done: draining && isDone(work),
   };

@@ -7,10 +7,13 @@ import { loginHelp } from '../client/login.ts';
 import { mcpHelp } from '../client/mcp.ts';
 import { bootstrapHelp } from './bootstrap.ts';
 import type { AdminCommand } from './command.ts';
-import { nameOf, partsOf, usageOf } from './command-help.ts';
+import { partsOf, usageOf } from './command-help.ts';
 import { commands } from './commands.ts';
 import { manifestsHelp } from './manifests.ts';
 import { uninstallHelp } from './uninstall.ts';
+
+const aboutGet =
+  'A command of callers, as `trawl login` is: it knows a service through its public API alone, and works from any machine.';
 
 /** Returns every generated page of docs by the name of its file. */
 export function makeDocs(): Record<string, string> {
@@ -64,43 +67,21 @@ The exit code is 0 when a command is done, 1 when it is refused (with \`--json\`
 \`set\` keeps the value of every option that is not given. A value that begins with \`-\` is written \`--name=-value\`. \`--help\` works at every place.
 
 ${commands.map(section).join('\n')}
-## trawl manifests
+${programSection('manifests', manifestsHelp)}
+${programSection('uninstall', uninstallHelp)}
+${programSection('bootstrap', bootstrapHelp)}
+${programSection('get', getHelp, `${aboutGet}\n\n`)}
+${programSection('login', loginHelp)}
+${programSection('mcp', mcpHelp)}`;
+}
 
-\`\`\`text
-${manifestsHelp}\`\`\`
-
-## trawl uninstall
-
-\`\`\`text
-${uninstallHelp}\`\`\`
-
-## trawl bootstrap
-
-\`\`\`text
-${bootstrapHelp}\`\`\`
-
-## trawl get
-
-A command of callers, as \`trawl login\` is: it knows a service through its public API alone, and works from any machine.
-
-\`\`\`text
-${getHelp}\`\`\`
-
-## trawl login
-
-\`\`\`text
-${loginHelp}\`\`\`
-
-## trawl mcp
-
-\`\`\`text
-${mcpHelp}\`\`\`
-`;
+function programSection(name: string, help: string, about = ''): string {
+  return `## trawl ${name}\n\n${about}\`\`\`text\n${help}\`\`\`\n`;
 }
 
 function section(command: AdminCommand): string {
   const { text, json } = command;
   const parts = partsOf(command).map(([name, sentence]) => [`\`${name}\``, sentence]);
   const table = parts.length > 0 ? `\n${tableOf(['Part', 'Meaning'], parts)}` : '';
-  return `## ${nameOf(command)}\n\n${text}\n\n- Written: \`${usageOf(command)}\`\n- Answers: \`${json}\`\n${table}`;
+  return `## ${command.name}\n\n${text}\n\n- Written: \`${usageOf(command)}\`\n- Answers: \`${json}\`\n${table}`;
 }

@@ -21,16 +21,14 @@ const json = [
 
 export const jobCommands = [
   command({
-    group: 'job',
-    verb: 'show',
+    name: 'job show',
     text: 'Shows a job as its caller sees it, with its account; queue, stage, speed_bytes and eta_seconds only while it has them.',
     json,
     operands: { ID: id },
     run: async (given, tools) => show(await findJob(tools.store, given.ID), tools),
   }),
   command({
-    group: 'job',
-    verb: 'explain',
+    name: 'job explain',
     text: 'Shows the timeline of a job: its attempts, its money, its webhook.',
     json: '[{at, source, text}]',
     operands: { ID: id },
@@ -45,8 +43,7 @@ export const jobCommands = [
     },
   }),
   command({
-    group: 'job',
-    verb: 'cancel',
+    name: 'job cancel',
     text: 'Cancels a job and shows it; an ended job does not change.',
     json,
     operands: { ID: id },

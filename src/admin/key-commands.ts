@@ -24,8 +24,7 @@ const quotasOrNone = quotaOptions('N|none', wholeNumberOrNone(0));
 
 export const keyCommands = [
   command({
-    group: 'key',
-    verb: 'create',
+    name: 'key create',
     text: 'Creates an API key of an account and shows it, this once.',
     json: '{id, alias, key}',
     operands: { SLUG: slug },
@@ -52,8 +51,7 @@ export const keyCommands = [
     },
   }),
   command({
-    group: 'account',
-    verb: 'open',
+    name: 'account open',
     text: 'Creates an account with credits and a key in one step, and shows the key this once: what a first try needs.',
     json: '{slug, credits, key}',
     operands: { SLUG: slug },
@@ -70,8 +68,7 @@ export const keyCommands = [
     },
   }),
   command({
-    group: 'key',
-    verb: 'list',
+    name: 'key list',
     text: 'Lists the keys of an account, oldest first.',
     json: '[{id, alias, category, active, expires, quotas, created_at, last_used_at}]',
     operands: { SLUG: slug },
@@ -81,8 +78,7 @@ export const keyCommands = [
     },
   }),
   command({
-    group: 'key',
-    verb: 'set',
+    name: 'key set',
     text: 'Changes a key from the next request on; an option that is not given keeps its value.',
     json: '{id, alias, category, active, expires, quotas, created_at, last_used_at}',
     operands: { SLUG: slug, ALIAS: alias },
@@ -111,8 +107,7 @@ export const keyCommands = [
     },
   }),
   command({
-    group: 'key',
-    verb: 'delete',
+    name: 'key delete',
     text: 'Deletes a key that was never used; a used key can only be deactivated.',
     json: '{deleted}',
     operands: { SLUG: slug, ALIAS: alias },

@@ -10,8 +10,7 @@ const json = '{release, layout, own_layout, least_release, sealed, seals_at, rel
 /** The layout of the record, and the releases that use it. */
 export const layoutCommands = [
   command({
-    group: 'record',
-    verb: 'status',
+    name: 'record status',
     text: 'Shows the layout of the record, which releases use it, and when older ones can no longer read it.',
     json,
     run: async (_, { store }) => {
@@ -20,8 +19,7 @@ export const layoutCommands = [
     },
   }),
   command({
-    group: 'record',
-    verb: 'seal',
+    name: 'record seal',
     text: 'Begins the layout of this release at once, unless an older one still runs: a rollback is impossible from then on.',
     json,
     run: async (_, { store }) => {
@@ -40,7 +38,7 @@ function shownState({ layout, leastRelease, seen }: RecordState, step: LayoutSte
   const value = {
     ...{ release: layouts.release, layout, own_layout: layouts.own, least_release: leastRelease || null },
     sealed: layout >= layouts.own,
-    seals_at: sealsAt === null ? null : writeTime(sealsAt),
+    seals_at: writeTime(sealsAt),
     releases: seen.map(({ release, layout, firstSeen, lastSeen }) => ({
       ...{ release, layout },
       first_seen: writeTime(firstSeen),

@@ -9,8 +9,7 @@ import { listResult, timeText } from './text-table.ts';
 
 export const ledgerCommands = [
   command({
-    group: 'ledger',
-    verb: 'show',
+    name: 'ledger show',
     text: 'Shows the ledger of an account, newest entry first, archived entries and removed accounts included.',
     json: '[{at, entry, kind, balance, amount, job, pack, reason}]',
     operands: { SLUG: slug },
@@ -27,8 +26,7 @@ export const ledgerCommands = [
     },
   }),
   command({
-    group: 'ledger',
-    verb: 'verify',
+    name: 'ledger verify',
     text: 'Recomputes every balance from the whole ledger, archived entries included, and names each difference; exit code 1 when there is one.',
     json: '{accounts, entries, ok, problems}',
     operands: { SLUG: { ...slug, text: 'Slug of the account; all accounts unless given.', optional: true } },

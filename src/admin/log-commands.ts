@@ -10,8 +10,7 @@ import { listResult, timeText } from './text-table.ts';
 
 export const logCommands = [
   command({
-    group: 'log',
-    verb: 'show',
+    name: 'log show',
     text: 'Shows the request log of an account, newest line first, archived days included.',
     json: '[{at, endpoint, status, duration_ms, ip, credits, key}]',
     operands: { SLUG: slug },

@@ -11,8 +11,7 @@ const name = { read: readPlanName, text: 'Name of the plan.' } as const;
 
 export const planCommands = [
   command({
-    group: 'plan',
-    verb: 'set',
+    name: 'plan set',
     text: 'Creates a plan, or changes it for every account that has it; an option that is not given keeps its value.',
     json: '{name, quota, per_second, per_minute, paid}',
     operands: { NAME: name },
@@ -50,8 +49,7 @@ export const planCommands = [
     },
   }),
   command({
-    group: 'plan',
-    verb: 'list',
+    name: 'plan list',
     text: 'Lists all plans.',
     json: '[{name, quota, per_second, per_minute, paid}]',
     run: async (_, { store }) => {
@@ -62,8 +60,7 @@ export const planCommands = [
     },
   }),
   command({
-    group: 'plan',
-    verb: 'remove',
+    name: 'plan remove',
     text: 'Removes a plan that no account has.',
     json: '{removed}',
     operands: { NAME: name },

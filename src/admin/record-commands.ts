@@ -13,8 +13,7 @@ const folder: ParseValue<string> = (text, what) =>
 
 export const recordCommands = [
   command({
-    group: 'record',
-    verb: 'backup',
+    name: 'record backup',
     text: 'Copies the whole record, as it is at one moment, into a new folder below DIR while the service runs.',
     json: '{folder, taken_at, keys, bytes, sha256, layout, release}',
     operands: { DIR: { read: folder, text: 'Folder of the backups; made when it is missing.' } },
@@ -41,8 +40,7 @@ export const recordCommands = [
     },
   }),
   command({
-    group: 'record',
-    verb: 'restore',
+    name: 'record restore',
     text: 'Puts a backup in place of the record while the service is stopped, and names what the backup did not know.',
     json: '{folder, taken_at, keys, revoked, revocations_since, unknown_jobs, disabled_topups, next_invoice, draining_since}',
     whileStopped: true,

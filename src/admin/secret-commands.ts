@@ -5,8 +5,7 @@ import { command } from './command.ts';
 
 export const secretCommands = [
   command({
-    group: 'secret',
-    verb: 'reseal',
+    name: 'secret reseal',
     text: 'Seals the webhook secrets of all accounts with the current TRAWL_SECRET, before TRAWL_SECRET_OLD is removed.',
     json: '{accounts, unreadable}',
     run: async (_, { store, seal, progress }) => {

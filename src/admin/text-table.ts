@@ -33,8 +33,7 @@ export function fieldText(fields: Readonly<Record<string, Cell>>): string {
 }
 
 /** Returns a time as `YYYY-MM-DD HH:MM:SS` in UTC. */
-export function timeText(milliseconds: number): string;
-export function timeText(milliseconds: number | null): string | null;
+export function timeText<T extends number | null>(milliseconds: T): T extends number ? string : null;
 export function timeText(milliseconds: number | null): string | null {
   return milliseconds === null ? null : new Date(milliseconds).toISOString().slice(0, 19).replace('T', ' ');
 }

@@ -49,8 +49,7 @@ const { 'threshold-percent': threshold, ...others } = choices;
 
 export const topupCommands = [
   command({
-    group: 'topup',
-    verb: 'show',
+    name: 'topup show',
     text: `Shows the automatic top-up of an account. ${text}`,
     json: `{${fields}}`,
     operands: { SLUG: slug },
@@ -59,8 +58,7 @@ export const topupCommands = [
     },
   }),
   command({
-    group: 'topup',
-    verb: 'set',
+    name: 'topup set',
     text: `Changes the automatic top-up of an account; an option that is not given keeps its value. ${text}`,
     json: `{${fields}}`,
     operands: { SLUG: slug },
@@ -89,8 +87,7 @@ const offerOptions = {
 
 export const offerCommands = [
   command({
-    group: 'offer',
-    verb: 'set',
+    name: 'offer set',
     text: 'Creates an offer, which is a pack that owners may buy, or changes it; an option that is not given keeps its value. A new offer needs all of them.',
     json: '{name, title, credits, price_cents, currency}',
     operands: { NAME: name },
@@ -104,15 +101,13 @@ export const offerCommands = [
     },
   }),
   command({
-    group: 'offer',
-    verb: 'list',
+    name: 'offer list',
     text: 'Lists the offers, cheapest first.',
     json: '[{name, title, credits, price_cents, currency}]',
     run: async (_, { store }) => listResult(await listOffers(store), (offer) => offer, rowOf, 'There are no offers.'),
   }),
   command({
-    group: 'offer',
-    verb: 'remove',
+    name: 'offer remove',
     text: 'Removes an offer; what was bought stays.',
     json: '{removed}',
     operands: { NAME: name },

@@ -15,8 +15,7 @@ const slugOrNone = { ...slug, optional: true } as const;
 
 export const userCommands = [
   command({
-    group: 'user',
-    verb: 'create',
+    name: 'user create',
     text: 'Gives a person a role in an account, or makes an operator, and shows a link that signs in once within 72 hours.',
     json: '{email, role, sign_in_url}',
     operands: { SLUG: slugOrNone },
@@ -45,8 +44,7 @@ export const userCommands = [
     },
   }),
   command({
-    group: 'user',
-    verb: 'list',
+    name: 'user list',
     text: 'Lists the people of an account, or the operators.',
     json: '[{email, role, created_at}]',
     operands: { SLUG: slugOrNone },
@@ -63,8 +61,7 @@ export const userCommands = [
     },
   }),
   command({
-    group: 'user',
-    verb: 'remove',
+    name: 'user remove',
     text: 'Takes the role of a person in an account, or makes an operator none; with the last role their sessions end.',
     json: '{removed}',
     operands: { SLUG: slugOrNone, EMAIL: { read: readEmail, text: 'E-mail address of the person.', optional: true } },

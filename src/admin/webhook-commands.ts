@@ -19,8 +19,7 @@ const json = '{job, kind, url, status, attempts, last_status, next_at}';
 
 export const webhookCommands = [
   command({
-    group: 'webhook',
-    verb: 'list',
+    name: 'webhook list',
     text: 'Lists the webhooks of an account with the state of their delivery, newest first. With the kind batch, job is the id of the batch.',
     json: `[${json}]`,
     operands: { SLUG: slug },
@@ -38,8 +37,7 @@ export const webhookCommands = [
     },
   }),
   command({
-    group: 'webhook',
-    verb: 'replay',
+    name: 'webhook replay',
     text: 'Delivers the webhook of a job or a batch again with its present content, after its delivery has ended.',
     json,
     operands: { JOB: { read: jobId, text: 'Id of the job or the batch.' } },

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { CountsByName } from '../base/counts.ts';
 import { failures, refuse } from '../base/errors.ts';
 import { inParallel } from '../base/in-parallel.ts';
 import { batchPageSize, batchText, countItems, expandPlaylist, parseBatch } from '../model/batch.ts';
@@ -30,7 +31,7 @@ const maxCancelling = 20;
 
 /** POST of a batch: one call against the rate before its body is read, and one job for each item. */
 export function startBatch(routes: BatchRoutes): KeyedHandler {
-  const reading = new Map<string, number>();
+  const reading = new CountsByName();
   return async (early) => {
     await enterFree(routes.store, early);
     const call = { ...early, ...(await readOneOfFew(reading, early)) };
@@ -80,17 +81,14 @@ async function admit(
 }
 
 /** Reads the body of a call, unless as many of its account are on their way: they stay in memory until they are whole. */
-async function readOneOfFew(reading: Map<string, number>, { key, readBody }: KeyedCall) {
+async function readOneOfFew(reading: CountsByName, { key, readBody }: KeyedCall) {
   const { accountId } = key;
-  const before = reading.get(accountId) ?? 0;
-  if (before >= maxReading) throw refuse('rate_limited', rateSentence('open-batches'), 1);
-  reading.set(accountId, before + 1);
+  if (reading.of(accountId) >= maxReading) throw refuse('rate_limited', rateSentence('open-batches'), 1);
+  reading.change(accountId, 1);
   try {
     return await readBody?.();
   } finally {
-    const left = (reading.get(accountId) ?? 1) - 1;
-    if (left > 0) reading.set(accountId, left);
-    else reading.delete(accountId);
+    reading.change(accountId, -1);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { CountsByName } from '../base/counts.ts';
 import { refuse } from '../base/errors.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import type { QueuePosition } from '../model/job-json.ts';
@@ -59,21 +60,19 @@ const retrySeconds = 5;
 /** Returns a function that watches jobs, at most 100 at once for each account, streams and waiting polls together. */
 export function makeJobWatches(store: RecordStore, { rereadMs, draining }: WatchOptions): WatchJob {
   const subscriptions = new Map<string, Subscription>();
-  const counts = new Map<string, number>();
+  const counts = new CountsByName();
   let open = 0;
   draining.addEventListener('abort', () => {
     for (const { hints } of subscriptions.values()) for (const hint of hints) hint();
   });
   const count = (account: string, change: 1 | -1) => {
     open += change;
-    const ofAccount = (counts.get(account) ?? 0) + change;
-    if (ofAccount > 0) counts.set(account, ofAccount);
-    else counts.delete(account);
+    counts.change(account, change);
   };
 
   return async ({ id, account, revision }) => {
     if (draining.aborted || open >= maxWatches) throw refuse('unavailable');
-    const ofAccount = counts.get(account) ?? 0;
+    const ofAccount = counts.of(account);
     if (ofAccount >= maxOfAccount || !mayTakeSlot(ofAccount, maxWatches - open)) {
       throw refuse('rate_limited', rateSentence('waiting-calls'), retrySeconds);
     }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { makeConnectionCounts } from '../base/connection-counts.ts';
+import { CountsByName } from '../base/counts.ts';
 import { refuse } from '../base/errors.ts';
 import { countInWindows } from '../base/window-count.ts';
 import type { FindCaller } from './caller-address.ts';
@@ -22,13 +22,14 @@ const busySeconds = 5;
  */
 export function limitOpenRequests(findCaller: FindCaller): OpenLimit {
   const countAddress = countInWindows(windowMs);
-  const unanswered = makeConnectionCounts();
+  const unanswered = new CountsByName();
   return (req, res) => {
     const { blame } = findCaller(req.socket.remoteAddress, headerOf(req, 'x-forwarded-for'));
     if (blame === null) return;
     const { count, secondsLeft } = countAddress(blame);
     if (count > maxOpenRequests) throw refuse('rate_limited', sentence, secondsLeft);
     if (unanswered.of(blame) >= maxAtOnce) throw refuse('rate_limited', busySentence, busySeconds);
-    unanswered.add(blame, res);
+    unanswered.change(blame, 1);
+    res.once('close', () => unanswered.change(blame, -1));
   };
 }

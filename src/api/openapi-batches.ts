@@ -17,7 +17,6 @@ export const batchRows = {
         'has at most 2 MiB and is read after the key was judged, so the key cannot be in it. `webhook_url` gets one post when ' +
         'the last job has ended, besides those that the items name. With `playlist` the call lists the playlist of its one item ' +
         'first, for up to 50 s, and is refused as the metadata of that URL would be when it cannot; the list itself is free.',
-      tables: [],
       headers: ['idempotency-key'],
       body: bodySchema(),
       ok: { 202: ref('AcceptedBatch') },
@@ -41,7 +40,6 @@ export const batchRows = {
       tag: 'Batches',
       summary: 'Cancel the open jobs of a batch',
       description: 'A job that has completed stays, and so does its charge. Repeating the call changes nothing.',
-      tables: [],
       ok: { 200: ref('Batch') },
       errors: [...keyedRefusals, 'not_found'],
     },

@@ -41,7 +41,6 @@ function pageRow(id: string, summary: string, description: string, kind: 'page' 
     tag: 'Service',
     summary,
     description,
-    tables: [],
     ok: { 200: kind },
     errors: ['method_not_allowed', 'rate_limited'],
   };
@@ -107,7 +106,6 @@ export const operations: OperationTable = {
       description:
         'An open job ends at once as Error with the code `cancelled`, and costs nothing. Of an ended job the file is ' +
         'removed, and its links are revoked. Repeating the call changes nothing.',
-      tables: [],
       ok: { 200: ref('Job') },
       errors: [...keyedRefusals, 'not_found'],
     },
@@ -119,7 +117,6 @@ export const operations: OperationTable = {
       summary: 'Start a job again',
       description:
         'Starts a new job with the parameters of one that has ended, its webhook included. It costs what the first did.',
-      tables: [],
       headers: ['idempotency-key'],
       ok: accepted,
       errors: [...creditRefusals, 'not_found', 'not_ended'],
@@ -133,7 +130,6 @@ export const operations: OperationTable = {
       description:
         'Server-sent events: `progress` with the job at each change, then `end` with the job at its end, which closes ' +
         'the stream. A client that lost its connection goes on by `Last-Event-ID`.',
-      tables: [],
       headers: ['last-event-id'],
       ok: { 200: 'stream' },
       errors: [...keyedRefusals, 'not_found'],
@@ -185,7 +181,6 @@ export const operations: OperationTable = {
         'Streamable HTTP without sessions: a JSON-RPC message of at most 64 KiB, answered with a stream of events. The tools ' +
         'are metadata, download, job and usage. The key may also come as `Authorization: Bearer`. A refusal of the key or ' +
         'the rate answers the request, every other one is the result of the tool.',
-      tables: [],
       body: {
         ...object({ jsonrpc: { const: '2.0' }, id: messageId, method: text, params: { type: 'object' } }, [
           'id',
@@ -206,7 +201,6 @@ export const operations: OperationTable = {
       description:
         'The link stands in `result.response` of the job. It is signed, works until `expires_at`, and may lead on to the ' +
         'object store, so a client has to follow redirects.',
-      tables: [],
       headers: ['range'],
       ok: { 200: 'file', 206: 'file' },
       errors: ['forbidden', 'not_found', 'method_not_allowed', 'rate_limited', 'unavailable'],
@@ -241,7 +235,6 @@ export const operations: OperationTable = {
       tag: 'Service',
       summary: 'Show this document',
       description: 'OpenAPI 3.1, made from the tables and schemas that check requests.',
-      tables: [],
       ok: { 200: { type: 'object' } },
       errors: ['method_not_allowed', 'rate_limited'],
     },

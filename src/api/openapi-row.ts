@@ -24,7 +24,7 @@ export interface OperationRow {
   readonly tag: keyof typeof tags;
   readonly summary: string;
   readonly description: string;
-  readonly tables: readonly ParameterTable[];
+  readonly tables?: readonly ParameterTable[];
   readonly headers?: readonly RequestHeader[];
   readonly ok: Readonly<Record<string, Schema | 'stream' | 'messages' | 'file' | 'page'>>;
   /** Schema of the body of a POST that costs no credit. */

@@ -68,11 +68,12 @@ export function makeOpenapi(serverUrl: string, asyncStatus = 202): object {
 function operation({ name, route, method, path, alias }: PathOperation, asyncStatus: number): object {
   const row = (operations[name] as Readonly<Record<string, OperationRow>>)[method];
   if (row === undefined) throw new Error(`${method} ${path} is not described`);
+  const { tables = [] } = row;
   const isOpen = name in openRoutes;
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, id = '']) => pathParameter(id, name));
   const global = isOpen ? [] : [globalParameters];
   const body = method === 'POST' && route.endpoint !== undefined;
-  const query = [...(body ? [] : row.tables), ...global].flatMap(parametersOf);
+  const query = [...(body ? [] : tables), ...global].flatMap(parametersOf);
   const same = alias === 0 ? '' : ` The same as \`${pathTemplate(route.paths[0])}\`.`;
   return {
     operationId: `${row.id}${alias === 0 ? '' : `_${alias + 1}`}`,
@@ -81,42 +82,27 @@ function operation({ name, route, method, path, alias }: PathOperation, asyncSta
     description: row.description + same,
     ...(isOpen ? { security: [] } : {}),
     parameters: [...inPath, ...(row.headers ?? []).map((one) => requestHeaders[one]), ...query],
-    ...(body ? { requestBody: bodyOf(row, [...row.tables, globalParameters]) } : {}),
+    ...(body ? { requestBody: bodyOf(row, [...tables, globalParameters]) } : {}),
     ...(row.body ? { requestBody: { required: true, content: jsonOf(row.body, bodyExamples[row.id]) } } : {}),
     responses: { ...responsesOf(row, isOpen, asyncStatus), ...errorsOf(row.errors, isOpen) },
   };
 }
 
 function pathParameter(name: string, route: RouteName): object {
-  if (name === 'id' && route === 'batch') {
-    const { description: _, ...schema } = jobParameters.id.schema;
-    const description = 'UUID of the batch.';
-    return { name, in: 'path', required: true, description, schema: { ...schema, examples: [batchIdExample] } };
-  }
   if (name === 'id') {
-    const { description, ...schema } = jobParameters.id.schema;
-    return { name, in: 'path', required: true, description, schema: { ...schema, examples: [jobIdExample] } };
+    const { description: ofJob, ...schema } = jobParameters.id.schema;
+    const [description, example] = route === 'batch' ? ['UUID of the batch.', batchIdExample] : [ofJob, jobIdExample];
+    return { name, in: 'path', required: true, description, schema: { ...schema, examples: [example] } };
   }
   const description = name === 'file' ? 'Its name.' : 'As it stands in the link.';
   return { name, in: 'path', required: true, description, schema: text };
 }
 
 function parametersOf(table: ParameterTable): object[] {
-  return Object.entries(table).map(
-    ([
-      name,
-      {
-        schema: { description, ...schema },
-        required,
-      },
-    ]) => ({
-      name,
-      in: 'query',
-      required: required === true,
-      description,
-      schema,
-    }),
-  );
+  return Object.entries(table).map(([name, { schema: described, required = false }]) => {
+    const { description, ...schema } = described;
+    return { name, in: 'query', required, description, schema };
+  });
 }
 
 function bodyOf({ id }: OperationRow, tables: readonly ParameterTable[]): object {

@@ -19,43 +19,26 @@ export interface Route {
   readonly takesBearer?: true;
 }
 
-const job = ['/v1/jobs/:id', '/api/v1/jobs/:id', '/jobs/:id'] as const;
-
 /** Routes that need a key, with all their aliases (D13). */
 export const keyedRoutes = named({
-  video: {
-    paths: ['/v1/video/download', '/api/v1/video/download'],
-    methods: ['GET', 'POST'],
-    endpoint: 'video',
-    isTraced: true,
-  },
-  audio: {
-    paths: ['/v1/audio/download', '/api/v1/audio/download'],
-    methods: ['GET', 'POST'],
-    endpoint: 'audio',
-    isTraced: true,
-  },
-  metadata: {
-    paths: ['/v1/media/metadata', '/api/v1/media/metadata'],
-    methods: ['GET', 'POST'],
-    endpoint: 'metadata',
-    isTraced: true,
-  },
-  jobs: { paths: ['/v1/jobs', '/api/v1/jobs'], methods: ['GET'] },
-  job: { paths: job, methods: ['GET', 'DELETE'] },
-  retry: { paths: ['/v1/jobs/:id/retry', '/api/v1/jobs/:id/retry'], methods: ['POST'], isTraced: true },
-  events: { paths: ['/v1/jobs/:id/events', '/api/v1/jobs/:id/events'], methods: ['GET'] },
+  video: { paths: aliased('/v1/video/download'), methods: ['GET', 'POST'], endpoint: 'video', isTraced: true },
+  audio: { paths: aliased('/v1/audio/download'), methods: ['GET', 'POST'], endpoint: 'audio', isTraced: true },
+  metadata: { paths: aliased('/v1/media/metadata'), methods: ['GET', 'POST'], endpoint: 'metadata', isTraced: true },
+  jobs: { paths: aliased('/v1/jobs'), methods: ['GET'] },
+  job: { paths: [...aliased('/v1/jobs/:id'), '/jobs/:id'], methods: ['GET', 'DELETE'] },
+  retry: { paths: aliased('/v1/jobs/:id/retry'), methods: ['POST'], isTraced: true },
+  events: { paths: aliased('/v1/jobs/:id/events'), methods: ['GET'] },
   batches: {
-    paths: ['/v1/batches', '/api/v1/batches'],
+    paths: aliased('/v1/batches'),
     methods: ['POST'],
     maxBodyBytes: 2 * 1024 * 1024,
     readsBodyLate: true,
     isTraced: true,
   },
-  batch: { paths: ['/v1/batches/:id', '/api/v1/batches/:id'], methods: ['GET', 'DELETE'] },
-  usage: { paths: ['/v1/usage', '/api/v1/usage', '/api/usage'], methods: ['GET'] },
-  history: { paths: ['/v1/usage/history', '/api/v1/usage/history'], methods: ['GET'] },
-  stats: { paths: ['/v1/stats', '/api/v1/stats'], methods: ['GET'] },
+  batch: { paths: aliased('/v1/batches/:id'), methods: ['GET', 'DELETE'] },
+  usage: { paths: [...aliased('/v1/usage'), '/api/usage'], methods: ['GET'] },
+  history: { paths: aliased('/v1/usage/history'), methods: ['GET'] },
+  stats: { paths: aliased('/v1/stats'), methods: ['GET'] },
   mcp: { paths: ['/mcp'], methods: ['POST'], maxBodyBytes: 64 * 1024, takesBearer: true, isTraced: true },
 });
 
@@ -77,6 +60,11 @@ export type RouteName = keyof typeof routes;
 function named<const Rows extends Record<string, Omit<Route, 'name'>>>(rows: Rows) {
   const entries = Object.entries(rows).map(([name, row]) => [name, { name, ...row }]);
   return Object.fromEntries(entries) as { readonly [N in keyof Rows & string]: Rows[N] & { readonly name: N } };
+}
+
+/** Returns a path of the contract and its first alias (D13). */
+function aliased<const P extends string>(path: P): [P, `/api${P}`] {
+  return [path, `/api${path}`];
 }
 
 /** Returns the path with `{id}` in place of Express's `:id`, as the request log and OpenAPI spell it. */

@@ -14,10 +14,10 @@ type FieldName<Name extends string> = Name extends `TRAWL_${infer Rest}` ? Camel
 type Camel<Words extends string> = Words extends `${infer First}_${infer Rest}`
   ? `${Lowercase<First>}${Capitalize<Camel<Rest>>}`
   : Lowercase<Words>;
-type SettingValue<R extends SettingRow> = R extends { kind: SettingKind<infer T>; default: infer D }
-  ? D extends null
-    ? T | null
-    : T
+type SettingValue<R extends SettingRow> = R extends { kind: SettingKind<infer T> }
+  ? R extends { default: string }
+    ? T
+    : T | null
   : never;
 type SettingValues = { readonly [R in SettingRow as FieldName<R['name']>]: SettingValue<R> };
 type LinkStarts = { readonly publicUrl: string; readonly dashboardUrl: string };
@@ -200,7 +200,7 @@ function unknownNames(env: SettingEnvironment): string[] {
 }
 
 function readSetting(setting: Setting, required: boolean, env: SettingEnvironment, readFile: ReadFile): unknown {
-  const text = readText(setting, env, readFile) || setting.default;
+  const text = readText(setting, env, readFile) || (setting.default ?? null);
   if (text === null) {
     if (required) throw new Error(`${setting.name} is required here.`);
     return null;

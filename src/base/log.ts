@@ -1,5 +1,5 @@
 import { redactFields, redactText } from './redact.ts';
-import { type LogEntry, textLine } from './text-log-line.ts';
+import { printable } from './terminal.ts';
 
 export const levels = ['error', 'warn', 'info', 'debug'] as const;
 export type Level = (typeof levels)[number];
@@ -18,6 +18,24 @@ export interface Log extends Readonly<Record<Level, Write>> {
   readonly with: (fields: Fields) => Log;
 }
 
+/** One line of the log as an object: its redacted fields, in their order. */
+interface LogEntry extends Readonly<Record<string, unknown>> {
+  readonly at: string;
+  readonly level: Level;
+  readonly text: string;
+}
+
+/** Colours of the levels; the time, the part and the fields are grey. */
+const colours = {
+  error: '\x1b[31m',
+  warn: '\x1b[33m',
+  info: '\x1b[32m',
+  debug: '\x1b[36m',
+} as const;
+const grey = '\x1b[90m';
+const plain = '\x1b[0m';
+/** The part of a role tells more than the role. */
+const ownPlace = ['at', 'level', 'text', 'role', 'part'];
 const clearLine = '\x1b[K';
 /** Control characters, invisible ones such as those of direction, and ends of lines. */
 const unprintable = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
@@ -75,4 +93,24 @@ function makeChild(shared: readonly Fields[], line: (level: Level, sentence: str
     debug: at('debug'),
     with: (fields) => makeChild([...shared, fields], line),
   };
+}
+
+/** Returns a line for people: time of day, part, sentence and fields; the level only by its colour, or by its name from `warn` on. */
+function textLine(entry: LogEntry, isColoured: boolean): string {
+  const paint = (colour: string, text: string) => (isColoured && text !== '' ? `${colour}${text}${plain}` : text);
+  const { at, level, text, role, part } = entry;
+  const fields = Object.entries(entry).filter(([name]) => !ownPlace.includes(name));
+  const words = [
+    paint(grey, new Date(at).toTimeString().slice(0, 8)),
+    paint(colours[level], printable(shown(part ?? role ?? '')).padEnd(10)),
+    ...(level === 'error' || level === 'warn' ? [paint(colours[level], `${level}:`)] : []),
+    printable(text),
+    paint(grey, fields.map(([name, value]) => printable(`${name}=${shown(value)}`)).join(' ')),
+  ];
+  return `${words.filter((word) => word !== '').join(' ')}\n`;
+}
+
+function shown(value: unknown): string {
+  if (typeof value !== 'string') return JSON.stringify(value) ?? '';
+  return /[\s"=]/.test(value) ? JSON.stringify(value) : value;
 }

@@ -8,13 +8,13 @@ import type { PaymentProvider } from './payment-provider.ts';
 
 interface PurchaseOptions extends PaymentParts {
   readonly provider: PaymentProvider;
-  /** Time between two looks at what is due. */
-  readonly lookMs?: number;
+  /** Time between two polls of what is due. */
+  readonly intervalMs?: number;
   /** Longer than one request with its repetitions; a purchase whose controller died is tried again after it. */
   readonly leaseMs?: number;
 }
 
-const defaultLookMs = 2_000;
+const defaultIntervalMs = 2_000;
 const defaultLeaseMs = 90_000;
 const maxAtOnce = 8;
 
@@ -23,8 +23,8 @@ const maxAtOnce = 8;
  * of controllers may do so: a purchase is leased, the provider charges its id once, and the record ends it once.
  */
 export function startPurchases(options: PurchaseOptions): PeriodicTask {
-  const { store, metrics, log, lookMs = defaultLookMs } = options;
-  const look = async (isClosing: () => boolean) => {
+  const { store, metrics, log, intervalMs = defaultIntervalMs } = options;
+  const poll = async (isClosing: () => boolean) => {
     // A wrong clock would end the 72 hours early, and charge a card.
     if (!store.connection.clock.isSteady()) return;
     for (const account of await dueTopupLooks(store)) if (!isClosing()) await lookAt(options, account);
@@ -32,7 +32,7 @@ export function startPurchases(options: PurchaseOptions): PeriodicTask {
       if (!isClosing()) await buy(options, account);
     });
   };
-  return startPeriodicTask(look, lookMs, (error) => {
+  return startPeriodicTask(poll, intervalMs, (error) => {
     metrics.upkeep_errors_total.inc({ task: 'buy' });
     log.warn('purchases could not be carried out: they are tried again', { error });
   });

@@ -58,7 +58,7 @@ export function topupJson(topup: Topup) {
     customer,
     payment_method,
     monthly_cap_cents,
-    last_purchase_at: last_purchase_at === null ? null : writeTime(last_purchase_at),
-    next_possible_at: next === null ? null : writeTime(next),
+    last_purchase_at: writeTime(last_purchase_at),
+    next_possible_at: writeTime(next),
   };
 }

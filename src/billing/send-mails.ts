@@ -23,19 +23,18 @@ interface MailOptions {
   readonly dashboardUrl: string;
   readonly metrics: Metrics;
   readonly log: Log;
-  readonly lookMs?: number;
-  readonly againMs?: number;
+  readonly intervalMs?: number;
 }
 
-const defaultLookMs = 2_000;
+const defaultIntervalMs = 2_000;
 const leaseMs = 120_000;
-const defaultAgainMs = 30_000;
-const maxAgainMs = 6 * 3_600_000;
+const firstMs = 30_000;
+const maxMs = 6 * 3_600_000;
 
 /** Sends the mails of the outbox to the owners of their accounts, to the operators, or to the person whom they name, one mail each. A server that is away delays them for up to a week. */
 export function startMails(options: MailOptions): PeriodicTask {
-  const { store, metrics, log, lookMs = defaultLookMs } = options;
-  const look = async (isClosing: () => boolean) => {
+  const { store, metrics, log, intervalMs = defaultIntervalMs } = options;
+  const poll = async (isClosing: () => boolean) => {
     for (const id of await dueMails(store)) {
       if (isClosing()) return;
       const mail = await takeMail(store, id, leaseMs);
@@ -43,14 +42,14 @@ export function startMails(options: MailOptions): PeriodicTask {
       else if (mail !== null) await sendMail(options, mail);
     }
   };
-  return startPeriodicTask(look, lookMs, (error) => {
+  return startPeriodicTask(poll, intervalMs, (error) => {
     metrics.upkeep_errors_total.inc({ task: 'mail' });
     log.warn('mails could not be sent: they are tried again', { error });
   });
 }
 
 async function sendMail(options: MailOptions, mail: Mail): Promise<void> {
-  const { store, mailer, seal, from, dashboardUrl, metrics, log, againMs = defaultAgainMs } = options;
+  const { store, mailer, seal, from, dashboardUrl, metrics, log } = options;
   const account = mail.account === '' ? { name: 'trawl', slug: '' } : await readAccount(store, mail.account);
   const purchase = 'purchase' in mail ? await readPurchase(store, mail.account, mail.purchase) : null;
   const secret = 'sealed' in mail ? seal.open(mailedLinkPurpose, mail.sealed) : null;
@@ -73,7 +72,7 @@ async function sendMail(options: MailOptions, mail: Mail): Promise<void> {
       log.warn('a mail could not be sent: it is tried again', { account: mail.account, mail: mail.id, error });
     }
   }
-  const gapMs = isLeft ? backoffMs(mail.attempts, { firstMs: againMs, maxMs: maxAgainMs }) : null;
+  const gapMs = isLeft ? backoffMs(mail.attempts, { firstMs, maxMs }) : null;
   await endMail(store, mail, [...done], gapMs);
 }
 

@@ -11,21 +11,21 @@ interface CardOptions {
   readonly provider: Pick<PaymentProvider, 'card'>;
   readonly metrics: Metrics;
   readonly log: Log;
-  /** Time between two looks at what is due. */
-  readonly lookMs?: number;
+  /** Time between two polls of what is due. */
+  readonly intervalMs?: number;
 }
 
-const defaultLookMs = 30_000;
+const defaultIntervalMs = 30_000;
 
 /** Looks up when stored cards expire, so that their owners are told before. Any number of controllers may do so. */
 export function startCardWatch(options: CardOptions): PeriodicTask {
-  const { store, metrics, log, lookMs = defaultLookMs } = options;
-  const look = async (isClosing: () => boolean) => {
+  const { store, metrics, log, intervalMs = defaultIntervalMs } = options;
+  const poll = async (isClosing: () => boolean) => {
     // A clock that is ahead would have cards forgotten that have not ended yet.
     if (!store.connection.clock.isSteady()) return;
     for (const account of await dueCards(store)) if (!isClosing()) await lookUp(options, account);
   };
-  return startPeriodicTask(look, lookMs, (error) => {
+  return startPeriodicTask(poll, intervalMs, (error) => {
     metrics.upkeep_errors_total.inc({ task: 'card' });
     log.warn('stored cards could not be looked up: they are tried again', { error });
   });

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { makeConnectionCounts } from '../base/connection-counts.ts';
+import { CountsByName } from '../base/counts.ts';
 import { Refusal, refusals } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { readBody } from '../base/read-body.ts';
@@ -96,16 +96,19 @@ export function makeWorkerGateway(options: WorkerGatewayOptions): Server {
  * ports for them, but must not use up the memory of the controller. A UNIX socket has no address.
  */
 function limitConnections(server: Server, log: Log): void {
-  const counts = makeConnectionCounts();
+  const counts = new CountsByName();
   const complain = onceAMinute((address: string) =>
     log.warn(`an address has ${maxClientConnections} connections to the gateway: more are closed`, { address }),
   );
   server.on('connection', (socket: Socket) => {
     const { remoteAddress: client } = socket;
     if (client === undefined) return;
-    if (counts.of(client) < maxClientConnections) return counts.add(client, socket);
-    socket.destroy();
-    complain(client);
+    if (counts.of(client) >= maxClientConnections) {
+      socket.destroy();
+      return complain(client);
+    }
+    counts.change(client, 1);
+    socket.once('close', () => counts.change(client, -1));
   });
 }
 

@@ -3,30 +3,26 @@ import type { AuditEntry } from '../model/audit.ts';
 import { writeTime } from '../model/timestamp.ts';
 import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
 import { readAudit } from '../store/log/read-audit.ts';
-import type { DashboardRoute } from './dashboard-app.ts';
+import { type DashboardRoute, readRoute } from './dashboard-app.ts';
 
 const pageSize = 50;
 
 /** The audit log of an account, which its owners and the operators read. */
 export function auditRoutes(open: ReadArchivedPart): DashboardRoute[] {
   return [
-    {
-      method: 'GET',
-      path: '/api/audit',
-      handle: async ({ req, store, accountId, signedIn }) => {
-        if (signedIn.role !== 'owner' && signedIn.role !== 'operator') {
-          throw refuse('forbidden', 'Only owners read the audit log');
-        }
-        const before = req.query.before === undefined ? undefined : String(req.query.before);
-        if (before !== undefined && !/^\d{1,15}-\d{1,15}$/.test(before)) {
-          throw refuse('bad_request', 'Bad Request: before must be the next of an earlier answer');
-        }
-        const entries = await readAudit(store, accountId, { limit: pageSize + 1, before, open });
-        const page = entries.slice(0, pageSize);
-        const changes = page.map((entry) => shapeOf(entry, signedIn.role === 'operator'));
-        return { status: 200, body: { changes, next: entries.length > pageSize ? page.at(-1)!.entry : null } };
-      },
-    },
+    readRoute('/api/audit', async ({ req, store, accountId, signedIn }) => {
+      if (signedIn.role !== 'owner' && signedIn.role !== 'operator') {
+        throw refuse('forbidden', 'Only owners read the audit log');
+      }
+      const before = req.query.before === undefined ? undefined : String(req.query.before);
+      if (before !== undefined && !/^\d{1,15}-\d{1,15}$/.test(before)) {
+        throw refuse('bad_request', 'Bad Request: before must be the next of an earlier answer');
+      }
+      const entries = await readAudit(store, accountId, { limit: pageSize + 1, before, open });
+      const page = entries.slice(0, pageSize);
+      const changes = page.map((entry) => shapeOf(entry, signedIn.role === 'operator'));
+      return { status: 200, body: { changes, next: entries.length > pageSize ? page.at(-1)!.entry : null } };
+    }),
   ];
 }
 

@@ -5,7 +5,7 @@ import { historyRange, sumDays } from '../model/usage-history.ts';
 import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
 import { readHistoryAndHours } from '../store/log/read-history.ts';
 import type { RecordStore } from '../store/script.ts';
-import type { DashboardRoute } from './dashboard-app.ts';
+import { type DashboardRoute, readRoute } from './dashboard-app.ts';
 import { readMoney } from './read-money.ts';
 
 /** Series of the charts; the last day and the last hour are not over. */
@@ -46,14 +46,10 @@ export function chartRoutes(store: RecordStore, open: ReadArchivedPart): Dashboa
     return found;
   };
   return [
-    {
-      method: 'GET',
-      path: '/api/history',
-      handle: async ({ accountId }) => {
-        if (accountId === '') throw refuse('not_found', 'Choose an account first');
-        return { status: 200, body: await read(accountId) };
-      },
-    },
+    readRoute('/api/history', async ({ accountId }) => {
+      if (accountId === '') throw refuse('not_found', 'Choose an account first');
+      return { status: 200, body: await read(accountId) };
+    }),
   ];
 }
 

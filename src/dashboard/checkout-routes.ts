@@ -6,7 +6,7 @@ import { readAccount } from '../store/accounts/read-accounts.ts';
 import { listOffers } from '../store/money/offers.ts';
 import { readTopup } from '../store/money/set-topup.ts';
 import type { RecordStore } from '../store/script.ts';
-import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
+import { changeRoute, type DashboardCall, type DashboardRoute, readRoute } from './dashboard-app.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 
 const noPage = 'The payment provider opens no page now, and nothing was paid: try again later';
@@ -22,17 +22,8 @@ interface CheckoutParts {
 /** Routes of the offers, and of the way to the provider's page, where they pay or store a card. */
 export function checkoutRoutes(parts: CheckoutParts): DashboardRoute[] {
   return [
-    {
-      method: 'GET',
-      path: '/api/offers',
-      handle: async () => ({ status: 200, body: { offers: await listOffers(parts.store) } }),
-    },
-    {
-      method: 'POST',
-      path: '/api/checkout',
-      changes: 'money',
-      handle: (call) => checkOut(call.accountId, () => openCheckout(parts, call)),
-    },
+    readRoute('/api/offers', async () => ({ status: 200, body: { offers: await listOffers(parts.store) } })),
+    changeRoute('POST', '/api/checkout', 'money', (call) => checkOut(call.accountId, () => openCheckout(parts, call))),
   ];
 }
 

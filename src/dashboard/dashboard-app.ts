@@ -5,9 +5,9 @@ import { type ApiReply, errorReply, sendReply } from '../api/reply.ts';
 import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
+import { countInWindows } from '../base/window-count.ts';
 import { type Changeable, mayChange } from '../model/person.ts';
 import type { RecordStore } from '../store/script.ts';
-import { type ChangeLimit, limitChanges } from './change-limit.ts';
 import type { SessionCookies, SignedIn } from './session-cookies.ts';
 
 /** A route of the pages' own JSON; those that change something say what. */
@@ -41,6 +41,28 @@ export interface DashboardCall extends OpenCall {
   readonly sessionLasts: () => Promise<boolean>;
 }
 
+/** Returns a route that shows something to whoever has a session. */
+export function readRoute(path: string, handle: DashboardRoute['handle']): DashboardRoute {
+  return { method: 'GET', path, handle };
+}
+
+/** Returns a route that changes this subject. */
+export function changeRoute(
+  method: Exclude<DashboardRoute['method'], 'GET'>,
+  path: string,
+  changes: NonNullable<DashboardRoute['changes']>,
+  handle: DashboardRoute['handle'],
+): DashboardRoute {
+  return { method, path, changes, handle };
+}
+
+export function openRoute(method: OpenRoute['method'], path: string, handle: OpenRoute['handle']): OpenRoute {
+  return { method, path, handle };
+}
+
+/** Counts a change of a person; throws `rate_limited` when there were too many. */
+type ChangeLimit = (personId: string) => void;
+
 /** Adds handlers to the dashboard. */
 export type DashboardPart = (app: Express) => void;
 
@@ -63,6 +85,9 @@ interface DashboardParts {
 const maxBody = '16kb';
 /** Requests that were not answered yet, event streams among them. */
 const maxInHand = 3_000;
+const changesMs = 86_400_000;
+const maxChanges = 500;
+const tooManyChanges = `You made ${maxChanges} changes today, which is the limit: try again tomorrow`;
 const safeMethods = ['GET', 'HEAD', 'OPTIONS'];
 /** No script, style or connection of another origin, nothing inline, and no frame around it. */
 const policy = [
@@ -208,4 +233,12 @@ function failOutside({ log }: DashboardParts, error: unknown, req: Request, res:
   const isCallers = status >= 400 && status < 500;
   const refused = isCallers ? refuse('bad_request', 'Bad Request: the body must be JSON') : error;
   sendReply(res, errorReply(status === 413 ? refuse('payload_too_large') : refused));
+}
+
+/** Counts the changes of each person in the memory of this process: 500 a day, so that no one fills the audit log of an account. */
+function limitChanges(): ChangeLimit {
+  const countPerson = countInWindows(changesMs);
+  return (personId) => {
+    if (countPerson(personId).count > maxChanges) throw refuse('rate_limited', tooManyChanges, changesMs / 1000);
+  };
 }

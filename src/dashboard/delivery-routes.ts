@@ -11,49 +11,30 @@ import { readBatch } from '../store/batches/read-batch.ts';
 import type { RecordStore } from '../store/script.ts';
 import { isSigned, listDeliveries } from '../store/webhooks/read-deliveries.ts';
 import { replayWebhook } from '../store/webhooks/replay-webhook.ts';
-import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
+import { changeRoute, type DashboardCall, type DashboardRoute, readRoute } from './dashboard-app.ts';
 
 const shownDeliveries = 100;
 
 /** Routes about the webhooks of an account: what was delivered, sending it again, the secret that signs it. */
 export function deliveryRoutes(seal: Seal): DashboardRoute[] {
   return [
-    {
-      method: 'GET',
-      path: '/api/webhooks',
-      handle: showDeliveries,
-    },
-    {
-      method: 'POST',
-      path: '/api/webhooks/:id/replay',
-      changes: 'webhooks',
-      handle: async ({ req, store, accountId }) => {
-        const id = parseJobId(String(req.params.id));
-        const isOwn = id.ok && (await isOfAccount(store, accountId, id.jobId));
-        if (!isOwn) throw refuse('not_found', 'There is no such job or batch');
-        await replayWebhook(store, id.jobId);
-        return { status: 200, body: { replayed: id.jobId } };
-      },
-    },
-    {
-      method: 'POST',
-      path: '/api/webhooks/secret',
-      changes: 'webhooks',
-      handle: async ({ store, accountId }) => {
-        const secret = `whsec_${randomBytes(32).toString('base64')}`;
-        await setAccount(store, accountId, { webhook_secret: seal.seal('webhook_secret', secret) });
-        return { status: 201, body: { webhook_secret: secret } };
-      },
-    },
-    {
-      method: 'DELETE',
-      path: '/api/webhooks/secret',
-      changes: 'webhooks',
-      handle: async ({ store, accountId }) => {
-        await setAccount(store, accountId, { webhook_secret: null });
-        return { status: 200, body: { removed: true } };
-      },
-    },
+    readRoute('/api/webhooks', showDeliveries),
+    changeRoute('POST', '/api/webhooks/:id/replay', 'webhooks', async ({ req, store, accountId }) => {
+      const id = parseJobId(String(req.params.id));
+      const isOwn = id.ok && (await isOfAccount(store, accountId, id.jobId));
+      if (!isOwn) throw refuse('not_found', 'There is no such job or batch');
+      await replayWebhook(store, id.jobId);
+      return { status: 200, body: { replayed: id.jobId } };
+    }),
+    changeRoute('POST', '/api/webhooks/secret', 'webhooks', async ({ store, accountId }) => {
+      const secret = `whsec_${randomBytes(32).toString('base64')}`;
+      await setAccount(store, accountId, { webhook_secret: seal.seal('webhook_secret', secret) });
+      return { status: 201, body: { webhook_secret: secret } };
+    }),
+    changeRoute('DELETE', '/api/webhooks/secret', 'webhooks', async ({ store, accountId }) => {
+      await setAccount(store, accountId, { webhook_secret: null });
+      return { status: 200, body: { removed: true } };
+    }),
   ];
 }
 

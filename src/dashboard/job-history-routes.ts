@@ -12,7 +12,7 @@ import { listJobs } from '../store/jobs/list-jobs.ts';
 import { readStoredAtOnce, type StoredJob } from '../store/jobs/read-job.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { CallByHand } from './call-by-hand.ts';
-import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
+import { changeRoute, type DashboardCall, type DashboardRoute, readRoute } from './dashboard-app.ts';
 import { streamJobs } from './job-stream.ts';
 
 interface JobHistoryParts {
@@ -29,52 +29,26 @@ interface JobHistoryParts {
 export function jobHistoryRoutes(parts: JobHistoryParts): DashboardRoute[] {
   const { store } = parts;
   return [
-    { method: 'GET', path: '/api/jobs', handle: (call) => showJobs(parts, call) },
-    {
-      method: 'GET',
-      path: '/api/jobs/events',
-      handle: (call) => {
-        const { accountId } = call;
-        return streamJobs(parts, call, (limit) =>
-          readPage(parts, accountId, { status: undefined, limit, after: null }),
-        );
-      },
-    },
-    { method: 'GET', path: '/api/jobs/:id', handle: (call) => showJob(parts, call) },
-    {
-      method: 'POST',
-      path: '/api/jobs',
-      changes: 'jobs',
-      handle: async (call) => {
-        const kind = call.given.endpoint === 'audio' ? 'audio' : 'video';
-        return parts.callByHand(call, kind);
-      },
-    },
-    {
-      method: 'POST',
-      path: '/api/metadata',
-      changes: 'jobs',
-      handle: async (call) => parts.callByHand(call, 'metadata'),
-    },
-    {
-      method: 'POST',
-      path: '/api/jobs/:id/retry',
-      changes: 'jobs',
-      handle: async (call) => parts.callByHand(call, 'retry'),
-    },
-    {
-      method: 'DELETE',
-      path: '/api/jobs/:id',
-      changes: 'jobs',
-      handle: async (call) => {
-        const { job } = await requireJob(store, call.accountId, String(call.req.params.id));
-        if (!isEnded(job.status)) {
-          const { done } = await cancelJob(store, job, failures.cancelled.sentence);
-          if (done) parts.cancelled(job);
-        }
-        return showJob(parts, call);
-      },
-    },
+    readRoute('/api/jobs', (call) => showJobs(parts, call)),
+    readRoute('/api/jobs/events', (call) => {
+      const { accountId } = call;
+      return streamJobs(parts, call, (limit) => readPage(parts, accountId, { status: undefined, limit, after: null }));
+    }),
+    readRoute('/api/jobs/:id', (call) => showJob(parts, call)),
+    changeRoute('POST', '/api/jobs', 'jobs', async (call) => {
+      const kind = call.given.endpoint === 'audio' ? 'audio' : 'video';
+      return parts.callByHand(call, kind);
+    }),
+    changeRoute('POST', '/api/metadata', 'jobs', async (call) => parts.callByHand(call, 'metadata')),
+    changeRoute('POST', '/api/jobs/:id/retry', 'jobs', async (call) => parts.callByHand(call, 'retry')),
+    changeRoute('DELETE', '/api/jobs/:id', 'jobs', async (call) => {
+      const { job } = await requireJob(store, call.accountId, String(call.req.params.id));
+      if (!isEnded(job.status)) {
+        const { done } = await cancelJob(store, job, failures.cancelled.sentence);
+        if (done) parts.cancelled(job);
+      }
+      return showJob(parts, call);
+    }),
   ];
 }
 

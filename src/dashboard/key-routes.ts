@@ -13,7 +13,7 @@ import { listUsedKeys, type UsedKey } from '../store/accounts/read-key-usage.ts'
 import { findKey } from '../store/accounts/read-keys.ts';
 import { rotateKey } from '../store/accounts/rotate-key.ts';
 import { type KeyChange, setKey } from '../store/accounts/set-key.ts';
-import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
+import { changeRoute, type DashboardCall, type DashboardRoute, readRoute } from './dashboard-app.ts';
 import { readGiven, requireRead } from './given-values.ts';
 
 const hourMs = 3_600_000;
@@ -24,30 +24,21 @@ const hasHistory = 'The key has request history and cannot be deleted';
 /** Routes about the API keys of an account. A secret is in one answer only: the one to its creation or rotation. */
 export function keyRoutes(objects: RevocationObjects): DashboardRoute[] {
   return [
-    {
-      method: 'GET',
-      path: '/api/keys',
-      handle: async ({ store, accountId }) => {
-        const keys = await listUsedKeys(store, accountId);
-        return { status: 200, body: { keys: keys.map(keyJson) } };
-      },
-    },
-    { method: 'POST', path: '/api/keys', changes: 'keys', handle: addKey },
-    { method: 'PATCH', path: '/api/keys/:alias', changes: 'keys', handle: (call) => changeKey(objects, call) },
-    {
-      method: 'DELETE',
-      path: '/api/keys/:alias',
-      changes: 'keys',
-      handle: async (call) => {
-        const alias = String(call.req.params.alias);
-        const work = () => deleteKey(call.store, call.accountId, alias);
-        await endKey(objects, call, alias, call.store.clock.now(), work).catch((error) => {
-          throw isRefusal(error, 'key_has_history') ? refuse(error.code, hasHistory) : error;
-        });
-        return { status: 200, body: { deleted: true } };
-      },
-    },
-    { method: 'POST', path: '/api/keys/:alias/rotate', changes: 'keys', handle: (call) => rotate(objects, call) },
+    readRoute('/api/keys', async ({ store, accountId }) => {
+      const keys = await listUsedKeys(store, accountId);
+      return { status: 200, body: { keys: keys.map(keyJson) } };
+    }),
+    changeRoute('POST', '/api/keys', 'keys', addKey),
+    changeRoute('PATCH', '/api/keys/:alias', 'keys', (call) => changeKey(objects, call)),
+    changeRoute('DELETE', '/api/keys/:alias', 'keys', async (call) => {
+      const alias = String(call.req.params.alias);
+      const work = () => deleteKey(call.store, call.accountId, alias);
+      await endKey(objects, call, alias, call.store.clock.now(), work).catch((error) => {
+        throw isRefusal(error, 'key_has_history') ? refuse(error.code, hasHistory) : error;
+      });
+      return { status: 200, body: { deleted: true } };
+    }),
+    changeRoute('POST', '/api/keys/:alias/rotate', 'keys', (call) => rotate(objects, call)),
   ];
 }
 

@@ -7,7 +7,7 @@ import { setAccount } from '../store/accounts/set-account.ts';
 import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
 import { listPurchases, readPurchase } from '../store/money/read-purchases.ts';
 import type { RecordStore } from '../store/script.ts';
-import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
+import { changeRoute, type DashboardCall, type DashboardRoute, readRoute } from './dashboard-app.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 import { readMoney } from './read-money.ts';
 
@@ -17,45 +17,36 @@ const writeOne = oneAtATime('An invoice of this account is being written: wait f
 /** Balances of the account, and the entries of its ledger. */
 export function moneyRoutes(store: RecordStore, open: ReadArchivedPart): DashboardRoute[] {
   return [
-    {
-      method: 'GET',
-      path: '/api/billing',
-      handle: async ({ accountId }) => {
-        if (accountId === '') return { status: 200, body: { usage: null, plan: null, ledger: [], purchases: [] } };
-        const [{ balances, account, plan, entries }, bought] = await Promise.all([
-          readMoney(store, accountId, ledgerEntries, open),
-          listPurchases(store, accountId),
-        ]);
-        const purchases = bought.map(purchaseJson);
-        const { api_key: _, ...shown } = usage(balances, account, plan, null, store.clock.now());
-        const ledger = entries.map((entry) => ({ ...entry, at: writeTime(entry.at) }));
-        return {
-          status: 200,
-          body: {
-            usage: shown,
-            plan,
-            invoice: account.invoice,
-            suspended: account.suspended,
-            alerts: account.alerts,
-            spent: spentIn(bought, monthOf(store.clock.now()).start),
-            ledger,
-            purchases,
-          },
-        };
-      },
-    },
-    { method: 'GET', path: '/api/purchases/:id/invoice.pdf', handle: sendInvoice },
-    {
-      method: 'PUT',
-      path: '/api/alerts',
-      changes: 'money',
-      handle: async ({ store: noted, accountId, given }) => {
-        const { enabled } = given;
-        if (typeof enabled !== 'boolean') throw refuse('bad_request', 'Bad Request: enabled must be true or false');
-        const { alerts } = await setAccount(noted, accountId, { alerts: enabled });
-        return { status: 200, body: { enabled: alerts } };
-      },
-    },
+    readRoute('/api/billing', async ({ accountId }) => {
+      if (accountId === '') return { status: 200, body: { usage: null, plan: null, ledger: [], purchases: [] } };
+      const [{ balances, account, plan, entries }, bought] = await Promise.all([
+        readMoney(store, accountId, ledgerEntries, open),
+        listPurchases(store, accountId),
+      ]);
+      const purchases = bought.map(purchaseJson);
+      const { api_key: _, ...shown } = usage(balances, account, plan, null, store.clock.now());
+      const ledger = entries.map((entry) => ({ ...entry, at: writeTime(entry.at) }));
+      return {
+        status: 200,
+        body: {
+          usage: shown,
+          plan,
+          invoice: account.invoice,
+          suspended: account.suspended,
+          alerts: account.alerts,
+          spent: spentIn(bought, monthOf(store.clock.now()).start),
+          ledger,
+          purchases,
+        },
+      };
+    }),
+    readRoute('/api/purchases/:id/invoice.pdf', sendInvoice),
+    changeRoute('PUT', '/api/alerts', 'money', async ({ store: noted, accountId, given }) => {
+      const { enabled } = given;
+      if (typeof enabled !== 'boolean') throw refuse('bad_request', 'Bad Request: enabled must be true or false');
+      const { alerts } = await setAccount(noted, accountId, { alerts: enabled });
+      return { status: 200, body: { enabled: alerts } };
+    }),
   ];
 }
 

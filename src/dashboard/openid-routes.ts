@@ -6,10 +6,10 @@ import { isRefusal, Refusal, refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Seal } from '../base/seal.ts';
 import { accountToOpen, personIdOf, readEmail } from '../model/person.ts';
-import { openSessionByOpenid } from '../store/people/open-session.ts';
+import { openSession } from '../store/people/open-session.ts';
 import { readPerson } from '../store/people/read-people.ts';
 import type { RecordStore } from '../store/script.ts';
-import type { OpenCall, OpenRoute } from './dashboard-app.ts';
+import { type OpenCall, type OpenRoute, openRoute } from './dashboard-app.ts';
 import { views } from './dashboard-views.ts';
 import { readCookie, type SessionCookies } from './session-cookies.ts';
 
@@ -53,16 +53,12 @@ const timeoutSeconds = 10;
 export function openidRoutes(parts: OpenidParts, options: OpenidOptions): OpenRoute[] {
   const findProvider = cacheProvider(options);
   return [
-    {
-      method: 'GET',
-      path: '/api/sign-in/openid',
-      handle: (call) => orExplain(parts, call, async () => leave(parts, await findProvider(), call)),
-    },
-    {
-      method: 'GET',
-      path: pathOfBack,
-      handle: (call) => orExplain(parts, call, async () => comeBack(parts, await findProvider(), call)),
-    },
+    openRoute('GET', '/api/sign-in/openid', (call) =>
+      orExplain(parts, call, async () => leave(parts, await findProvider(), call)),
+    ),
+    openRoute('GET', pathOfBack, (call) =>
+      orExplain(parts, call, async () => comeBack(parts, await findProvider(), call)),
+    ),
   ];
 }
 
@@ -135,7 +131,8 @@ async function comeBack(parts: OpenidParts, provider: oidc.Configuration, { req,
   const old = cookies.secretOf(req);
   const oldHash = old?.personId === person.id ? old.secretHash : '';
   const made = { session: secret, oldHash, ip, agent: req.get('user-agent') ?? '' };
-  if (!(await openSessionByOpenid(store, `${iss} ${sub}`, accountToOpen(person, begun.account), made))) {
+  const proof = { identity: `${iss} ${sub}`, accountId: accountToOpen(person, begun.account) };
+  if (!(await openSession(store, proof, made))) {
     throw refuse('sign_in_failed', 'This e-mail address belongs to another identity of the provider');
   }
   res.append('set-cookie', header);

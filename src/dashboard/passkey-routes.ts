@@ -14,7 +14,14 @@ import {
   tooManyPasskeys,
 } from '../store/people/passkeys.ts';
 import type { RecordStore } from '../store/script.ts';
-import type { DashboardCall, DashboardRoute, OpenRoute } from './dashboard-app.ts';
+import {
+  changeRoute,
+  type DashboardCall,
+  type DashboardRoute,
+  type OpenRoute,
+  openRoute,
+  readRoute,
+} from './dashboard-app.ts';
 import { readGiven, requireRead } from './given-values.ts';
 import type { PasskeySite } from './passkey-ceremony.ts';
 import type { SignedIn } from './session-cookies.ts';
@@ -34,31 +41,21 @@ const idForm = /^[\w-]{1,1400}$/;
 export function passkeyRoutes(parts: PasskeyParts): { open: OpenRoute[]; signedIn: DashboardRoute[] } {
   const { store } = parts;
   return {
-    open: [{ method: 'POST', path: '/api/sign-in/passkey', handle: () => beginSignIn(parts) }],
+    open: [openRoute('POST', '/api/sign-in/passkey', () => beginSignIn(parts))],
     signedIn: [
-      { method: 'GET', path: '/api/passkeys', handle: (call) => showPasskeys(parts, call) },
-      { method: 'POST', path: '/api/passkeys/begin', changes: 'own', handle: (call) => beginPasskey(parts, call) },
-      { method: 'POST', path: '/api/passkeys', changes: 'own', handle: (call) => addMade(parts, call) },
-      {
-        method: 'PATCH',
-        path: '/api/passkeys/:id',
-        changes: 'own',
-        handle: async ({ req, signedIn, given }) => {
-          const name = requireRead(readPasskeyName(given.name));
-          if (!(await namePasskey(store, passkeyOf(signedIn, req), name)))
-            throw refuse('not_found', 'There is no such passkey');
-          return { status: 200, body: { name } };
-        },
-      },
-      {
-        method: 'DELETE',
-        path: '/api/passkeys/:id',
-        changes: 'own',
-        handle: async ({ req, store, signedIn, accountId }) => {
-          await removePasskey(store, { ...passkeyOf(signedIn, req), accountId }, parts.hasOpenid);
-          return { status: 200, body: { removed: true } };
-        },
-      },
+      readRoute('/api/passkeys', (call) => showPasskeys(parts, call)),
+      changeRoute('POST', '/api/passkeys/begin', 'own', (call) => beginPasskey(parts, call)),
+      changeRoute('POST', '/api/passkeys', 'own', (call) => addMade(parts, call)),
+      changeRoute('PATCH', '/api/passkeys/:id', 'own', async ({ req, signedIn, given }) => {
+        const name = requireRead(readPasskeyName(given.name));
+        if (!(await namePasskey(store, passkeyOf(signedIn, req), name)))
+          throw refuse('not_found', 'There is no such passkey');
+        return { status: 200, body: { name } };
+      }),
+      changeRoute('DELETE', '/api/passkeys/:id', 'own', async ({ req, store, signedIn, accountId }) => {
+        await removePasskey(store, { ...passkeyOf(signedIn, req), accountId }, parts.hasOpenid);
+        return { status: 200, body: { removed: true } };
+      }),
     ],
   };
 }

@@ -6,7 +6,7 @@ import { type RevocationObjects, revoke } from '../objects/revocations.ts';
 import { invitePerson } from '../store/people/invite-person.ts';
 import { listPeople } from '../store/people/read-people.ts';
 import { removePerson } from '../store/people/remove-person.ts';
-import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
+import { changeRoute, type DashboardCall, type DashboardRoute, readRoute } from './dashboard-app.ts';
 import { requireRead } from './given-values.ts';
 import type { SignedIn } from './session-cookies.ts';
 
@@ -17,29 +17,20 @@ export function peopleRoutes(
   seal: Seal | null,
 ): DashboardRoute[] {
   return [
-    {
-      method: 'GET',
-      path: '/api/people',
-      handle: async ({ store, accountId }) => {
-        const people = accountId === '' ? [] : await listPeople(store, accountId);
-        // Nothing more: whether they have a password, and since when they are known, tells of other accounts.
-        const shown = people.map(({ email, role }) => ({ email, role }));
-        return { status: 200, body: { people: shown } };
-      },
-    },
-    { method: 'POST', path: '/api/people', changes: 'people', handle: (call) => invite(dashboardUrl(), seal, call) },
-    {
-      method: 'DELETE',
-      path: '/api/people/:email',
-      changes: 'people',
-      handle: async ({ req, store, accountId, signedIn }) => {
-        const email = requireRead(readEmail(req.params.email));
-        const revocation = { kind: 'person', account: accountId, email } as const;
-        const work = () => removePerson(store, accountId, email, lossIn(signedIn));
-        await revoke(async () => objects, store.clock.now(), revocation, work);
-        return { status: 200, body: { removed: email } };
-      },
-    },
+    readRoute('/api/people', async ({ store, accountId }) => {
+      const people = accountId === '' ? [] : await listPeople(store, accountId);
+      // Nothing more: whether they have a password, and since when they are known, tells of other accounts.
+      const shown = people.map(({ email, role }) => ({ email, role }));
+      return { status: 200, body: { people: shown } };
+    }),
+    changeRoute('POST', '/api/people', 'people', (call) => invite(dashboardUrl(), seal, call)),
+    changeRoute('DELETE', '/api/people/:email', 'people', async ({ req, store, accountId, signedIn }) => {
+      const email = requireRead(readEmail(req.params.email));
+      const revocation = { kind: 'person', account: accountId, email } as const;
+      const work = () => removePerson(store, accountId, email, lossIn(signedIn));
+      await revoke(async () => objects, store.clock.now(), revocation, work);
+      return { status: 200, body: { removed: email } };
+    }),
   ];
 }
 

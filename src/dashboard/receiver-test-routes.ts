@@ -4,7 +4,7 @@ import type { AddressException } from '../base/settings/kinds.ts';
 import { judgeWebhookUrl, maxWebhookUrlLength } from '../model/public-address.ts';
 import type { RecordStore } from '../store/script.ts';
 import { askForTest, maxTestsPerMinute, readTest } from '../store/webhooks/receiver-tests.ts';
-import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
+import { changeRoute, type DashboardCall, type DashboardRoute, readRoute } from './dashboard-app.ts';
 import { requireText } from './given-values.ts';
 import { requireJob } from './job-history-routes.ts';
 
@@ -16,30 +16,21 @@ const tooMany = `This account asked for ${maxTestsPerMinute} tests within a minu
  */
 export function receiverTestRoutes(exceptions: readonly AddressException[]): DashboardRoute[] {
   return [
-    {
-      method: 'POST',
-      path: '/api/webhooks/tests',
-      changes: 'webhooks',
-      handle: async (call) => {
-        const { store, accountId } = call;
-        const receiver = Object.hasOwn(call.given, 'job')
-          ? await receiverOfJob(store, accountId, requireText(call.given, 'job', 100))
-          : { url: readUrl(call, exceptions), authorization: '' };
-        const id = randomUUID();
-        const waitMs = await askForTest(store, { id, account: accountId, ...receiver });
-        if (waitMs !== null) throw refuse('rate_limited', tooMany, Math.ceil(waitMs / 1000));
-        return { status: 202, body: { test: id } };
-      },
-    },
-    {
-      method: 'GET',
-      path: '/api/webhooks/tests/:id',
-      handle: async ({ req, store, accountId }) => {
-        const test = accountId === '' ? null : await readTest(store, accountId, String(req.params.id));
-        if (test === null) throw refuse('not_found', 'Nothing came back from this test: send another one');
-        return { status: 200, body: test };
-      },
-    },
+    changeRoute('POST', '/api/webhooks/tests', 'webhooks', async (call) => {
+      const { store, accountId } = call;
+      const receiver = Object.hasOwn(call.given, 'job')
+        ? await receiverOfJob(store, accountId, requireText(call.given, 'job', 100))
+        : { url: readUrl(call, exceptions), authorization: '' };
+      const id = randomUUID();
+      const waitMs = await askForTest(store, { id, account: accountId, ...receiver });
+      if (waitMs !== null) throw refuse('rate_limited', tooMany, Math.ceil(waitMs / 1000));
+      return { status: 202, body: { test: id } };
+    }),
+    readRoute('/api/webhooks/tests/:id', async ({ req, store, accountId }) => {
+      const test = accountId === '' ? null : await readTest(store, accountId, String(req.params.id));
+      if (test === null) throw refuse('not_found', 'Nothing came back from this test: send another one');
+      return { status: 200, body: test };
+    }),
   ];
 }
 

@@ -4,7 +4,7 @@ import { writeTime } from '../model/timestamp.ts';
 import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
 import { type LineCursor, listKeyNames, type NamedLine, pageLines } from '../store/log/page-lines.ts';
 import type { RecordStore } from '../store/script.ts';
-import type { DashboardCall, DashboardRoute } from './dashboard-app.ts';
+import { type DashboardCall, type DashboardRoute, readRoute } from './dashboard-app.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 
 const limits = { default: 50, max: 200 };
@@ -19,12 +19,8 @@ const columns = ['at', 'endpoint', 'status', 'duration_ms', 'ip', 'credits', 'ke
 /** The request log of an account: a page of it, or a file for a spreadsheet. */
 export function requestLogRoutes(store: RecordStore, open: ReadArchivedPart): DashboardRoute[] {
   return [
-    { method: 'GET', path: '/api/requests', handle: (call) => showPage(store, open, call) },
-    {
-      method: 'GET',
-      path: '/api/requests.csv',
-      handle: (call) => write(call.accountId, () => writeCsv(store, open, call)),
-    },
+    readRoute('/api/requests', (call) => showPage(store, open, call)),
+    readRoute('/api/requests.csv', (call) => write(call.accountId, () => writeCsv(store, open, call))),
   ];
 }
 

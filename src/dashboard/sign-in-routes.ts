@@ -21,11 +21,19 @@ import { findAccount, readNames } from '../store/accounts/read-accounts.ts';
 import { endSession, moveSession, setPassword } from '../store/people/change-session.ts';
 import { countSignIn, takeSignInBack } from '../store/people/count-sign-in.ts';
 import { mailSignInLink } from '../store/people/mail-sign-in-link.ts';
-import { openSessionByLink, openSessionByPasskey, openSessionByPassword } from '../store/people/open-session.ts';
+import { openSession } from '../store/people/open-session.ts';
 import { listPasskeys } from '../store/people/passkeys.ts';
 import { listSessions, readPerson, readPersonById } from '../store/people/read-people.ts';
 import type { RecordStore } from '../store/script.ts';
-import type { DashboardCall, DashboardRoute, OpenCall, OpenRoute } from './dashboard-app.ts';
+import {
+  changeRoute,
+  type DashboardCall,
+  type DashboardRoute,
+  type OpenCall,
+  type OpenRoute,
+  openRoute,
+  readRoute,
+} from './dashboard-app.ts';
 import { requireRead, requireText } from './given-values.ts';
 import { type PasskeyParts, readPasskeySignIn, scopeOf } from './passkey-routes.ts';
 import { hashPassword, isPassword } from './password-hash.ts';
@@ -54,31 +62,21 @@ export function signInRoutes(parts: SignInParts): { open: OpenRoute[]; signedIn:
   const { store, cookies } = parts;
   return {
     open: [
-      { method: 'POST', path: '/api/sign-in', handle: (call) => signIn(parts, call) },
-      { method: 'POST', path: '/api/sign-in/forgotten', handle: mailLinks(parts) },
-      { method: 'GET', path: '/api/sign-in', handle: async () => showWays(parts) },
+      openRoute('POST', '/api/sign-in', (call) => signIn(parts, call)),
+      openRoute('POST', '/api/sign-in/forgotten', mailLinks(parts)),
+      openRoute('GET', '/api/sign-in', async () => showWays(parts)),
     ],
     signedIn: [
-      { method: 'GET', path: '/api/session', handle: (call) => showSession(parts, call) },
-      {
-        method: 'POST',
-        path: '/api/session/account',
-        changes: 'own',
-        handle: (call) => changeAccount(store, call),
-      },
-      { method: 'POST', path: '/api/password', changes: 'own', handle: (call) => changePassword(call) },
-      { method: 'GET', path: '/api/sessions', handle: (call) => showSessions(store, call) },
-      { method: 'DELETE', path: '/api/sessions/:name', changes: 'own', handle: (call) => revoke(store, call) },
-      {
-        method: 'POST',
-        path: '/api/sign-out',
-        changes: 'own',
-        handle: async ({ res, signedIn }) => {
-          await endSession(store, nameOf(signedIn));
-          res.append('set-cookie', cookies.clear());
-          return { status: 200, body: { signed_out: true } };
-        },
-      },
+      readRoute('/api/session', (call) => showSession(parts, call)),
+      changeRoute('POST', '/api/session/account', 'own', (call) => changeAccount(store, call)),
+      changeRoute('POST', '/api/password', 'own', (call) => changePassword(call)),
+      readRoute('/api/sessions', (call) => showSessions(store, call)),
+      changeRoute('DELETE', '/api/sessions/:name', 'own', (call) => revoke(store, call)),
+      changeRoute('POST', '/api/sign-out', 'own', async ({ res, signedIn }) => {
+        await endSession(store, nameOf(signedIn));
+        res.append('set-cookie', cookies.clear());
+        return { status: 200, body: { signed_out: true } };
+      }),
     ],
   };
 }
@@ -145,7 +143,7 @@ async function openByToken({ store, cookies }: SignInParts, { req, given }: Open
   const link = readPersonSecret(requireText(given, 'token', 500));
   if (link === null) return null;
   const { secret, header } = cookies.make(link.personId);
-  const isOpen = await openSessionByLink(store, link.secretHash, sessionOf(cookies, req, secret, ip));
+  const isOpen = await openSession(store, { linkHash: link.secretHash }, sessionOf(cookies, req, secret, ip));
   return isOpen ? header : null;
 }
 
@@ -157,7 +155,7 @@ async function openByPasskey(parts: SignInParts, { req, given }: OpenCall, ip: s
   const { personId, ...proof } = signed;
   const { secret, header } = cookies.make(personId);
   const accountId = accountToOpen(person, req.get('x-account'));
-  const isOpen = await openSessionByPasskey(store, proof, accountId, sessionOf(cookies, req, secret, ip));
+  const isOpen = await openSession(store, { ...proof, accountId }, sessionOf(cookies, req, secret, ip));
   return isOpen ? header : null;
 }
 
@@ -174,7 +172,7 @@ async function openByPassword({ store, cookies, log }: SignInParts, { req, given
   const { secret, header } = cookies.make(person.id);
   const made = sessionOf(cookies, req, secret, ip);
   const accountId = accountToOpen(person, req.get('x-account'));
-  if (!(await openSessionByPassword(store, person.password, accountId, made))) return null;
+  if (!(await openSession(store, { password: person.password, accountId }, made))) return null;
   await takeSignInBack(store, personId).catch((error) =>
     log.warn('a sign-in that succeeded still counts as failed', { error }),
   );

@@ -2,7 +2,7 @@ import { refuse } from '../base/errors.ts';
 import { changeTopup, topupJson } from '../billing/change-topup.ts';
 import { readTopupChoice, type TopupChoice, topupOf } from '../model/topup.ts';
 import { readTopup } from '../store/money/set-topup.ts';
-import type { DashboardRoute } from './dashboard-app.ts';
+import { changeRoute, type DashboardRoute, readRoute } from './dashboard-app.ts';
 import { type GivenMembers, requireRead } from './given-values.ts';
 
 /** Members of the body by the field that they choose, with the type of their values besides null. */
@@ -23,23 +23,14 @@ const packMembers = {
 /** The automatic top-up of an account: what it buys, when, and at most for how much. */
 export function topupRoutes(hasProvider: boolean): DashboardRoute[] {
   return [
-    {
-      method: 'GET',
-      path: '/api/topup',
-      handle: async ({ store, accountId }) => ({
-        status: 200,
-        body: topupJson(topupOf(await readTopup(store, accountId))),
-      }),
-    },
-    {
-      method: 'PUT',
-      path: '/api/topup',
-      changes: 'money',
-      handle: async ({ store, accountId, given }) => {
-        const topup = await changeTopup(store, accountId, readChoice(given), { by: 'owner', hasProvider });
-        return { status: 200, body: topupJson(topup) };
-      },
-    },
+    readRoute('/api/topup', async ({ store, accountId }) => ({
+      status: 200,
+      body: topupJson(topupOf(await readTopup(store, accountId))),
+    })),
+    changeRoute('PUT', '/api/topup', 'money', async ({ store, accountId, given }) => {
+      const topup = await changeTopup(store, accountId, readChoice(given), { by: 'owner', hasProvider });
+      return { status: 200, body: topupJson(topup) };
+    }),
   ];
 }
 

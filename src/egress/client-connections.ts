@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { makeConnectionCounts } from '../base/connection-counts.ts';
+import { CountsByName } from '../base/counts.ts';
 
 export interface ClientLimits {
   /** Connections of all clients at once. */
@@ -27,14 +27,17 @@ interface ClientConnections {
 
 export function makeClientConnections({ connections, connectionsPerClient }: ClientLimits): ClientConnections {
   const all = new Map<Socket, ClientConnection>();
-  const counts = makeConnectionCounts();
+  const counts = new CountsByName();
   return {
     add: (socket, client, isShared) => {
       const before = isShared ? 0 : counts.of(client);
       if (all.size >= connections || before >= connectionsPerClient + spareConnections) return false;
       all.set(socket, { client, isSurplus: before >= connectionsPerClient, isBusy: false });
-      if (!isShared) counts.add(client, socket);
-      socket.once('close', () => all.delete(socket));
+      if (!isShared) counts.change(client, 1);
+      socket.once('close', () => {
+        all.delete(socket);
+        if (!isShared) counts.change(client, -1);
+      });
       return true;
     },
     get: (socket) => all.get(socket),

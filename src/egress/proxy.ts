@@ -1,4 +1,4 @@
-import type { Server, ServerOptions } from 'node:http';
+import type { Server, ServerOptions, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { egressVerdicts } from '../base/egress-verdict.ts';
 import type { Log } from '../base/log.ts';
@@ -11,8 +11,6 @@ import { serveTunnel } from './connect-tunnel.ts';
 import { type ConnectionLimits, startLimitWatch } from './connection-limits.ts';
 import type { Connect } from './connector.ts';
 import { forwardHttp } from './forward-http.ts';
-import { limitHandshakes } from './handshake-limit.ts';
-import { prepareClose } from './kept-connections.ts';
 import { beginConnection, type ProxiedConnection } from './proxied-connection.ts';
 import { refusalResponse, sendRefusal } from './refusal-response.ts';
 
@@ -136,4 +134,50 @@ function serveProxy(server: Server, begin: Begin, failed: (error: unknown) => vo
     else client.destroy();
   });
   return server;
+}
+
+/** Closes connections of a client that has so many whose TLS handshake is not over: they count among its connections only afterwards. */
+function limitHandshakes(server: Server, maxPerClient: number): void {
+  const begun = new Map<string, Set<number>>();
+  const finish = ({ address, port }: { readonly address: string; readonly port: number }) => {
+    const ports = begun.get(address);
+    ports?.delete(port);
+    if (ports?.size === 0) begun.delete(address);
+  };
+  server.on('connection', (socket: Socket) => {
+    const client = { address: socket.remoteAddress ?? '', port: socket.remotePort ?? 0 };
+    const ports = begun.get(client.address) ?? new Set();
+    if (ports.size >= maxPerClient) {
+      socket.destroy();
+      return;
+    }
+    begun.set(client.address, ports.add(client.port));
+    socket.once('close', () => finish(client));
+  });
+  server.on('secureConnection', (socket: Socket) => {
+    finish({ address: socket.remoteAddress ?? '', port: socket.remotePort ?? 0 });
+  });
+}
+
+/**
+ * Returns a function that closes the server and ends each connection after the answer on it. `close()` of Node ends idle connections
+ * alone and goes on to serve requests on the others: a client could ask a process that drains for minutes under a policy that is old.
+ */
+function prepareClose(server: Server): () => Promise<void> {
+  const open = new Set<ServerResponse>();
+  let isClosing = false;
+  server.on('request', (request, response) => {
+    open.add(response);
+    if (isClosing) response.shouldKeepAlive = false;
+    // Its headers may have been sent before the close, and then promise a connection that stays.
+    response.once('finish', () => {
+      if (isClosing) request.socket.destroySoon();
+    });
+    response.once('close', () => open.delete(response));
+  });
+  return async () => {
+    isClosing = true;
+    for (const response of open) response.shouldKeepAlive = false;
+    await new Promise((resolve) => server.close(resolve));
+  };
 }

@@ -1,14 +1,13 @@
 import type { NotedChange } from '../model/audit.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf } from './lua/note-change.ts';
-import { type RecordStore, run, script } from './script.ts';
+import { notedScript, type RecordStore, runNoted } from './script.ts';
 
 /** Notes an operation in the audit log. Answers {'noted'}. */
-const noteOperationScript = script(
+const noteOperationScript = notedScript(
   'note-operation',
   'always',
-  noteKeyNames,
-  noteArgNames,
-  /* lua */ `${noteChange}
+  [],
+  [],
+  /* lua */ `
 note_change()
 return { 'noted' }
 `,
@@ -16,5 +15,5 @@ return { 'noted' }
 
 /** Notes an operator's command whose own scripts write no entry; `accountId` is '' for one that concerns the whole service. */
 export async function noteOperation(store: RecordStore, accountId: string, change: NotedChange): Promise<void> {
-  await run(store, noteOperationScript, noteOf(store, accountId, change));
+  await runNoted(store, noteOperationScript, {}, { accountId, ...change });
 }

@@ -10,9 +10,8 @@ import {
   unseenMs,
 } from '../model/record-layout.ts';
 import { keys } from './keys.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf } from './lua/note-change.ts';
 import type { Connection } from './redis/connection.ts';
-import { pairs, type RecordStore, run, script, text } from './script.ts';
+import { notedScript, pairs, type RecordStore, run, runNoted, script, text } from './script.ts';
 
 /**
  * The layout that this release brings, and the oldest one that it reads: the one before, once a release with it was published.
@@ -61,12 +60,12 @@ return { refused and 'refused' or 'noted', present, redis.call('GET', leastRelea
 /**
  * Gives the record the next layout, unless an older release was seen within `quietMs`. Answers {'moved', layout} or {'seen'}.
  */
-const moveLayoutScript = script(
+const moveLayoutScript = notedScript(
   'move-layout',
   'always',
-  ['schema', 'leastRelease', 'releases', ...noteKeyNames] as const,
-  ['from', 'own', 'release', 'quietMs', ...noteArgNames] as const,
-  /* lua */ `${noteChange}
+  ['schema', 'leastRelease', 'releases'],
+  ['from', 'own', 'release', 'quietMs'],
+  /* lua */ `
 local present = redis.call('GET', schema)
 if present ~= from then return { 'moved', present } end
 local seen = redis.call('HGETALL', releases)
@@ -119,9 +118,9 @@ export async function moveLayout(
   const judged = judgeLayout(state, mine, state.seen, store.clock.now(), isAsked);
   if (judged.step !== 'move') return judged;
   const quietMs = isAsked ? goneMs : unseenMs;
-  const noted = noteOf(store, '', { action: 'record.seal', target: '', change: { layout: mine.own } });
-  const values = { from: state.layout, own: mine.own, release: mine.release, quietMs, ...noted };
-  const [word] = await run(store, moveLayoutScript, values);
+  const note = { action: 'record.seal', target: '', change: { layout: mine.own } } as const;
+  const values = { from: state.layout, own: mine.own, release: mine.release, quietMs };
+  const [word] = await runNoted(store, moveLayoutScript, values, note);
   return word === 'moved' ? { step: 'sealed' } : moveLayout(store, await prepareSchema(store, mine), isAsked, mine);
 }
 

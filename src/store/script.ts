@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
-import { LostAnswer } from '../base/errors.ts';
-import type { Actor } from '../model/audit.ts';
+import { LostAnswer, refuse } from '../base/errors.ts';
+import { type Actor, additions, type NotedChange, writeNote } from '../model/audit.ts';
+import { recordLimits } from '../model/record-limits.ts';
 import { channels, keys } from './keys.ts';
+import { noteArgNames, noteChange, noteKeyNames, wholeService } from './lua/note-change.ts';
+import { wholeScript } from './lua/whole-script.ts';
 import type { Connection } from './redis/connection.ts';
 
 /** A Lua script, which Redis runs as one atomic step; its keys and arguments have names. */
@@ -53,27 +56,6 @@ type ScriptKind = 'needs memory' | 'always' | 'light';
 /** Every script, in the order in which they are declared. */
 export const scripts: Script<string, string>[] = [];
 
-/** Lua that reads a list into locals, from its first element that is not skipped. */
-const locals = (names: readonly string[], list: string, skipped: number): string =>
-  names.length === 0 ? '' : `local ${names.join(', ')} = unpack(${list}, ${skipped + 1}, ${skipped + names.length})\n`;
-
-/** Lua around a script that adds to `undos`; others have none to call. */
-const undoing = [
-  'local undos = {}\nlocal ok, reply = pcall(function()\n',
-  '\nend)\nif ok then return reply end\nfor n = #undos, 1, -1 do pcall(undos[n]) end\nerror(reply, 0)\n',
-] as const;
-
-/** A function that a script declares: one line, or all until an `end` that is not indented. */
-const declaredFunction = /^local function (\w+)\((?:.* end$|[\s\S]*?^end$)\n/gm;
-
-/** Returns Lua without functions that nothing in it names: each call of a script pays for every function that it declares. */
-function dropUnused(lua: string): string {
-  const kept = lua.replace(declaredFunction, (declared, name: string) =>
-    lua.split(new RegExp(`\\b${name}\\b`)).length > 2 ? declared : '',
-  );
-  return kept === lua ? lua : dropUnused(kept);
-}
-
 /**
  * Declares a script. Its Lua sees every key and argument by name, `clock` (TIME of Redis), and `now`: that time in
  * milliseconds plus the rehearsal's offset, so that replicas cannot disagree. Rules: validate first, write last; answer
@@ -91,19 +73,7 @@ export function script<const K extends string, const A extends string>(
   args: readonly A[],
   body: string,
 ): Script<K, A> {
-  const [before, behind] = body.includes('undos') ? undoing : ['', ''];
-  const lua = [
-    kind === 'needs memory' ? '#!lua\n' : '#!lua flags=allow-oom\n',
-    `local clock = redis.call('TIME')\n`,
-    'local now = clock[1] * 1000 + math.floor(clock[2] / 1000)\n',
-    `if now > tonumber(ARGV[1]) then return { 'late', now } end\n`,
-    'now = now + tonumber(ARGV[2])\n',
-    locals(keys, 'KEYS', 0),
-    locals(args, 'ARGV', 2),
-    before,
-    dropUnused(body),
-    behind,
-  ].join('');
+  const lua = wholeScript(kind === 'needs memory' ? '' : 'allow-oom', keys, args, body);
   const sha = createHash('sha1').update(lua).digest('hex');
   const [readKeys, readArgs] = [keys.map(readerOf), args.map(readerOf)];
   const declared = { name, readKeys, readArgs, lua, sha, isKept: kind !== 'light' };
@@ -198,6 +168,46 @@ export async function run<K extends string, A extends string>(
   } finally {
     store.durations?.observe({ script: script.name }, (performance.now() - began) / 1000);
   }
+}
+
+/** Declares a script whose change is noted: its Lua calls `note_change()`. */
+export function notedScript<const K extends string, const A extends string>(
+  name: string,
+  kind: ScriptKind,
+  keys: readonly K[],
+  args: readonly A[],
+  body: string,
+) {
+  return script(name, kind, [...keys, ...noteKeyNames], [...args, ...noteArgNames], noteChange + body);
+}
+
+type NoteName = (typeof noteKeyNames)[number] | (typeof noteArgNames)[number];
+
+/** A change, and the account whose audit log it is noted in; '' for that of the service alone. */
+type AccountNote = NotedChange & { readonly accountId?: string };
+
+/** Runs a script whose change is noted, as `run` does. Throws `too_many` when the audit log is full. */
+export async function runNoted<K extends string, A extends string>(
+  store: RecordStore,
+  script: Script<K | NoteName, A | NoteName>,
+  values: Values<Exclude<NoInfer<K | A>, NoteName>>,
+  { accountId = '', ...change }: AccountNote,
+  moreKeys: readonly string[] = [],
+): Promise<ScriptReply> {
+  const { actor } = store;
+  // An operator is trusted.
+  const isLimited = actor?.via === 'dashboard' && accountId !== '' && additions.includes(change.action);
+  const note = {
+    auditOfAll: keys.audit(wholeService),
+    auditOfOne: keys.audit(accountId === '' ? wholeService : accountId),
+    note: actor === undefined ? '' : writeNote(actor, accountId, change),
+    maxNotes: isLimited ? recordLimits.auditEntriesOfAccount : '',
+  };
+  const all = { ...values, ...note } as Values<NoInfer<K | A | NoteName>>;
+  const reply = await run(store, script, all, [], false, moreKeys);
+  if (reply[0] !== 'audit_full') return reply;
+  const most = `An account whose people made ${recordLimits.auditEntriesOfAccount} changes in two days`;
+  throw refuse('too_many', `${most} gets no new key, person or passkey: try again tomorrow`);
 }
 
 /** A call that is asked for again is given up no later than any other. */

@@ -1,3 +1,4 @@
+import { CountsByName } from '../base/counts.ts';
 import type { DueWebhook } from '../store/webhooks/due-webhooks.ts';
 import type { WebhookResult } from './send-webhook.ts';
 
@@ -110,26 +111,21 @@ const none: ReadonlySet<string> = new Set();
 function watchHung({ maxAttemptsOfHung, maxKnown }: QueueLimits) {
   const hung = new Set<string>();
   /** Running attempts of each host. */
-  const busy = new Map<string, number>();
-  const count = (host: string, change: 1 | -1) => {
-    const running = (busy.get(host) ?? 0) + change;
-    if (running > 0) busy.set(host, running);
-    else busy.delete(host);
-  };
+  const busy = new CountsByName();
   return {
     has: (receiver: string) => hung.has(receiver),
     /** Returns the hosts that may have no attempt now: those that hung, while they have all the attempts that they may have together. */
     findHeld(): ReadonlySet<string> {
-      const ofHung = [...busy].reduce((sum, [host, running]) => (hung.has(host) ? sum + running : sum), 0);
+      const ofHung = busy.list().reduce((sum, [host, running]) => (hung.has(host) ? sum + running : sum), 0);
       return ofHung < maxAttemptsOfHung ? none : hung;
     },
     begin(due: DueWebhook | null): DueWebhook | null {
-      if (due !== null) count(hostOf(due), 1);
+      if (due !== null) busy.change(hostOf(due), 1);
       return due;
     },
     end(due: DueWebhook, end: WebhookResult['is'] | undefined): void {
       const host = hostOf(due);
-      count(host, -1);
+      busy.change(host, -1);
       for (const name of [due.receiver, host]) {
         if (end === 'hung') remember(hung, name, maxKnown);
         if (end === 'answered') hung.delete(name);

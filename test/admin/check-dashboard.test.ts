@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { checkDashboard } from '../../src/admin/check-dashboard.ts';
+import { checkDashboard } from '../../src/admin/check-settings.ts';
 
 describe('the doctor, of the dashboard,', () => {
   for (const [title, dashboardUrl, dashboardPort, level, text] of [

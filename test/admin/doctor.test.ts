@@ -1,9 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { checkBilling } from '../../src/admin/check-billing.ts';
 import { checkMachine } from '../../src/admin/check-machine.ts';
-import { checkTls } from '../../src/admin/check-tls.ts';
+import { checkBilling, checkTls } from '../../src/admin/check-settings.ts';
 import type { Finding } from '../../src/admin/doctor-finding.ts';
 import { readConfig } from '../../src/base/config.ts';
 import { beginDrain, endDrain } from '../../src/store/access/drain.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { UsageError } from '../../src/admin/command.ts';
-import { helpOf, nameOf, partsOf } from '../../src/admin/command-help.ts';
+import { helpOf, partsOf } from '../../src/admin/command-help.ts';
 import { commands } from '../../src/admin/commands.ts';
 import { parseCommandLine, wantsJson } from '../../src/admin/parse-command-line.ts';
 
@@ -132,13 +132,13 @@ describe('a command line of admin', () => {
 describe('the help of admin', () => {
   it('lists every command with its sentence, or those of one group', () => {
     const { help } = read('--help');
-    for (const command of commands) expect(help).to.match(new RegExp(`${nameOf(command)} +${command.text}`));
+    for (const command of commands) expect(help).to.match(new RegExp(`${command.name} +${command.text}`));
     expect(read('key -h').help).to.contain('key create').and.not.contain('plan set');
   });
 
   for (const command of commands) {
-    it(`shows every argument and option of ${nameOf(command)}`, () => {
-      const { help } = read(`${nameOf(command)} --help --nonsense`);
+    it(`shows every argument and option of ${command.name}`, () => {
+      const { help } = read(`${command.name} --help --nonsense`);
       expect(help).to.equal(helpOf(command));
       for (const [name, sentence] of partsOf(command)) expect(help).to.contain(`  ${name}`).and.contain(sentence);
     });

@@ -34,7 +34,7 @@ describe('stored cards', () => {
     const { metrics } = sender;
     const log = aLog().log;
     const watches = [1, 2].map(() =>
-      startCardWatch({ store: seen, provider: provider(), metrics, log, lookMs: 60_000 }),
+      startCardWatch({ store: seen, provider: provider(), metrics, log, intervalMs: 60_000 }),
     );
     await Promise.all(watches.map((watch) => watch.wake()));
     await Promise.all(watches.map((watch) => watch.close()));

@@ -26,7 +26,7 @@ describe('limit-topup-cooldown: a charge while the clock of Redis has jumped', (
     store.advance(passedMs);
     const clock = { now: Date.now, machineAheadMs: () => 0, isSteady: () => isSteady };
     const seen = { ...store, connection: { ...store.connection, clock } };
-    const buying = startPurchases({ ...parts, store: seen, provider, lookMs: 60_000 });
+    const buying = startPurchases({ ...parts, store: seen, provider, intervalMs: 60_000 });
     for (const _ of [1, 2]) await buying.wake();
     await buying.close();
     return stripe.charges.length;

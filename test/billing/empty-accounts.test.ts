@@ -32,7 +32,7 @@ describe('the automatic top-up of an account that has no more charges', () => {
   /** Lets two controllers look at what is due; returns how often was paid until now. */
   const paidAfter = async (passedMs = 0, seen: TestStore = store): Promise<number> => {
     store.advance(passedMs);
-    const controllers = [1, 2].map(() => startPurchases({ ...parts, store: seen, provider, lookMs: 60_000 }));
+    const controllers = [1, 2].map(() => startPurchases({ ...parts, store: seen, provider, intervalMs: 60_000 }));
     await Promise.all(controllers.map((one) => one.wake()));
     await Promise.all(controllers.map((one) => one.close()));
     return stripe.charges.length;

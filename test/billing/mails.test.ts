@@ -13,7 +13,7 @@ import { setTopup } from '../../src/store/money/set-topup.ts';
 import { takePurchase } from '../../src/store/money/take-purchase.ts';
 import { invitePerson } from '../../src/store/people/invite-person.ts';
 import { mailSignInLink } from '../../src/store/people/mail-sign-in-link.ts';
-import { openSessionByLink } from '../../src/store/people/open-session.ts';
+import { openSession } from '../../src/store/people/open-session.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
 import { invited } from '../support/browser-session.ts';
 import { eachWithMailedRecord, type MailSender } from '../support/mail-sender.ts';
@@ -194,11 +194,11 @@ describe('mails', () => {
     expect(sender.box.mails.map(({ to }) => to)).to.deep.equal(['ada@example.com']);
     expect(sender.box.mails[0]!.mail.text).to.include(`/sign-in#${secret}`);
     const made = { session: aSecret('ada@example.com'), oldHash: '', ip: '', agent: '' };
-    expect(await openSessionByLink(store, readPersonSecret(secret)!.secretHash, made)).to.equal(true);
+    expect(await openSession(store, { linkHash: readPersonSecret(secret)!.secretHash }, made)).to.equal(true);
     store.advance(16 * 60_000);
     const late = await ask('ada@example.com');
     store.advance(61 * 60_000);
-    expect(await openSessionByLink(store, readPersonSecret(late)!.secretHash, made)).to.equal(false);
+    expect(await openSession(store, { linkHash: readPersonSecret(late)!.secretHash }, made)).to.equal(false);
     expect(sender.box.mails).to.have.length(2);
   });
 

@@ -182,6 +182,6 @@ function declaredRoutes(): string[] {
   const text = globSync('src/dashboard/*.ts')
     .map((path) => readFileSync(path, 'utf8'))
     .join('\n');
-  const found = text.matchAll(/method: '([A-Z]+)',\s*path: '([^']+)'/g);
-  return [...new Set([...found].map(([, method, path]) => `${method} ${path}`))].sort();
+  const found = text.matchAll(/\b(?:read|change|open)Route\(\s*(?:'([A-Z]+)',\s*)?'(\/[^']+)'/g);
+  return [...new Set([...found].map(([, method = 'GET', path]) => `${method} ${path}`))].sort();
 }

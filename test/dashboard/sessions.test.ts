@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
-import { lastOwner } from '../../src/store/people/other-owner.ts';
 import { listPeople } from '../../src/store/people/read-people.ts';
+import { lastOwner } from '../../src/store/people/shown-links.ts';
 import { startApi } from '../support/api.ts';
 import {
   type BrowserSession,

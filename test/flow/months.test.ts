@@ -49,7 +49,7 @@ describe('90 days of an account', function () {
       const model = openBooks((await readAccount(store, buyer.accountId)).created_at, keyEndsAt);
       const provider = openStripe({ key: () => 'sk_test_1', url: stripe.url, now: store.clock.now });
       const { log } = aLog();
-      const buying = startPurchases({ store, provider, seller, metrics: makeMetrics(), log, lookMs: 60_000 });
+      const buying = startPurchases({ store, provider, seller, metrics: makeMetrics(), log, intervalMs: 60_000 });
       const call = async () => {
         const said = await ask(store, buyer, { work: { holdMs: 60_000 } });
         if (!('admitted' in said)) return 'refused' in said ? said.refused : 'repeated';

@@ -28,7 +28,7 @@ describe('names', () => {
         name!.replace(/[A-Z]/g, kebab),
       );
       const allowed = [posix.basename(path, '.ts'), ...functions];
-      return [...text.matchAll(/= script\(\s*'([^']+)'/g)].flatMap(([, name]) =>
+      return [...text.matchAll(/= (?:script|notedScript)\(\s*'([^']+)'/g)].flatMap(([, name]) =>
         allowed.includes(name!) ? [] : [`${path}: ${name}`],
       );
     });

@@ -28,7 +28,7 @@ import { setTopup } from '../../src/store/money/set-topup.ts';
 import { noteOperation } from '../../src/store/note-operation.ts';
 import { setPassword } from '../../src/store/people/change-session.ts';
 import { invitePerson } from '../../src/store/people/invite-person.ts';
-import { openSessionByLink } from '../../src/store/people/open-session.ts';
+import { openSession } from '../../src/store/people/open-session.ts';
 import { addPasskey, removePasskey } from '../../src/store/people/passkeys.ts';
 import { removePerson } from '../../src/store/people/remove-person.ts';
 import { layouts, moveLayout } from '../../src/store/schema.ts';
@@ -62,7 +62,7 @@ const invite = (store: RecordStore, { accountId }: Caller) =>
   invitePerson(store, { accountId, email, role: 'owner', secret: link.text, isBound: false });
 const signIn = async (store: RecordStore, caller: Caller) => {
   await invite(store, caller);
-  await openSessionByLink(store, link.secretHash, { session, oldHash: '', ip: '', agent: '' });
+  await openSession(store, { linkHash: link.secretHash }, { session, oldHash: '', ip: '', agent: '' });
 };
 const passkey = { id: 'passkey', name: 'laptop', key: 'key', counter: 0, transports: [] };
 const aliasOf = ({ keyId }: Caller) => keyId.slice(0, 8);

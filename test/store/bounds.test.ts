@@ -20,7 +20,7 @@ import { addPack } from '../../src/store/money/add-pack.ts';
 import { grantCredits } from '../../src/store/money/grant-credits.ts';
 import { setOffer } from '../../src/store/money/offers.ts';
 import { invitePerson } from '../../src/store/people/invite-person.ts';
-import { openSessionByLink } from '../../src/store/people/open-session.ts';
+import { openSession } from '../../src/store/people/open-session.ts';
 import { addPasskey } from '../../src/store/people/passkeys.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
 import { anAdmittedBatch, cancelJobs } from '../support/batch-scenarios.ts';
@@ -116,17 +116,16 @@ describe('the bounds of the record', () => {
       await invitePerson(store, { accountId, email, role: 'viewer', secret: link.text, isBound: false });
       return link.secretHash;
     };
+    const sessionOf = (session: ReturnType<typeof aSecret>) => ({ session, oldHash: '', ip: '', agent: '' });
     const { personId } = aSecret('last@example.com');
     for (let n = 0; n < recordLimits.sessionsOfPerson + 5; n++) {
-      await openSessionByLink(store, await linkOf('last@example.com'), {
-        ...{ session: aSecret('last@example.com'), oldHash: '', ip: '', agent: '' },
-      });
+      await openSession(store, { linkHash: await linkOf('last@example.com') }, sessionOf(aSecret('last@example.com')));
       await person('last@example.com');
     }
     expect(await count('HLEN', keys.sessions(personId))).to.equal(recordLimits.sessionsOfPerson);
     expect(await count('HLEN', keys.signInLinks(personId))).to.equal(recordLimits.sessionsOfPerson);
     const ada = aSecret('last@example.com');
-    await openSessionByLink(store, await linkOf('last@example.com'), { session: ada, oldHash: '', ip: '', agent: '' });
+    await openSession(store, { linkHash: await linkOf('last@example.com') }, sessionOf(ada));
     const passkey = (id: string) =>
       addPasskey(store, { ...ada, accountId }, { id, name: 'x', key: 'key', counter: 0, transports: [] });
     for (let n = 0; n < recordLimits.passkeysOfPerson; n++) await passkey(`p${n}`);

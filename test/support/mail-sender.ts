@@ -30,7 +30,7 @@ export function eachWithMailSender(storeOf: () => TestStore, take: (sender: Mail
     const send = async (url = box.url) => {
       const mails = startMails({
         ...{ store: storeOf(), seal, mailer: openSmtp({ url: () => url, from }), from, dashboardUrl },
-        ...{ metrics, log: aLog().log, lookMs: 60_000 },
+        ...{ metrics, log: aLog().log, intervalMs: 60_000 },
       });
       await mails.wake();
       await mails.close();

@@ -12,7 +12,7 @@ import { rotateKey } from '../../src/store/accounts/rotate-key.ts';
 import { setPassword } from '../../src/store/people/change-session.ts';
 import { invitePerson } from '../../src/store/people/invite-person.ts';
 import { mailSignInLink } from '../../src/store/people/mail-sign-in-link.ts';
-import { openSessionByLink, openSessionByPasskey } from '../../src/store/people/open-session.ts';
+import { openSession } from '../../src/store/people/open-session.ts';
 import { addPasskey, removePasskey } from '../../src/store/people/passkeys.ts';
 import { removePerson } from '../../src/store/people/remove-person.ts';
 import type { Scenario, Step } from './job-scenarios.ts';
@@ -47,9 +47,9 @@ function withAda(
     await invitePerson(store, invitation(accountId, 'owner', link.text));
     if (signedIn) {
       await invitePerson(store, invitation(accountId, 'owner', first.text));
-      await openSessionByLink(store, first.secretHash, { session: aSecret(), ...from });
+      await openSession(store, { linkHash: first.secretHash }, { session: aSecret(), ...from });
       await invitePerson(store, invitation(accountId, 'owner', first.text));
-      await openSessionByLink(store, first.secretHash, { session, ...from });
+      await openSession(store, { linkHash: first.secretHash }, { session, ...from });
     }
     return { account: accountId, step: step(accountId, link, session) };
   };
@@ -63,7 +63,7 @@ function withPasskey(step: (accountId: string, personId: string) => Step): Scena
     const { accountId } = await anAccount(store);
     const [link, session] = [aSecret(), aSecret()];
     await invitePerson(store, invitation(accountId, 'owner', link.text));
-    await openSessionByLink(store, link.secretHash, { session, ...from });
+    await openSession(store, { linkHash: link.secretHash }, { session, ...from });
     await setPassword(store, { ...session, accountId }, 'hash');
     await addPasskey(store, { ...session, accountId }, passkey);
     return { account: accountId, step: step(accountId, session.personId) };
@@ -79,7 +79,7 @@ async function withShown(store: TestStore): Promise<string> {
   const invite = (secret: string) =>
     invitePerson(store, { ...invitation(accountId, 'owner', secret), isBound: true, shownTo: [personIdOf(bob)] });
   await invite(used.text);
-  await openSessionByLink(store, used.secretHash, { session, ...from });
+  await openSession(store, { linkHash: used.secretHash }, { session, ...from });
   await setPassword(store, { ...session, accountId }, 'hash');
   await addPasskey(store, { ...session, accountId }, passkey);
   await invite(unused.text);
@@ -117,11 +117,11 @@ export const peopleScenarios: Readonly<Record<string, Scenario>> = {
     for (const secret of [link, aSecret()]) {
       await invitePerson(store, { ...invitation(one.accountId, 'owner', secret.text), isBound: true });
     }
-    await openSessionByLink(store, link.secretHash, { session, ...from });
+    await openSession(store, { linkHash: link.secretHash }, { session, ...from });
     await addPasskey(store, { ...session, accountId: one.accountId }, passkey);
     await setPassword(store, { ...session, accountId: one.accountId }, 'hash');
     await invitePerson(store, invitation(one.accountId, 'owner', unbound.text));
-    await openSessionByLink(store, unbound.secretHash, { session: aSecret(), ...from });
+    await openSession(store, { linkHash: unbound.secretHash }, { session: aSecret(), ...from });
     return { account: one.accountId, step: (s) => removePerson(s, one.accountId, email) };
   },
   'remove-person with what they were shown': async (store) => {
@@ -136,12 +136,12 @@ export const peopleScenarios: Readonly<Record<string, Scenario>> = {
   'remove-person with the last role': withAda((accountId) => (s) => removePerson(s, accountId, email), true),
   'open-session': withAda((_account, link) => {
     const session = aSecret();
-    return (s) => openSessionByLink(s, link.secretHash, { session, ...from });
+    return (s) => openSession(s, { linkHash: link.secretHash }, { session, ...from });
   }, true),
   'open-session by a passkey': withPasskey((accountId) => {
     const proof = { passkeyId: passkey.id, challengedAt: 1, counter: 1 };
     const session = aSecret();
-    return (s) => openSessionByPasskey(s, proof, accountId, { session, ...from });
+    return (s) => openSession(s, { ...proof, accountId }, { session, ...from });
   }),
   'add-passkey': withAda((accountId, _link, session) => (s) => addPasskey(s, { ...session, accountId }, passkey), true),
   'remove-passkey': withPasskey(
@@ -156,10 +156,10 @@ export const peopleScenarios: Readonly<Record<string, Scenario>> = {
     const { accountId } = await anAccount(store);
     const [link, lost, before, session] = [aSecret(), aSecret(), aSecret(), aSecret()];
     await invitePerson(store, invitation(accountId, 'owner', link.text));
-    await openSessionByLink(store, link.secretHash, { session: before, ...from });
+    await openSession(store, { linkHash: link.secretHash }, { session: before, ...from });
     await addPasskey(store, { ...before, accountId }, passkey);
     await invitePerson(store, invitation(accountId, 'owner', lost.text));
-    await openSessionByLink(store, lost.secretHash, { session, ...from });
+    await openSession(store, { linkHash: lost.secretHash }, { session, ...from });
     return { account: accountId, step: (s) => setPassword(s, { ...session, accountId }, 'hash') };
   },
   'tell-expiry': async (store) => {

@@ -11,5 +11,5 @@ const { log } = aLog();
 const connection = await connect(redis, { log, openMs: maxOpenMs });
 const store = { connection, clock: { now: () => Date.now(), offset: () => 0 } };
 const provider = openStripe({ key: () => 'sk_test_1', url: stripe, now: Date.now });
-startPurchases({ store, provider, seller, metrics: makeMetrics(), log, lookMs: 5, leaseMs: 200 });
+startPurchases({ store, provider, seller, metrics: makeMetrics(), log, intervalMs: 5, leaseMs: 200 });
 console.log('ready');

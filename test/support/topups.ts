@@ -74,7 +74,7 @@ export async function takenPurchase(store: TestStore, buyer: Buyer, leaseMs = 60
 /** Looks at the purchases that are due until none is. */
 export async function buyDue(parts: Omit<PaymentParts, 'provider'>, stripeUrl: string): Promise<void> {
   const provider = openStripe({ key: () => 'sk_test_1', url: stripeUrl, now: parts.store.clock.now });
-  const buying = startPurchases({ ...parts, provider, lookMs: 60_000 });
+  const buying = startPurchases({ ...parts, provider, intervalMs: 60_000 });
   while ((await duePurchases(parts.store)).length > 0) await buying.wake();
   await buying.close();
 }

@@ -166,7 +166,9 @@ describe('the list of settings', () => {
   });
 
   it('has defaults that are allowed', () => {
-    const wrong = settings.filter(({ kind, default: text }: Setting) => text !== null && kind.read(text) === undefined);
+    const wrong = settings.filter(
+      ({ kind, default: text }: Setting) => text !== undefined && kind.read(text) === undefined,
+    );
     expect(wrong).to.deep.equal([]);
   });
 

@@ -5,14 +5,12 @@ export const callerSettings = [
   {
     name: 'TRAWL_API_URL',
     kind: kind.linkStart,
-    default: null,
     absent: 'that of `trawl login`',
     text: 'URL of the service that `trawl get` and `trawl login` call; no role reads it.',
   },
   {
     name: 'TRAWL_API_KEY',
     kind: kind.headerText,
-    default: null,
     absent: 'that of `trawl login`',
     secret: true,
     text: 'API key that `trawl get` sends to TRAWL_API_URL; no role reads it.',

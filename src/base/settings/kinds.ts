@@ -6,8 +6,8 @@ import { hasHost, isPlainWebUrl, isRedisUrl } from './url-forms.ts';
 export interface Setting {
   readonly name: `TRAWL_${string}`;
   readonly kind: SettingKind<unknown>;
-  /** As one would write it; `null` when there is no value without the setting. */
-  readonly default: string | null;
+  /** As one would write it; without it there is no value without the setting. */
+  readonly default?: string;
   /** Default in words, where `default` does not say it. */
   readonly absent?: string;
   /** The value may come from the file that NAME_FILE names, and is never shown. */

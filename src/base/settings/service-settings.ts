@@ -30,14 +30,12 @@ export const serviceSettings = [
   {
     name: 'TRAWL_PUBLIC_URL',
     kind: kind.linkStart,
-    default: null,
     absent: 'from host and port in `trawl up`, else required',
     text: 'URL at which callers reach the API; links to results begin with it.',
   },
   {
     name: 'TRAWL_SECRET',
     kind: kind.secretKey,
-    default: null,
     absent: 'made once in the data folder by `trawl up`, else required',
     secret: true,
     followed: true,
@@ -46,7 +44,6 @@ export const serviceSettings = [
   {
     name: 'TRAWL_SECRET_OLD',
     kind: kind.secretKeys,
-    default: null,
     secret: true,
     followed: true,
     text: 'Previous value of TRAWL_SECRET, the next one, or both: links, tokens and authorizations made with them are valid, too. [Its procedure](operate.md#procedure-change-trawl_secret) says when to remove it.',
@@ -54,34 +51,21 @@ export const serviceSettings = [
   {
     name: 'TRAWL_TLS_CERT_FILE',
     kind: kind.text,
-    default: null,
     text: 'PEM file of a certificate with its chain, with which gateway, inspector and `egress` speak TLS on their ports; read again every 10 s.',
   },
-  {
-    name: 'TRAWL_TLS_KEY_FILE',
-    kind: kind.text,
-    default: null,
-    text: 'PEM file of the key of that certificate.',
-  },
+  { name: 'TRAWL_TLS_KEY_FILE', kind: kind.text, text: 'PEM file of the key of that certificate.' },
   {
     name: 'TRAWL_TLS_CA_FILE',
     kind: kind.text,
-    default: null,
     absent: 'public authorities',
     text: 'PEM file of the authorities whose certificates are trusted at the https:// addresses of gateway, inspector and `egress`; read for each connection.',
   },
   {
     name: 'TRAWL_CLOCK_FILE',
     kind: kind.text,
-    default: null,
     text: 'For rehearsals only: a file that holds seconds to add to the clock, read again every 100 ms.',
   },
-  {
-    name: 'TRAWL_LOG_LEVEL',
-    kind: kind.oneOf(...levels),
-    default: 'info',
-    text: 'Lowest level that is logged.',
-  },
+  { name: 'TRAWL_LOG_LEVEL', kind: kind.oneOf(...levels), default: 'info', text: 'Lowest level that is logged.' },
   {
     name: 'TRAWL_LOG_FORMAT',
     kind: kind.oneOf(...logFormats),
@@ -91,7 +75,6 @@ export const serviceSettings = [
   {
     name: 'TRAWL_TRACES_URL',
     kind: kind.webUrl,
-    default: null,
     text: 'OTLP/HTTP address of an OpenTelemetry collector, such as `http://collector:4318/v1/traces`: API, dashboard and controller send it a trace of each job. Without it nothing is traced, and the SDK of OpenTelemetry is not loaded ([traces](operate.md#traces)).',
   },
   {

@@ -4,7 +4,6 @@ export const storageSettings = [
   {
     name: 'TRAWL_REDIS_URL',
     kind: kind.redisUrl,
-    default: null,
     absent: 'a redis-server of its own in `trawl up`, else required',
     secret: true,
     followed: true,
@@ -13,7 +12,6 @@ export const storageSettings = [
   {
     name: 'TRAWL_REDIS_MEMORY',
     kind: kind.memoryBytes,
-    default: null,
     absent: "a quarter of the machine's in `trawl up`; for a Redis of yours without a limit, 75 % of its machine's",
     text: 'Memory of Redis, in bytes: `maxmemory` of the redis-server of `trawl up`, or the limit assumed for a Redis that has none. Admissions stop at 85 % of it (docs/operate.md).',
   },
@@ -50,27 +48,23 @@ export const storageSettings = [
   {
     name: 'TRAWL_S3_BUCKET',
     kind: kind.bucket,
-    default: null,
     text: 'Bucket for finished files and archived days alone; required for `s3`. docs/s3.md says how it must be set up.',
   },
   {
     name: 'TRAWL_S3_ENDPOINT',
     kind: kind.serverUrl,
-    default: null,
     absent: 'that of AWS',
     text: 'S3 service as controller and workers reach it; workers go through `egress` when its address is public.',
   },
   {
     name: 'TRAWL_S3_PUBLIC_ENDPOINT',
     kind: kind.serverUrl,
-    default: null,
     absent: 'the same endpoint',
     text: 'S3 service as callers reach it: result links lead there.',
   },
   {
     name: 'TRAWL_S3_REGION',
     kind: kind.region,
-    default: null,
     absent: 'found by the SDK, or `us-east-1` with an endpoint',
     text: 'Region of the bucket.',
   },

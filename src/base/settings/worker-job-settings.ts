@@ -2,19 +2,14 @@ import * as kind from './kinds.ts';
 import * as jobKind from './worker-job-kinds.ts';
 
 export const workerJobSettings = [
-  {
-    name: 'TRAWL_KUBE_NAMESPACE',
-    kind: jobKind.namespace,
-    default: null,
-    text: 'Namespace of worker Jobs, and of nothing else.',
-  },
+  { name: 'TRAWL_KUBE_NAMESPACE', kind: jobKind.namespace, text: 'Namespace of worker Jobs, and of nothing else.' },
   {
     name: 'TRAWL_KUBE_RATE',
     kind: kind.count,
     default: '200',
     text: 'Most requests per second to the Kubernetes API server, with bursts of twice as many; further requests wait.',
   },
-  { name: 'TRAWL_WORKER_IMAGE', kind: kind.text, default: null, text: 'Container image of worker pods.' },
+  { name: 'TRAWL_WORKER_IMAGE', kind: kind.text, text: 'Container image of worker pods.' },
   {
     name: 'TRAWL_WORKER_ACCOUNT',
     kind: jobKind.kubeName,
@@ -54,25 +49,13 @@ export const workerJobSettings = [
   {
     name: 'TRAWL_WORKER_RUNTIME_CLASS',
     kind: jobKind.kubeName,
-    default: null,
     text: 'RuntimeClass of worker pods, such as `gvisor`.',
   },
-  {
-    name: 'TRAWL_WORKER_PRIORITY_CLASS',
-    kind: jobKind.kubeName,
-    default: null,
-    text: 'PriorityClass of worker pods.',
-  },
-  {
-    name: 'TRAWL_WORKER_QUEUE',
-    kind: jobKind.kubeName,
-    default: null,
-    text: 'LocalQueue of Kueue that admits worker Jobs.',
-  },
+  { name: 'TRAWL_WORKER_PRIORITY_CLASS', kind: jobKind.kubeName, text: 'PriorityClass of worker pods.' },
+  { name: 'TRAWL_WORKER_QUEUE', kind: jobKind.kubeName, text: 'LocalQueue of Kueue that admits worker Jobs.' },
   {
     name: 'TRAWL_WORKER_CA_CONFIG_MAP',
     kind: jobKind.kubeName,
-    default: null,
     text: 'ConfigMap in the namespace of the workers whose key `ca.crt` holds the authorities that workers trust at https:// addresses of gateway and `egress`; the public ones without it.',
   },
   {
@@ -90,7 +73,6 @@ export const workerJobSettings = [
   {
     name: 'TRAWL_WORKER_NETWORK',
     kind: kind.oneOf('policies-enforced'),
-    default: null,
     text: "`policies-enforced`: the cluster enforces the network policies of `trawl manifests`, so workers and inspector start on nodes whose kernel cannot bar a child's TCP connections (Linux before 6.7, or without Landlock); they refuse to start there otherwise.",
   },
 ] as const satisfies readonly kind.Setting[];

@@ -35,7 +35,6 @@ export const workerSettings = [
   {
     name: 'TRAWL_CGROUP',
     kind: kind.text,
-    default: null,
     absent: 'found by `trawl up`',
     text: 'Folder of a cgroup that is delegated to trawl: the children of each attempt get one below it, where the kernel keeps their memory limit. `off` only measures their memory. `trawl up` sets it for its own processes.',
   },
@@ -48,31 +47,26 @@ export const workerSettings = [
   {
     name: 'TRAWL_COOKIES',
     kind: kind.text,
-    default: null,
     text: 'Folder of cookie files, one per site, such as `example.com.txt`, of at most 256 KiB. The controller hands a worker only those of its site, for jobs of any account, and yt-dlp can read them: log in with accounts that you can lose.',
   },
   {
     name: 'TRAWL_GATEWAY_ADDRESS',
     kind: kind.address,
-    default: null,
     text: 'Where a worker finds the gateway of the controller; `trawl up` sets it for its worker processes.',
   },
   {
     name: 'TRAWL_EGRESS_ADDRESS',
     kind: kind.address,
-    default: null,
     text: 'Where controller, worker and inspector find the `egress` proxy; `trawl up` sets it for its own processes.',
   },
   {
     name: 'TRAWL_INSPECTOR_ADDRESS',
     kind: kind.address,
-    default: null,
     text: 'Where API, dashboard and controller find the inspector, which itself listens on this port of TRAWL_HOST; `trawl up` sets it.',
   },
   {
     name: 'TRAWL_TERMINATION_FILE',
     kind: kind.text,
-    default: null,
     text: "File to which a worker writes how it ended, for the pod's termination message; its Job sets it.",
   },
 ] as const satisfies readonly kind.Setting[];

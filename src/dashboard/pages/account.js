@@ -29,7 +29,7 @@ function browserOf(agent) {
 /** Password, passkeys and sessions of the person who is signed in. */
 export function AccountPage({ session, load }) {
   const [set, setDone] = useState(null);
-  const { json, error, reload } = useAnswer('/api/sessions');
+  const { json, error, reload, change } = useAnswer('/api/sessions');
   const setPassword = async (form) => {
     setDone(null);
     if (form.get('password') !== form.get('again')) throw new Error('The two passwords differ');
@@ -45,15 +45,7 @@ export function AccountPage({ session, load }) {
     [
       'Actions',
       ({ name, current }) =>
-        current
-          ? 'this one'
-          : html`<${Action}
-              run=${async () => {
-                await ask('DELETE', `/api/sessions/${name}`);
-                await reload();
-              }}
-              >End<//
-            >`,
+        current ? 'this one' : html`<${Action} run=${() => change('DELETE', `/api/sessions/${name}`)}>End<//>`,
     ],
   ];
   return html`<h1>Your sign-in</h1>

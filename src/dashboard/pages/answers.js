@@ -31,7 +31,7 @@ export function readAgain() {
   for (const reload of readings) void reload();
 }
 
-/** Reads what a view shows; `reload` reads it again. */
+/** Reads what a view shows; `reload` reads it again, and `change` does so after a request that changes it. */
 export function useAnswer(path) {
   const [state, setState] = useState({ path, json: null, error: null });
   const turns = useRef({});
@@ -59,8 +59,12 @@ export function useAnswer(path) {
       mark(reload, false, false);
     };
   }, [reload]);
+  const change = async (...request) => {
+    await ask(...request);
+    await reload();
+  };
   const isCurrent = state.path === path;
-  return { json: isCurrent ? state.json : null, error: isCurrent ? state.error : null, reload };
+  return { json: isCurrent ? state.json : null, error: isCurrent ? state.error : null, reload, change };
 }
 
 /** Reads what moves again and again, each time so long after the last answer. */

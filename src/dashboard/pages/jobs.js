@@ -13,7 +13,7 @@ import {
   Waiting,
 } from '/elements.js';
 import { JobReceiver } from '/receiver-test.js';
-import { ask, ofAccount } from '/server.js';
+import { ofAccount } from '/server.js';
 
 const kinds = { CompletedJob: 'good', Running: 'warn', QueuedJob: '' };
 const names = {
@@ -127,22 +127,14 @@ function useLiveJobs(isOn, reload, json) {
 
 /** One job as a timeline. */
 export function Job({ id, may, go }) {
-  const { json: job, error, reload } = useAnswer(`/api/jobs/${id}`);
+  const { json: job, error, reload, change } = useAnswer(`/api/jobs/${id}`);
   const start = useStart();
   useRepeat(job !== null && isOpen(job), reload, 2_000);
   if (error?.status === 404)
     return html`<h1>Job</h1>
       <p>There is no such job any more: a record is kept for a while after the end of its job. A call for metadata that was answered at once had none.</p>`;
   if (!job) return html`<h1>Job</h1><${Waiting} error=${error} reload=${reload} />`;
-  const cancel = async () => {
-    await ask('DELETE', `/api/jobs/${id}`);
-    await reload();
-  };
   const retry = async () => go(`/jobs/${(await start(`/api/jobs/${id}/retry`, {})).job_id}`);
-  const replay = async () => {
-    await ask('POST', `/api/webhooks/${id}/replay`, {});
-    await reload();
-  };
   return html`<h1>${titleOf(job)}</h1>
     <p class="lead"><${Status} job=${job} /> <code>${job.id}</code></p>
     <section class="card">
@@ -154,10 +146,10 @@ export function Job({ id, may, go }) {
         html`<div class="actions">
         ${
           isOpen(job)
-            ? html`<${Action} kind="danger" run=${cancel} confirm="Cancel this job? Nothing is charged for it.">Cancel<//>`
+            ? html`<${Action} kind="danger" run=${() => change('DELETE', `/api/jobs/${id}`)} confirm="Cancel this job? Nothing is charged for it.">Cancel<//>`
             : html`<${Action} run=${retry}>Start it again<//>`
         }
-        ${job.timeline.some(({ source }) => source === 'webhook') && html`<${Action} run=${replay}>Send its webhook again<//>`}
+        ${job.timeline.some(({ source }) => source === 'webhook') && html`<${Action} run=${() => change('POST', `/api/webhooks/${id}/replay`, {})}>Send its webhook again<//>`}
         ${job.args.webhook_url && html`<${JobReceiver} id=${id} />`}
       </div>`
       }

@@ -14,14 +14,10 @@ const windows = [
 
 /** The keys of the account; a secret is shown once. */
 export function Keys({ may }) {
-  const { json, error, reload } = useAnswer('/api/keys');
+  const { json, error, reload, change } = useAnswer('/api/keys');
   const [edited, setEdited] = useState(null);
   const [made, setMade] = useState(null);
   if (!json) return html`<h1>Keys</h1><${Waiting} error=${error} reload=${reload} />`;
-  const change = async (alias, body) => {
-    await ask('PATCH', `/api/keys/${encodeURIComponent(alias)}`, body);
-    await reload();
-  };
   const columns = [
     [
       'Alias',
@@ -85,18 +81,14 @@ function KeyActions({ shown: key, change, reload, setEdited, setMade }) {
     setMade(await ask('POST', `${path}/rotate`, {}));
     await reload();
   };
-  const remove = async () => {
-    await ask('DELETE', path);
-    await reload();
-  };
   return html`<div class="actions">
     <button type="button" onClick=${() => setEdited(key)}>Edit</button>
-    <${Action} run=${() => change(alias, { active: !active })}>${active ? 'Deactivate' : 'Reactivate'}<//>
+    <${Action} run=${() => change('PATCH', path, { active: !active })}>${active ? 'Deactivate' : 'Reactivate'}<//>
     <${Action} run=${rotate} confirm=${`Make a new secret for ${alias}? The old one works for 24 more hours, or stops at once if the key has quotas.`}>Rotate<//>
     ${
       last_used_at
         ? html`<span class="hint">was used, so its history keeps it: it can be deactivated, not deleted</span>`
-        : html`<${Action} kind="danger" run=${remove} confirm=${`Delete ${alias}? It was never used.`}>Delete<//>`
+        : html`<${Action} kind="danger" run=${() => change('DELETE', path)} confirm=${`Delete ${alias}? It was never used.`}>Delete<//>`
     }
   </div>`;
 }

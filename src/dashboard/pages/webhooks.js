@@ -16,17 +16,13 @@ export function Webhooks({ address, may }) {
   const given = new URLSearchParams(address.split('?')[1] ?? '');
   const [isFailed, cursor] = [given.get('failed') === 'true', given.get('cursor')];
   const chosen = isFailed ? { failed: 'true' } : {};
-  const { json, error, reload } = useAnswer(
+  const { json, error, reload, change } = useAnswer(
     `/api/webhooks?${new URLSearchParams({ ...chosen, ...(cursor && { cursor }) })}`,
   );
   const [secret, setSecret] = useState(null);
   if (!json) return html`<h1>Webhooks</h1><${Waiting} error=${error} reload=${reload} />`;
   const renew = async () => {
     setSecret((await ask('POST', '/api/webhooks/secret', {})).webhook_secret);
-    await reload();
-  };
-  const remove = async () => {
-    await ask('DELETE', '/api/webhooks/secret');
     await reload();
   };
   const columns = [
@@ -45,13 +41,7 @@ export function Webhooks({ address, may }) {
             'Actions',
             ({ job, status }) =>
               status !== 'due' &&
-              html`<${Action}
-                run=${async () => {
-                  await ask('POST', `/api/webhooks/${job}/replay`, {});
-                  await reload();
-                }}
-                >Send again<//
-              >`,
+              html`<${Action} run=${() => change('POST', `/api/webhooks/${job}/replay`, {})}>Send again<//>`,
           ],
         ]
       : []),
@@ -65,7 +55,7 @@ export function Webhooks({ address, may }) {
       <p>With a secret every delivery carries the headers of Standard Webhooks. ${json.signed ? 'A secret is set.' : 'None is set.'}</p>
       <div class="actions">
         <${Action} run=${renew} confirm=${json.signed && 'Make a new secret? Deliveries are signed with it from now on, and with no other.'}>${json.signed ? 'Make a new secret' : 'Make a secret'}<//>
-        ${json.signed && html`<${Action} kind="danger" run=${remove} confirm="Send webhooks without a signature from now on?">Remove it<//>`}
+        ${json.signed && html`<${Action} kind="danger" run=${() => change('DELETE', '/api/webhooks/secret')} confirm="Send webhooks without a signature from now on?">Remove it<//>`}
       </div>
     </section>
     <${ReceiverForm} />`

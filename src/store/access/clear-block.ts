@@ -1,13 +1,12 @@
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
-import { type RecordStore, run, script } from '../script.ts';
+import { notedScript, type RecordStore, runNoted } from '../script.ts';
 
 /** Ends the block of an address and forgets its failures. Answers {'cleared'} or {'not_found'}. */
-const clearBlockScript = script(
+const clearBlockScript = notedScript(
   'clear-block',
   'always',
-  ['failures', 'failing', 'blocks', ...noteKeyNames] as const,
-  ['address', 'blocksChannel', ...noteArgNames] as const,
-  /* lua */ `${noteChange}
+  ['failures', 'failing', 'blocks'],
+  ['address', 'blocksChannel'],
+  /* lua */ `
 if not redis.call('ZSCORE', blocks, address) and redis.call('HEXISTS', failures, address) == 0 then return { 'not_found' } end
 if note_change() then return { 'audit_full' } end
 redis.call('ZREM', blocks, address)
@@ -20,8 +19,6 @@ return { 'cleared' }
 
 /** Ends the block of an address and forgets its failures; returns false when it had neither. */
 export async function clearBlock(store: RecordStore, address: string): Promise<boolean> {
-  const noted = noteOf(store, '', { action: 'block.clear', target: address });
-  const reply = await run(store, clearBlockScript, { address, ...noted });
-  requireNoted(reply);
-  return reply[0] === 'cleared';
+  const [word] = await runNoted(store, clearBlockScript, { address }, { action: 'block.clear', target: address });
+  return word === 'cleared';
 }

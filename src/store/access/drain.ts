@@ -1,18 +1,17 @@
 import { readActiveJobs, readOpenings } from '../jobs/open-work.ts';
 import { keys } from '../keys.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf } from '../lua/note-change.ts';
-import { type RecordStore, run, script } from '../script.ts';
+import { notedScript, type RecordStore, runNoted } from '../script.ts';
 
 /**
  * Begins a drain, or keeps the one that lasts: from then on every script with `creditRules` refuses with `draining`. With `endsMs` a drain
  * that is new, or has an end, ends after that time; without, it lasts. Answers {'on'} or {'known'}.
  */
-const beginDrainScript = script(
+const beginDrainScript = notedScript(
   'begin-drain',
   'always',
-  ['drain', ...noteKeyNames] as const,
-  ['endsMs', ...noteArgNames] as const,
-  /* lua */ `${noteChange}
+  ['drain'],
+  ['endsMs'],
+  /* lua */ `
 local left = redis.call('PTTL', drain)
 if left == -2 then
   note_change()
@@ -25,12 +24,12 @@ return { left == -2 and 'on' or 'known' }
 );
 
 /** Ends a drain. Answers {'off'}. */
-const endDrainScript = script(
+const endDrainScript = notedScript(
   'end-drain',
   'always',
-  ['drain', ...noteKeyNames] as const,
-  noteArgNames,
-  /* lua */ `${noteChange}
+  ['drain'],
+  [],
+  /* lua */ `
 if redis.call('EXISTS', drain) == 1 then note_change() end
 redis.call('DEL', drain)
 return { 'off' }
@@ -39,16 +38,14 @@ return { 'off' }
 
 /** Begins a drain, which survives every restart; with `endsMs` it ends after that time. Returns false when one lasts already. */
 export async function beginDrain(store: RecordStore, endsMs: number | null = null): Promise<boolean> {
-  const [word] = await run(store, beginDrainScript, {
-    endsMs: endsMs ?? '',
-    ...noteOf(store, '', { action: 'drain.on', target: '' }),
-  });
+  const values = { endsMs: endsMs ?? '' };
+  const [word] = await runNoted(store, beginDrainScript, values, { action: 'drain.on', target: '' });
   return word === 'on';
 }
 
 /** Ends a drain: admissions are open again. */
 export async function endDrain(store: RecordStore): Promise<void> {
-  await run(store, endDrainScript, noteOf(store, '', { action: 'drain.off', target: '' }));
+  await runNoted(store, endDrainScript, {}, { action: 'drain.off', target: '' });
 }
 
 /** Returns when the drain began, in milliseconds; `null` without one. */

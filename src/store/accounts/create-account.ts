@@ -2,8 +2,7 @@ import { refuse } from '../../base/errors.ts';
 import type { Account } from '../../model/account.ts';
 import { periodAt } from '../../model/billing-period.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
-import { hashTexts, type RecordStore, run, script } from '../script.ts';
+import { hashTexts, notedScript, type RecordStore, runNoted } from '../script.ts';
 import { readAccount } from './read-accounts.ts';
 import { type AccountChange, accountFields } from './set-account.ts';
 
@@ -11,12 +10,12 @@ import { type AccountChange, accountFields } from './set-account.ts';
  * Creates an account, with its plan's first quota when it has one. Answers {'created'}, {'already_exists'} when the slug
  * is taken, or {'no_plan'}.
  */
-const createAccountScript = script(
+const createAccountScript = notedScript(
   'create-account',
   'needs memory',
-  [...balanceKeyNames, 'slugs', 'planUsers', 'periods', ...noteKeyNames] as const,
-  ['accountId', 'slug', 'plan', 'fields', 'start', 'finish', ...noteArgNames] as const,
-  /* lua */ `${balances}${noteChange}
+  [...balanceKeyNames, 'slugs', 'planUsers', 'periods'],
+  ['accountId', 'slug', 'plan', 'fields', 'start', 'finish'],
+  /* lua */ `${balances}
 if redis.call('HEXISTS', slugs, slug) == 1 or redis.call('EXISTS', account) == 1 then return { 'already_exists' } end
 if plan ~= '' and redis.call('HEXISTS', plans, plan) == 0 then return { 'no_plan' } end
 if note_change() then return { 'audit_full' } end
@@ -67,18 +66,10 @@ export async function createAccount(
   const plan = wantedPlan ?? '';
   const { webhook_secret: _, ...shown } = fields;
   const period = periodAt(store.clock.now(), store.clock.now());
-  const noted = noteOf(store, accountId, { action: 'account.create', target: slug, change: { plan, ...shown } });
-  const reply = await run(store, createAccountScript, {
-    accountId,
-    slug,
-    plan,
-    fields: JSON.stringify(hashTexts(accountFields({ ...defaults, ...fields }))),
-    start: period.start,
-    finish: period.end,
-    ...noted,
-  });
-  requireNoted(reply);
-  const [word] = reply;
+  const texts = JSON.stringify(hashTexts(accountFields({ ...defaults, ...fields })));
+  const values = { accountId, slug, plan, fields: texts, start: period.start, finish: period.end };
+  const note = { accountId, action: 'account.create', target: slug, change: { plan, ...shown } } as const;
+  const [word] = await runNoted(store, createAccountScript, values, note);
   if (word === 'already_exists') throw refuse('already_exists', `An account ${slug} exists already`);
   if (word === 'no_plan') throw refuse('not_found', `There is no plan ${plan}`);
   return readAccount(store, accountId);

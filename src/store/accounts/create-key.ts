@@ -1,18 +1,17 @@
 import { refuse } from '../../base/errors.ts';
 import { quotaWindows } from '../../model/account.ts';
 import { recordLimits } from '../../model/record-limits.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
-import { type RecordStore, run, script } from '../script.ts';
+import { notedScript, type RecordStore, runNoted } from '../script.ts';
 import { expiryMember, watchExpiry } from './key-expiry.ts';
 import { type KeyChange, keyFields } from './set-key.ts';
 
 /** Answers {'created'}, {'already_exists'}, {'too_many'} or {'not_found'}. */
-const createKeyScript = script(
+const createKeyScript = notedScript(
   'create-key',
   'needs memory',
-  ['account', 'keyring', 'key', 'expiringKeys', ...noteKeyNames] as const,
-  ['accountId', 'alias', 'hash', 'fields', 'member', ...noteArgNames] as const,
-  /* lua */ `${noteChange}${watchExpiry}
+  ['account', 'keyring', 'key', 'expiringKeys'],
+  ['accountId', 'alias', 'hash', 'fields', 'member'],
+  /* lua */ `${watchExpiry}
 if redis.call('HGET', account, 'removed_at') ~= '' then return { 'not_found' } end
 if redis.call('HEXISTS', keyring, alias) == 1 or redis.call('EXISTS', key) == 1 then return { 'already_exists' } end
 if redis.call('HLEN', keyring) >= ${recordLimits.keysOfAccount} then return { 'too_many' } end
@@ -39,16 +38,12 @@ export async function createKey(
   const fields = { ...keyFields({ ...defaults, quotas: noQuotas }), ...keyFields(made) };
   const { category, active, expires, quotas } = made;
   const change = { category, active, expires, quotas };
-  const reply = await run(store, createKeyScript, {
-    accountId,
-    alias: made.alias,
-    hash: made.hash,
-    member: expiryMember(accountId, made.hash),
+  const values = {
+    ...{ accountId, alias: made.alias, hash: made.hash, member: expiryMember(accountId, made.hash) },
     fields: JSON.stringify({ id: made.id, ...fields }),
-    ...noteOf(store, accountId, { action: 'key.create', target: made.alias, change }),
-  });
-  requireNoted(reply);
-  const [word] = reply;
+  };
+  const note = { accountId, action: 'key.create', target: made.alias, change } as const;
+  const [word] = await runNoted(store, createKeyScript, values, note);
   if (word === 'already_exists') throw refuse('already_exists', `The account has a key ${made.alias} already`);
   if (word === 'too_many') {
     const most = `An account has at most ${recordLimits.keysOfAccount} keys`;

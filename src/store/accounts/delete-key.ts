@@ -1,21 +1,17 @@
 import { refuse } from '../../base/errors.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
-import { type RecordStore, run, script } from '../script.ts';
+import { notedScript, type RecordStore, runNoted } from '../script.ts';
 import { findKeyHash, readKeyByHash } from './read-keys.ts';
 
 /**
  * Deletes a key that was never used (D40), or with force, for a removed account, any key.
  * Answers {'deleted'}, {'not_found'} or {'key_has_history'}.
  */
-const deleteKeyScript = script(
+const deleteKeyScript = notedScript(
   'delete-key',
   'always',
-  [
-    ...(['keyring', 'key', 'quota', 'freeLines', 'paidLines', 'lineStreams', 'freeDays', 'paidDays'] as const),
-    ...noteKeyNames,
-  ],
-  ['alias', 'hash', 'force', ...noteArgNames] as const,
-  /* lua */ `${noteChange}
+  ['keyring', 'key', 'quota', 'freeLines', 'paidLines', 'lineStreams', 'freeDays', 'paidDays'],
+  ['alias', 'hash', 'force'],
+  /* lua */ `
 if redis.call('HGET', keyring, alias) ~= hash then return { 'not_found' } end
 if force ~= '1' and redis.call('HGET', key, 'last_used_at') ~= '' then return { 'key_has_history' } end
 if note_change() then return { 'audit_full' } end
@@ -31,11 +27,7 @@ return { 'deleted' }
 export async function deleteKey(store: RecordStore, accountId: string, alias: string, force = false): Promise<void> {
   const hash = await findKeyHash(store, accountId, alias);
   const { id } = await readKeyByHash(store, hash);
-  const reply = await run(store, deleteKeyScript, {
-    ...{ accountId, keyId: id, alias, hash, force: force ? '1' : '' },
-    ...noteOf(store, accountId, { action: 'key.delete', target: alias }),
-  });
-  requireNoted(reply);
-  const [word] = reply;
+  const values = { accountId, keyId: id, alias, hash, force: force ? '1' : '' };
+  const [word] = await runNoted(store, deleteKeyScript, values, { accountId, action: 'key.delete', target: alias });
   if (word !== 'deleted') throw refuse(word === 'key_has_history' ? 'key_has_history' : 'not_found');
 }

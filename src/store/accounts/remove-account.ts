@@ -1,9 +1,8 @@
 import { refuse } from '../../base/errors.ts';
 import { keys } from '../keys.ts';
 import { countOpenJobs } from '../lua/job-index.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
 import { removePeople } from '../people/remove-person.ts';
-import { type RecordStore, run, script } from '../script.ts';
+import { notedScript, type RecordStore, runNoted } from '../script.ts';
 import { deleteKey } from './delete-key.ts';
 import { listKeys } from './read-keys.ts';
 
@@ -12,26 +11,12 @@ import { listKeys } from './read-keys.ts';
  * A purchase that was never tried is dropped; a tried one may be paid, so it must end first.
  * Answers {'removed'}, {'not_found'}, {'has_open_jobs'} or {'in_use'}.
  */
-const removeAccountScript = script(
+const removeAccountScript = notedScript(
   'remove-account',
   'always',
-  [
-    ...([
-      'account',
-      'jobs',
-      'slugs',
-      'removed',
-      'leaving',
-      'planUsers',
-      'periods',
-      'ready',
-      'topup',
-      'purchases',
-    ] as const),
-    ...noteKeyNames,
-  ],
-  ['accountId', 'slug', ...noteArgNames] as const,
-  /* lua */ `${noteChange}
+  ['account', 'jobs', 'slugs', 'removed', 'leaving', 'planUsers', 'periods', 'ready', 'topup', 'purchases'],
+  ['accountId', 'slug'],
+  /* lua */ `
 local seen = redis.call('HMGET', account, 'held', 'plan', 'period_end', 'topup')
 if redis.call('HGET', slugs, slug) ~= accountId then return { 'not_found' } end
 if ${countOpenJobs} > 0 or tonumber(seen[1]) > 0 then return { 'has_open_jobs' } end
@@ -67,10 +52,8 @@ return { 'removed' }
 
 /** Removes an account, its people and its keys; its ledger stays. Throws `in_use` during a purchase, `has_open_jobs` or `not_found`. */
 export async function removeAccount(store: RecordStore, accountId: string, slug: string): Promise<void> {
-  const noted = noteOf(store, accountId, { action: 'account.remove', target: slug });
-  const reply = await run(store, removeAccountScript, { accountId, slug, ...noted });
-  requireNoted(reply);
-  const [word] = reply;
+  const note = { accountId, action: 'account.remove', target: slug } as const;
+  const [word] = await runNoted(store, removeAccountScript, { accountId, slug }, note);
   if (word === 'in_use') throw refuse('in_use', 'A purchase of the account is under way: try again when it has ended');
   if (word !== 'removed') throw refuse(word === 'has_open_jobs' ? 'has_open_jobs' : 'not_found');
   await deleteRest(store, accountId);

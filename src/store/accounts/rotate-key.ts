@@ -1,7 +1,6 @@
 import { refuse } from '../../base/errors.ts';
 import { keys } from '../keys.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
-import { type RecordStore, run, script, text } from '../script.ts';
+import { notedScript, type RecordStore, runNoted } from '../script.ts';
 import { expiryMember, watchExpiry } from './key-expiry.ts';
 import { findKeyHash } from './read-keys.ts';
 
@@ -10,23 +9,12 @@ import { findKeyHash } from './read-keys.ts';
  * alias and works until a moment; one with quotas stops at once, since both would count them apart (D35).
  * Answers {'rotated', end of the old one}, {'not_found'}, {'too_many'} or {'already_exists'}.
  */
-const rotateKeyScript = script(
+const rotateKeyScript = notedScript(
   'rotate-key',
   'needs memory',
-  ['keyring', 'oldKey', 'oldQuota', 'newKey', 'newQuota', 'expiringKeys', ...noteKeyNames] as const,
-  [
-    'alias',
-    'oldHash',
-    'newHash',
-    'newId',
-    'oldAlias',
-    'overlap',
-    'maxKeys',
-    'oldMember',
-    'newMember',
-    ...noteArgNames,
-  ] as const,
-  /* lua */ `${noteChange}${watchExpiry}
+  ['keyring', 'oldKey', 'oldQuota', 'newKey', 'newQuota', 'expiringKeys'],
+  ['alias', 'oldHash', 'newHash', 'newId', 'oldAlias', 'overlap', 'maxKeys', 'oldMember', 'newMember'],
+  /* lua */ `${watchExpiry}
 if redis.call('HGET', keyring, alias) ~= oldHash then return { 'not_found' } end
 if redis.call('HEXISTS', keyring, oldAlias) == 1 then return { 'already_exists' } end
 if redis.call('HLEN', keyring) >= tonumber(maxKeys) then return { 'too_many' } end
@@ -70,7 +58,7 @@ interface Rotation {
 /** Rotates a key; returns when its old secret ends. Throws `not_found`, `already_exists` or `too_many`. */
 export async function rotateKey(store: RecordStore, accountId: string, alias: string, made: Rotation): Promise<number> {
   const oldHash = await findKeyHash(store, accountId, alias);
-  const reply = await run(store, rotateKeyScript, {
+  const values = {
     accountId,
     alias,
     oldHash,
@@ -85,12 +73,12 @@ export async function rotateKey(store: RecordStore, accountId: string, alias: st
     maxKeys: made.maxKeys,
     oldMember: expiryMember(accountId, oldHash),
     newMember: expiryMember(accountId, made.hash),
-    ...noteOf(store, accountId, { action: 'key.rotate', target: alias, change: { overlap_ms: made.overlapMs } }),
-  });
-  requireNoted(reply);
-  switch (text(reply[0])) {
+  };
+  const note = { accountId, action: 'key.rotate', target: alias, change: { overlap_ms: made.overlapMs } } as const;
+  const [word, ends] = await runNoted(store, rotateKeyScript, values, note);
+  switch (word) {
     case 'rotated':
-      return Number(reply[1]);
+      return Number(ends);
     case 'already_exists':
       throw refuse('already_exists', `The account has a key ${made.oldAlias} already`);
     case 'too_many':

@@ -3,9 +3,8 @@ import type { Account } from '../../model/account.ts';
 import { periodAt } from '../../model/billing-period.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
-import { hashTexts, type RecordStore, run, script } from '../script.ts';
+import { hashTexts, notedScript, type RecordStore, runNoted } from '../script.ts';
 import { readAccount } from './read-accounts.ts';
 
 /**
@@ -13,18 +12,12 @@ import { readAccount } from './read-accounts.ts';
  * period, no plan ends it (D50). `plan` is '' to keep the plan, '-' to remove it.
  * Answers {'set'}, {'not_found'}, {'no_plan'} or {'roll'}.
  */
-const setAccountScript = script(
+const setAccountScript = notedScript(
   'set-account',
   'always',
-  [
-    ...balanceKeyNames,
-    ...fairShareKeyNames.filter((key) => key !== 'account'),
-    'planUsers',
-    'periods',
-    ...noteKeyNames,
-  ] as const,
-  ['accountId', 'plan', 'fields', 'start', 'finish', ...noteArgNames] as const,
-  /* lua */ `${balances}${fairShare}${noteChange}
+  [...balanceKeyNames, ...fairShareKeyNames.filter((key) => key !== 'account'), 'planUsers', 'periods'],
+  ['accountId', 'plan', 'fields', 'start', 'finish'],
+  /* lua */ `${balances}${fairShare}
 local refused = read_balances()
 if refused then return refused end
 local changes = cjson.decode(fields)
@@ -92,23 +85,11 @@ export async function setAccount(store: RecordStore, accountId: string, change: 
   const plan = wanted === undefined ? '' : (wanted ?? '-');
   const period = periodAt(store.clock.now(), store.clock.now());
   const { webhook_secret: secret, ...shown } = change;
-  const noted = noteOf(store, accountId, {
-    action: 'account.change',
-    target: '',
-    change: { ...shown, ...(secret === undefined ? {} : { webhook_secret: secret === null ? null : 'new' }) },
-  });
-  const reply = await withRolledPeriod(store, accountId, () =>
-    run(store, setAccountScript, {
-      accountId,
-      plan,
-      fields: JSON.stringify(hashTexts(accountFields(fields))),
-      start: period.start,
-      finish: period.end,
-      ...noted,
-    }),
-  );
-  requireNoted(reply);
-  const [word] = reply;
+  const noted = { ...shown, ...(secret === undefined ? {} : { webhook_secret: secret === null ? null : 'new' }) };
+  const note = { accountId, action: 'account.change', target: '', change: noted } as const;
+  const texts = JSON.stringify(hashTexts(accountFields(fields)));
+  const values = { accountId, plan, fields: texts, start: period.start, finish: period.end };
+  const [word] = await withRolledPeriod(store, accountId, () => runNoted(store, setAccountScript, values, note));
   if (word === 'no_plan') throw refuse('not_found', `There is no plan ${plan}`);
   if (word === 'not_found') throw refuse('not_found', 'There is no such account');
   return readAccount(store, accountId);

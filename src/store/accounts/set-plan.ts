@@ -1,16 +1,15 @@
 import { refuse } from '../../base/errors.ts';
 import type { Plan } from '../../model/account.ts';
 import { recordLimits } from '../../model/record-limits.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
-import { type RecordStore, run, script } from '../script.ts';
+import { notedScript, type RecordStore, runNoted } from '../script.ts';
 
 /** Creates or changes a plan, for every account that has it from the next request on. Answers {'set'}, {'too_many'} or {'other'} when it is not as expected. */
-const setPlanScript = script(
+const setPlanScript = notedScript(
   'set-plan',
   'always',
-  ['plans', ...noteKeyNames] as const,
-  ['plan', 'json', 'expected', ...noteArgNames] as const,
-  /* lua */ `${noteChange}
+  ['plans'],
+  ['plan', 'json', 'expected'],
+  /* lua */ `
 if expected ~= '' and (redis.call('HGET', plans, plan) or 'none') ~= expected then return { 'other' } end
 if redis.call('HEXISTS', plans, plan) == 0 and redis.call('HLEN', plans) >= ${recordLimits.plans} then return { 'too_many' } end
 if note_change() then return { 'audit_full' } end
@@ -25,11 +24,9 @@ return { 'set' }
  */
 export async function setPlan(store: RecordStore, plan: Plan, expected: string | null = ''): Promise<boolean> {
   const { name: target, ...change } = plan;
-  const noted = noteOf(store, '', { action: 'plan.set', target, change });
-  const json = JSON.stringify(plan);
-  const reply = await run(store, setPlanScript, { plan: target, json, expected: expected ?? 'none', ...noted });
-  requireNoted(reply);
-  if (reply[0] === 'too_many')
+  const values = { plan: target, json: JSON.stringify(plan), expected: expected ?? 'none' };
+  const [word] = await runNoted(store, setPlanScript, values, { action: 'plan.set', target, change });
+  if (word === 'too_many')
     throw refuse('too_many', `There are ${recordLimits.plans} plans, which is the limit: remove one`);
-  return reply[0] === 'set';
+  return word === 'set';
 }

@@ -65,21 +65,13 @@ export async function readNewestEntries<T extends StreamEntry>(
 ): Promise<T[]> {
   const { stream, read } = origin;
   const first = before === undefined ? '+' : `(${before}`;
-  const isWanted = (entry: string) => before === undefined || compareEntries(entry, before) < 0;
   const kept = await store.connection.read(['XREVRANGE', stream, first, '-', 'COUNT', String(limit)]);
   const found = kept.map(([entry, flat]) => read(entry, pairs(flat)));
   if (open === undefined || found.length >= limit) return found;
-  // An entry that is archived during this read is in both.
-  const seen = new Set(found.map(({ entry }) => entry));
   const parts = await listArchivedParts(store, origin);
-  for (const [n, { object }] of [...parts.entries()].reverse()) {
-    // A part begins behind the last entry of the part before it.
-    if (n > 0 && !isWanted(parts[n - 1]!.last)) continue;
-    const moved = await readArchivedEntries(origin, object, open);
-    found.push(...moved.toReversed().filter(({ entry }) => !seen.has(entry) && isWanted(entry)));
-    if (found.length >= limit) break;
-  }
-  return found.slice(0, limit);
+  // An entry that is archived during this read is in both.
+  const bound = found.length > 0 ? `(${found.at(-1)!.entry}` : first;
+  return [...found, ...(await readArchivedEntriesBefore(origin, parts, bound, limit - found.length, open))];
 }
 
 /** Returns up to `limit` entries of the archived parts that are older than an id (`(` before it excludes the id itself), newest first. */

@@ -2,17 +2,16 @@ import { refuse } from '../../base/errors.ts';
 import type { Pack } from '../../model/money.ts';
 import { recordLimits } from '../../model/record-limits.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
-import { type RecordStore, run, script } from '../script.ts';
+import { notedScript, type RecordStore, runNoted } from '../script.ts';
 import { withRolledPeriod } from './roll-period.ts';
 
 /** Adds a pack to an account, once per pack id. Answers {'added'}, {'already_added'}, {'too_many'}, {'not_found'} or {'roll'}. */
-const addPackScript = script(
+const addPackScript = notedScript(
   'add-pack',
   'needs memory',
-  [...balanceKeyNames, ...noteKeyNames],
-  ['accountId', 'id', 'json', 'total', 'purchasedAt', ...noteArgNames] as const,
-  /* lua */ `${balances}${noteChange}
+  [...balanceKeyNames],
+  ['accountId', 'id', 'json', 'total', 'purchasedAt'],
+  /* lua */ `${balances}
 local refused = read_balances()
 if refused then return refused end
 if redis.call('HEXISTS', packs, id) == 1 then return { 'already_added' } end
@@ -28,19 +27,15 @@ return { 'added' }
 
 export async function addPack(store: RecordStore, accountId: string, pack: Omit<Pack, 'used'>): Promise<void> {
   const { id, title, purchased_at, total } = pack;
-  const noted = noteOf(store, accountId, { action: 'pack.add', target: title, change: { total, purchased_at } });
-  const reply = await withRolledPeriod(store, accountId, () =>
-    run(store, addPackScript, {
-      accountId,
-      id,
-      json: JSON.stringify({ title, purchased_at, total }),
-      total,
-      purchasedAt: purchased_at,
-      ...noted,
-    }),
-  );
-  requireNoted(reply);
-  const [word] = reply;
+  const values = {
+    accountId,
+    id,
+    json: JSON.stringify({ title, purchased_at, total }),
+    total,
+    purchasedAt: purchased_at,
+  };
+  const note = { accountId, action: 'pack.add', target: title, change: { total, purchased_at } } as const;
+  const [word] = await withRolledPeriod(store, accountId, () => runNoted(store, addPackScript, values, note));
   if (word === 'too_many') {
     const most = `An account has at most ${recordLimits.packsOfAccount} packs, exhausted ones included`;
     throw refuse('too_many', `${most}: add credits instead`);

@@ -2,20 +2,19 @@ import { refuse } from '../../base/errors.ts';
 import { recordLimits } from '../../model/record-limits.ts';
 import { keys } from '../keys.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
-import { type RecordStore, run, script } from '../script.ts';
+import { notedScript, type RecordStore, runNoted } from '../script.ts';
 import { withRolledPeriod } from './roll-period.ts';
 
 /**
  * Grants credits to an account, once per id where one is given. Answers {'granted', given, consumed}, also to a repetition,
  * {'conflict'} when the id was given another amount, {'too_many'} ids, {'not_found'} or {'roll'}.
  */
-const grantCreditsScript = script(
+const grantCreditsScript = notedScript(
   'grant-credits',
   'needs memory',
-  [...balanceKeyNames, 'grants', ...noteKeyNames] as const,
-  ['accountId', 'amount', 'reason', 'id', ...noteArgNames] as const,
-  /* lua */ `${balances}${noteChange}
+  [...balanceKeyNames, 'grants'],
+  ['accountId', 'amount', 'reason', 'id'],
+  /* lua */ `${balances}
 local refused = read_balances()
 if refused then return refused end
 local granted = id ~= '' and redis.call('HGET', grants, id)
@@ -42,11 +41,9 @@ export async function grantCredits(
   amount: number,
   { reason = '', id = '' }: { readonly reason?: string | undefined; readonly id?: string | undefined } = {},
 ): Promise<{ given: number; consumed: number }> {
-  const noted = noteOf(store, accountId, { action: 'credits.add', target: '', change: { amount, reason, id } });
-  const reply = await withRolledPeriod(store, accountId, () =>
-    run(store, grantCreditsScript, { accountId, amount, reason, id, ...noted }),
-  );
-  requireNoted(reply);
+  const values = { accountId, amount, reason, id };
+  const note = { accountId, action: 'credits.add', target: '', change: { amount, reason, id } } as const;
+  const reply = await withRolledPeriod(store, accountId, () => runNoted(store, grantCreditsScript, values, note));
   if (reply[0] === 'conflict') throw refuse('already_exists', `Another number of credits was added with the id ${id}`);
   if (reply[0] === 'too_many') {
     const most = `An account has at most ${recordLimits.grantIdsOfAccount} grants with an id`;

@@ -2,16 +2,15 @@ import { refuse } from '../../base/errors.ts';
 import { type Offer, priceProblem } from '../../model/purchase.ts';
 import { recordLimits } from '../../model/record-limits.ts';
 import { keys } from '../keys.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
-import { pairs, type RecordStore, run, script, text } from '../script.ts';
+import { notedScript, pairs, type RecordStore, runNoted, text } from '../script.ts';
 
 /** Writes what owners may buy, unless the offer is not the text `before` any more ('' for none). Answers {'set'}, {'changed'} or {'too_many'}. */
-const setOfferScript = script(
+const setOfferScript = notedScript(
   'set-offer',
   'needs memory',
-  ['offers', ...noteKeyNames] as const,
-  ['name', 'before', 'json', ...noteArgNames] as const,
-  /* lua */ `${noteChange}
+  ['offers'],
+  ['name', 'before', 'json'],
+  /* lua */ `
 if (redis.call('HGET', offers, name) or '') ~= before then return { 'changed' } end
 if redis.call('HEXISTS', offers, name) == 0 and redis.call('HLEN', offers) >= ${recordLimits.offers} then return { 'too_many' } end
 if note_change() then return { 'audit_full' } end
@@ -21,12 +20,12 @@ return { 'set' }
 );
 
 /** Answers {'removed'} or {'not_found'}. */
-const removeOfferScript = script(
+const removeOfferScript = notedScript(
   'remove-offer',
   'always',
-  ['offers', ...noteKeyNames] as const,
-  ['name', ...noteArgNames] as const,
-  /* lua */ `${noteChange}
+  ['offers'],
+  ['name'],
+  /* lua */ `
 if redis.call('HEXISTS', offers, name) == 0 then return { 'not_found' } end
 if note_change() then return { 'audit_full' } end
 redis.call('HDEL', offers, name)
@@ -53,12 +52,10 @@ export async function setOffer(
     if (problem !== null) throw refuse('bad_request', problem);
     const terms = { title, credits, price_cents, currency };
     const offer: Offer = { name, ...terms };
-    const noted = noteOf(store, '', { action: 'offer.set', target: name, change: terms });
-    const reply = await run(store, setOfferScript, { name, before, json: JSON.stringify(offer), ...noted });
-    requireNoted(reply);
-    if (reply[0] === 'too_many')
-      throw refuse('too_many', `There are ${recordLimits.offers} offers, which is the limit`);
-    if (reply[0] === 'set') return offer;
+    const values = { name, before, json: JSON.stringify(offer) };
+    const [word] = await runNoted(store, setOfferScript, values, { action: 'offer.set', target: name, change: terms });
+    if (word === 'too_many') throw refuse('too_many', `There are ${recordLimits.offers} offers, which is the limit`);
+    if (word === 'set') return offer;
   }
 }
 
@@ -71,10 +68,6 @@ export async function listOffers(store: RecordStore): Promise<Offer[]> {
 
 /** Returns false when there is no such offer. */
 export async function removeOffer(store: RecordStore, name: string): Promise<boolean> {
-  const reply = await run(store, removeOfferScript, {
-    name,
-    ...noteOf(store, '', { action: 'offer.remove', target: name }),
-  });
-  requireNoted(reply);
-  return reply[0] === 'removed';
+  const [word] = await runNoted(store, removeOfferScript, { name }, { action: 'offer.remove', target: name });
+  return word === 'removed';
 }

@@ -1,6 +1,5 @@
 import { keys } from '../keys.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
-import { pairs, type RecordStore, run, script } from '../script.ts';
+import { notedScript, pairs, type RecordStore, runNoted } from '../script.ts';
 import { watchCard } from './card-expiry.ts';
 import { paymentEventOnce } from './payment-events.ts';
 
@@ -10,12 +9,12 @@ import { paymentEventOnce } from './payment-events.ts';
  * A card that paid for a pack (`cardIs`) counts only where none is stored, and does not make stale the event of one that the owner
  * stored on purpose before. An event that was carried out before is stale. Answers {'set'}, {'stale'}, {'audit_full'} or {'not_found'}.
  */
-const setTopupScript = script(
+const setTopupScript = notedScript(
   'set-topup',
   'always',
-  ['account', 'topup', 'topupLooks', 'expiringCards', 'paymentEvents', ...noteKeyNames] as const,
-  ['accountId', 'fields', 'eventAt', 'cardIs', 'eventId', ...noteArgNames] as const,
-  /* lua */ `${noteChange}${watchCard}${paymentEventOnce}
+  ['account', 'topup', 'topupLooks', 'expiringCards', 'paymentEvents'],
+  ['accountId', 'fields', 'eventAt', 'cardIs', 'eventId'],
+  /* lua */ `${watchCard}${paymentEventOnce}
 if redis.call('EXISTS', account) == 0 then return { 'not_found' } end
 if is_repeated_event() then return { 'stale' } end
 if eventAt ~= '' then
@@ -67,9 +66,9 @@ export async function setTopup(
   fields: Readonly<Record<string, string>>,
   event?: CardEvent,
 ): Promise<void> {
-  const noted = noteOf(store, accountId, { action: 'topup.change', target: '', change: fields });
   const card = { eventAt: event?.at ?? '', cardIs: event?.is ?? '', eventId: event?.id ?? '' };
-  requireNoted(await run(store, setTopupScript, { accountId, fields: JSON.stringify(fields), ...card, ...noted }));
+  const values = { accountId, fields: JSON.stringify(fields), ...card };
+  await runNoted(store, setTopupScript, values, { accountId, action: 'topup.change', target: '', change: fields });
 }
 
 /** Returns the fields of an account's top-up setting and of its purchase. */

@@ -1,5 +1,4 @@
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
-import { type RecordStore, run, script } from '../script.ts';
+import { notedScript, type RecordStore, run, runNoted, script } from '../script.ts';
 
 /** Moves a session to another account of its person. Answers {'moved'} or {'refused'}. */
 const moveSessionScript = script(
@@ -39,12 +38,12 @@ return { 'ended' }
  * The first one in a session of a link, by which somebody comes back who has lost their password, also removes the passkeys that were not made
  * in that session: a person who knew the lost password may have added one. Answers {'set', removed passkeys} or {'refused'}.
  */
-const setPasswordScript = script(
+const setPasswordScript = notedScript(
   'set-password',
   'needs memory',
-  ['person', 'sessions', 'signInLinks', 'passkeys', 'passkeyOwners', ...noteKeyNames] as const,
-  ['secretHash', 'password', ...noteArgNames] as const,
-  /* lua */ `${noteChange}
+  ['person', 'sessions', 'signInLinks', 'passkeys', 'passkeyOwners'],
+  ['secretHash', 'password'],
+  /* lua */ `
 local json = redis.call('HGET', sessions, secretHash)
 if not json or redis.call('EXISTS', person) == 0 then return { 'refused' } end
 local session, removed = cjson.decode(json), 0
@@ -121,8 +120,8 @@ export async function setPassword(
   session: SessionName & { readonly accountId: string },
   password: string,
 ): Promise<number | null> {
-  const noted = noteOf(store, session.accountId, { action: 'person.password', target: store.actor?.who ?? '' });
-  const reply = await run(store, setPasswordScript, { ...session, password, ...noted });
-  requireNoted(reply);
-  return reply[0] === 'set' ? Number(reply[1]) : null;
+  const { accountId } = session;
+  const note = { accountId, action: 'person.password', target: store.actor?.who ?? '' } as const;
+  const [word, removed] = await runNoted(store, setPasswordScript, { ...session, password }, note);
+  return word === 'set' ? Number(removed) : null;
 }

@@ -2,53 +2,30 @@ import { refuse } from '../../base/errors.ts';
 import { type PersonRole, personIdOf, readPersonSecret } from '../../model/person.ts';
 import { recordLimits } from '../../model/record-limits.ts';
 import { keys } from '../keys.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
 import { outboxKeyNames, outboxLua } from '../lua/outbox.ts';
-import { type RecordStore, run, script } from '../script.ts';
+import { notedScript, type RecordStore, runNoted } from '../script.ts';
 import { keepNewest } from './keep-newest.ts';
-import { lastOwner, losesOwner, type RoleLoss } from './other-owner.ts';
-import { shownLinks, withOthers } from './shown-links.ts';
+import { lastOwner, type RoleLoss, shownLinks, withOthers } from './shown-links.ts';
 
 /** A sign-in link works for 72 hours. */
 const linkMs = 72 * 3_600_000;
 /** No owner fills the mailbox of a stranger: a person gets one mail of an account in this time, also when removed and invited again. */
 const mailGapMs = 15 * 60_000;
 
-const keyNames = [
-  ...(['account', 'roster', 'person', 'signInLinks', 'mailedInvitations', 'passkeyOwners'] as const),
-  ...outboxKeyNames,
-  ...noteKeyNames,
-] as const;
-
 /**
  * Gives a person a role in an account, or makes them an operator, and notes a sign-in link and, unless one was mailed lately, a mail that
  * brings it. Where that takes the role of an owner, what was shown to them ends. Repeatable after each write. Answers
  * {'invited', 1 if it is mailed}, {'not_found'}, {'too_many'}, {'changed'}, {'last_owner'}, or {'no_owner'} when one who sees the link is none.
  */
-const invitePersonScript = script(
+const invitePersonScript = notedScript(
   'invite-person',
   'needs memory',
-  keyNames,
+  ['account', 'roster', 'person', 'signInLinks', 'mailedInvitations', 'passkeyOwners', ...outboxKeyNames],
   [
-    ...([
-      'accountId',
-      'personId',
-      'email',
-      'field',
-      'role',
-      'maxPeople',
-      'linkHash',
-      'until_at',
-      'isBound',
-      'shownTo',
-      'keepsOwner',
-      'keptSession',
-      'others',
-      'mail',
-    ] as const),
-    ...noteArgNames,
+    ...(['accountId', 'personId', 'email', 'field', 'role', 'maxPeople', 'linkHash', 'until_at'] as const),
+    ...(['isBound', 'shownTo', 'keepsOwner', 'keptSession', 'others', 'mail'] as const),
   ],
-  /* lua */ `${keepNewest}${losesOwner(keyNames)}${shownLinks}${outboxLua}${noteChange}
+  /* lua */ `${keepNewest}${shownLinks}${outboxLua}
 if accountId ~= '' and redis.call('HGET', account, 'removed_at') ~= '' then return { 'not_found' } end
 if redis.call('HEXISTS', roster, personId) == 0 and redis.call('HLEN', roster) >= tonumber(maxPeople) then return { 'too_many' } end
 local owners = {}
@@ -60,7 +37,7 @@ for id in string.gmatch(shownTo, '%S+') do
 end
 if role ~= 'owner' and owners[personId] then
   if not has_all_others() then return { 'changed' } end
-  if loses_owner(person, field, keepsOwner) then return { 'last_owner' } end
+  if loses_owner() then return { 'last_owner' } end
   end_shown()
 end
 if note_change() then return { 'audit_full' } end
@@ -131,13 +108,11 @@ export async function invitePerson(
     keepsOwner: keepsOwner ? '1' : '',
     keptSession,
     mail: mailed === null ? '' : JSON.stringify({ kind: 'invitation', account: accountId, to: email, role, ...mailed }),
-    ...noteOf(store, accountId, { action: 'person.invite', target: email, change: { role } }),
   };
-  const reply = await withOthers(store, accountId, email, (others) =>
-    run(store, invitePersonScript, { ...values, others: others.ids }, [], false, others.keys),
+  const note = { accountId, action: 'person.invite', target: email, change: { role } } as const;
+  const [word, isMailed] = await withOthers(store, accountId, email, (others) =>
+    runNoted(store, invitePersonScript, { ...values, others: others.ids }, note, others.keys),
   );
-  requireNoted(reply);
-  const [word, isMailed] = reply;
   if (word === 'no_owner') throw refuse('forbidden', 'You are no owner of this account any more');
   if (word === 'last_owner') throw refuse('in_use', lastOwner);
   if (word === 'not_found') throw refuse('not_found', 'There is no such account');

@@ -67,30 +67,13 @@ interface NewSession {
   readonly agent: string;
 }
 
-/** Opens a session by a sign-in link; returns true unless the link is unknown, used or too old, or its person was removed. */
-export function openSessionByLink(store: RecordStore, linkHash: string, made: NewSession): Promise<boolean> {
-  return openSession(store, { linkHash }, made);
-}
-
-/** Opens a session of a person who proved to know the password with this hash; returns false when it was changed meanwhile. */
-export function openSessionByPassword(
-  store: RecordStore,
-  password: string,
-  accountId: string,
-  made: NewSession,
-): Promise<boolean> {
-  return openSession(store, { password, accountId }, made);
-}
-
-/** Opens a session of a person by the provider's name of them, which is kept at the first one; returns false for another name. */
-export function openSessionByOpenid(
-  store: RecordStore,
-  identity: string,
-  accountId: string,
-  made: NewSession,
-): Promise<boolean> {
-  return openSession(store, { identity, accountId }, made);
-}
+/** A person has just shown a link, the password with this hash, the provider's name of them, or a passkey. */
+type Proof =
+  | { readonly linkHash: string }
+  | { readonly password: string; readonly accountId: string }
+  /** The provider's name of them, which is kept at the first session. */
+  | { readonly identity: string; readonly accountId: string }
+  | (PasskeyProof & { readonly accountId: string });
 
 /** Signature of a passkey that was just verified. */
 interface PasskeyProof {
@@ -100,21 +83,15 @@ interface PasskeyProof {
   readonly counter: number;
 }
 
-/** Opens a session by a passkey; returns false when it was removed meanwhile, or has signed this challenge or a later one before. */
-export function openSessionByPasskey(
-  store: RecordStore,
-  proof: PasskeyProof,
-  accountId: string,
-  made: NewSession,
-): Promise<boolean> {
-  return openSession(store, { ...proof, accountId }, made);
-}
-
 const noProof = { linkHash: '', password: '', identity: '', passkeyId: '', challengedAt: 0, counter: 0, accountId: '' };
 
-async function openSession(
+/**
+ * Opens a session; returns false for a link that is unknown, used or too old, for a password that was changed meanwhile, for another name at the
+ * provider, for a passkey that was removed or has signed this challenge or a later one before, and for a person who was removed.
+ */
+export async function openSession(
   store: RecordStore,
-  proof: Partial<typeof noProof>,
+  proof: Proof,
   { session, oldHash, ip, agent }: NewSession,
 ): Promise<boolean> {
   const { personId, secretHash } = session;

@@ -2,19 +2,18 @@ import { refuse } from '../../base/errors.ts';
 import type { Passkey } from '../../model/passkey.ts';
 import { recordLimits } from '../../model/record-limits.ts';
 import { keys } from '../keys.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
-import { pairs, type RecordStore, run, script, text } from '../script.ts';
+import { notedScript, pairs, type RecordStore, run, runNoted, script, text } from '../script.ts';
 
 /**
  * Adds a passkey of the person of a session; one that is made in a bound session opens the account of that session alone. Those count apart.
  * Answers {'added'}, {'refused'}, {'taken'} or {'too_many'}.
  */
-const addPasskeyScript = script(
+const addPasskeyScript = notedScript(
   'add-passkey',
   'needs memory',
-  ['person', 'sessions', 'passkeys', 'passkeyOwners', ...noteKeyNames] as const,
-  ['personId', 'secretHash', 'passkeyId', 'name', 'publicKey', 'counter', 'transports', ...noteArgNames] as const,
-  /* lua */ `${noteChange}
+  ['person', 'sessions', 'passkeys', 'passkeyOwners'],
+  ['personId', 'secretHash', 'passkeyId', 'name', 'publicKey', 'counter', 'transports'],
+  /* lua */ `
 local json = redis.call('HGET', sessions, secretHash)
 if not json or redis.call('EXISTS', person) == 0 then return { 'refused' } end
 if redis.call('HEXISTS', passkeyOwners, passkeyId) == 1 then return { 'taken' } end
@@ -53,12 +52,12 @@ return { 'named' }
  * Removes a passkey, unless nothing else would then open what it opens: a password, another passkey, or what `hasOther` stands for.
  * Answers {'removed'}, {'not_found'} or {'last_way'}.
  */
-const removePasskeyScript = script(
+const removePasskeyScript = notedScript(
   'remove-passkey',
   'always',
-  ['person', 'passkeys', 'passkeyOwners', ...noteKeyNames] as const,
-  ['passkeyId', 'scope', 'hasOther', ...noteArgNames] as const,
-  /* lua */ `${noteChange}
+  ['person', 'passkeys', 'passkeyOwners'],
+  ['passkeyId', 'scope', 'hasOther'],
+  /* lua */ `
 local json = redis.call('HGET', passkeys, passkeyId)
 local passkey = json and cjson.decode(json)
 if not passkey or (scope ~= '' and passkey.account ~= scope) then return { 'not_found' } end
@@ -101,10 +100,8 @@ export async function addPasskey(
   { id, name, key, counter, transports }: NewPasskey,
 ): Promise<void> {
   const values = { passkeyId: id, name, publicKey: key, counter, transports: transports.join(' ') };
-  const noted = noteOf(store, session.accountId, { action: 'passkey.add', target: name });
-  const reply = await run(store, addPasskeyScript, { ...session, ...values, ...noted });
-  requireNoted(reply);
-  const [word] = reply;
+  const note = { accountId: session.accountId, action: 'passkey.add', target: name } as const;
+  const [word] = await runNoted(store, addPasskeyScript, { ...session, ...values }, note);
   if (word === 'taken') throw refuse('already_exists', 'This passkey is known already');
   if (word === 'too_many') throw tooManyPasskeys();
   if (word !== 'added') throw refuse('sign_in_required');
@@ -128,10 +125,8 @@ export async function removePasskey(
 ): Promise<void> {
   const known = await listPasskeys(store, passkey.personId, passkey.scope);
   const target = known.find(({ id }) => id === passkey.passkeyId)?.name ?? '';
-  const noted = noteOf(store, accountId, { action: 'passkey.remove', target });
-  const reply = await run(store, removePasskeyScript, { ...passkey, hasOther: hasOther ? '1' : '', ...noted });
-  requireNoted(reply);
-  const [word] = reply;
+  const values = { ...passkey, hasOther: hasOther ? '1' : '' };
+  const [word] = await runNoted(store, removePasskeyScript, values, { accountId, action: 'passkey.remove', target });
   if (word === 'last_way') throw refuse('in_use', 'Nothing else signs you in: set a password or add a passkey first');
   if (word !== 'removed') throw refuse('not_found', 'There is no such passkey');
 }

@@ -1,15 +1,8 @@
 import { refuse } from '../../base/errors.ts';
 import { personIdOf } from '../../model/person.ts';
 import { keys } from '../keys.ts';
-import { noteArgNames, noteChange, noteKeyNames, noteOf, requireNoted } from '../lua/note-change.ts';
-import { pairs, type RecordStore, run, script } from '../script.ts';
-import { lastOwner, losesOwner, type RoleLoss } from './other-owner.ts';
-import { shownLinks, withOthers } from './shown-links.ts';
-
-const keyNames = [
-  ...(['roster', 'person', 'signInLinks', 'sessions', 'passkeys', 'passkeyOwners'] as const),
-  ...noteKeyNames,
-] as const;
+import { notedScript, pairs, type RecordStore, runNoted } from '../script.ts';
+import { lastOwner, type RoleLoss, shownLinks, withOthers } from './shown-links.ts';
 
 /**
  * Takes a role and what opens that account alone: sessions, unused sign-in links, passkeys, a password; with the last role everything else of
@@ -17,15 +10,15 @@ const keyNames = [
  * person ends, too. The roster goes last, so a removal that fails in its middle can be asked for again. Answers {'removed'}, {'not_found'},
  * {'changed'} or {'last_owner'}.
  */
-const removePersonScript = script(
+const removePersonScript = notedScript(
   'remove-person',
   'always',
-  keyNames,
-  ['personId', 'field', 'keepsOwner', 'keptSession', 'others', ...noteArgNames] as const,
-  /* lua */ `${losesOwner(keyNames)}${shownLinks}${noteChange}
+  ['roster', 'person', 'signInLinks', 'sessions', 'passkeys', 'passkeyOwners'],
+  ['personId', 'field', 'keepsOwner', 'keptSession', 'others'],
+  /* lua */ `${shownLinks}
 if redis.call('HEXISTS', roster, personId) == 0 then return { 'not_found' } end
 if not has_all_others() then return { 'changed' } end
-if loses_owner(person, field, keepsOwner) then return { 'last_owner' } end
+if loses_owner() then return { 'last_owner' } end
 local may_see, accounts = {}, {}
 for _, name in ipairs(redis.call('HKEYS', person)) do
   if name ~= field then may_see[name] = true end
@@ -78,13 +71,11 @@ export async function removePerson(
     field: accountId === '' ? 'operator' : `role:${accountId}`,
     keepsOwner: keepsOwner ? '1' : '',
     keptSession,
-    ...noteOf(store, accountId, { action: 'person.remove', target: email }),
   };
-  const reply = await withOthers(store, accountId, email, (others) =>
-    run(store, removePersonScript, { ...values, others: others.ids }, [], false, others.keys),
+  const note = { accountId, action: 'person.remove', target: email } as const;
+  const [word] = await withOthers(store, accountId, email, (others) =>
+    runNoted(store, removePersonScript, { ...values, others: others.ids }, note, others.keys),
   );
-  requireNoted(reply);
-  const [word] = reply;
   if (word === 'last_owner') throw refuse('in_use', lastOwner);
   if (word !== 'removed') throw refuse('not_found', `There is no person ${email}`);
 }

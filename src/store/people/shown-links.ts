@@ -4,10 +4,21 @@ import { recordLimits } from '../../model/record-limits.ts';
 import { keys } from '../keys.ts';
 import { pairs, type RecordStore, type ScriptReply } from '../script.ts';
 
+/** Limits of taking a role. */
+export interface RoleLoss {
+  /** Refuses to take the role of the account's last owner. */
+  readonly keepsOwner?: boolean;
+  /** Hash of the session in which the role is taken. */
+  readonly keptSession?: string;
+}
+
+export const lastOwner = 'An account keeps at least one owner: make somebody else an owner first';
+
 /**
  * An invitation shows its link to an owner: `shown_to`, of the link and of what comes of it, has the ids of those who may have seen it.
  * Lua for a script with the keys and arguments that it names, and the keys of `withOthers` as the last ones. has_all_others(): nobody was added to
- * the account since `others` was read. end_shown(): notes the end of what opens the account alone and was shown to the person, but for the
+ * the account since `others` was read. loses_owner(): true if the account is to keep an owner (`keepsOwner`) and taking the role of this
+ * person would leave it without one; others are asked as they are now, because two owners may remove each other at the same moment. end_shown(): notes the end of what opens the account alone and was shown to the person, but for the
  * session `keptSession`: who takes the person's role is not that person, and somebody must be able to go on;
  * make_changes() runs what change(…) has noted, and may be repeated.
  */
@@ -34,6 +45,14 @@ local function each_other(take)
     take(id, unpack(KEYS, first, first + 3))
     first = first + 4
   end
+end
+local function loses_owner()
+  if keepsOwner ~= '1' or redis.call('HGET', person, field) ~= 'owner' then return false end
+  local is_last = true
+  each_other(function(_, other)
+    if redis.call('HGET', other, field) == 'owner' then is_last = false end
+  end)
+  return is_last
 end
 local function end_shown()
   local account = string.sub(field, 6)
