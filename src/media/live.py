@@ -1,6 +1,8 @@
 """Records live streams: their playlists and manifests are read again and again, and name their newest pieces."""
 import math
+import os
 import re
+import subprocess
 import threading
 import time
 from urllib.parse import urljoin
@@ -149,7 +151,8 @@ def download(fetcher, filename, info):
     Fails once those that the source does not give last too long (D92)."""
     fetcher.params = {**fetcher.params, **OPTIONS}
     ctx = {'filename': filename, 'total_frags': None, 'live': True}
-    clock, missing, lasted, broken = Clock(info.get('is_shown')), 0.0, 0.0, False
+    clock = Clock((lambda content: size_of(fetcher.ydl, content)) if info.get('is_shown') else None)
+    missing, lasted, broken = 0.0, 0.0, False
     apart, is_anew = 0.0, False  # seconds since the last fragment that was there began; whether the clock may have begun anew since
 
     def place(content, index):
@@ -179,6 +182,17 @@ def download(fetcher, filename, info):
 
     fetcher._prepare_and_start_frag_download(ctx, info)
     return fetcher.download_and_append_fragments(ctx, fragments(), info, pack_func=place)
+
+
+def size_of(ydl, content):
+    """Returns the size of the picture of a fragment as ffprobe tells it, None where it tells none."""
+    told = ('-v', 'error', '-select_streams', 'v', '-show_entries', 'stream=width,height', '-of', 'csv=p=0')
+    command = [os.path.join(ydl.params['ffmpeg_location'], 'ffprobe'), *told, '-i', 'pipe:0']
+    try:
+        lines = subprocess.run(command, input=content, capture_output=True, timeout=20).stdout.split()
+    except subprocess.TimeoutExpired:
+        return None
+    return next((line for line in lines if not line.startswith(b'0')), None)
 
 
 def number_segments(doc, now):

@@ -84,6 +84,20 @@ export async function probeFile(
   return { probe: readProbe(parseProbe(lines)), ended, count };
 }
 
+/** Returns what ffprobe answers to some words, and its exit code; nothing when it failed. */
+export async function askFfprobe(
+  words: readonly string[],
+  tools: MediaTools,
+  signal: AbortSignal,
+): Promise<{ readonly code: number | null; readonly json: Readonly<Record<string, unknown>> }> {
+  const lines: string[] = [];
+  const onLine = (line: string) => lines.push(line);
+  const options = { folder: tools.folder, env: mediaEnv(tools.folder), onLine, signal };
+  const { code } = await tools.run(tools.ffprobe, words, options).ended;
+  signal.throwIfAborted();
+  return { code, json: code === 0 ? asRecord(parseProbe(lines)) : {} };
+}
+
 export function readProbe(json: unknown): FileProbe {
   const fields = asRecord(json);
   const given = asList(fields.streams);
@@ -160,7 +174,7 @@ function readStreamCodec(name: unknown): string {
 }
 
 /** Returns what ffprobe wrote. */
-export function parseProbe(lines: readonly string[]): unknown {
+function parseProbe(lines: readonly string[]): unknown {
   try {
     return JSON.parse(lines.join('\n') || '{}');
   } catch {

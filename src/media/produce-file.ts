@@ -14,6 +14,7 @@ import { indexParts } from './index-parts.ts';
 import { makeOverallProgress, type OverallProgress } from './overall-progress.ts';
 import { type Endable, endable, withDeadline } from './page-deadline.ts';
 import { readPartChanges } from './part-changes.ts';
+import { refuseOtherSizes } from './picture-sizes.ts';
 import { hidesBeginning, isPlainMp4 } from './plain-mp4.ts';
 import { type ConversionPlan, planConversion } from './plan-conversion.ts';
 import { changingAac, type FetchedFile, faultOfBytes, probeFile } from './probe-file.ts';
@@ -192,7 +193,7 @@ async function probeParts(
   signal: AbortSignal,
 ): Promise<FetchedFile[]> {
   const fetched: FetchedFile[] = [];
-  for (const { name } of choice.parts) {
+  for (const { name, video } of choice.parts) {
     const file = join(tools.folder, name);
     const size = await sizeOf(file);
     if (size === 0) throw new Failed('file_damaged', `${name} is empty`);
@@ -204,6 +205,7 @@ async function probeParts(
       throw new Failed(page.direct ? faultOfBytes(await beginningOf(file)) : 'file_damaged', ended.stderr);
     }
     if (damage.test(ended.stderr)) throw new Failed('file_damaged', ended.stderr);
+    if (video) await refuseOtherSizes(file, probe, tools, signal);
     const mayStay = choice.parts.length === 1 && choice.seconds === null && choice.start === 0;
     const plain = mayStay && /^mov/.test(probe.format) && (await isPlainMp4(file, tools, signal));
     const asked = /^mov/.test(probe.format) && /^(mkv|webm)$/.test(String(args.video_format)) ? probe.video : null;

@@ -120,7 +120,7 @@ class HlsStream(HlsFD):
         self.anew = {}  # fragments behind a discontinuity, with the length of the one before
 
     def download_and_append_fragments(self, ctx, fragments, info_dict, **more):
-        clock = Clock(info_dict.get('is_shown'))
+        clock = Clock()
         place = lambda content, index: clock.place(content, length=self.anew.get(index))
         return super().download_and_append_fragments(ctx, fragments, info_dict, **{'pack_func': place, **more})
 
