@@ -3,6 +3,9 @@ import re
 
 from yt_dlp.utils import ExtractorError
 
+# Of packets of transport streams with a time (ISO/IEC 13818-1, 2.4.3.6).
+PICTURE, SOUND = (re.compile(rb'(?s)\0\0\x01[%s]..[\x80-\xbf][\x80-\xff].(.{5})' % kinds) for kinds in (rb'\xe0-\xef', rb'\xbd\xc0-\xdf'))
+LEAST_LEAP = 0.9  # seconds: playlists state lengths coarsely
 AUDIO = (b'mp4a', b'ac-3', b'ec-3', b'Opus', b'fLaC')
 
 
@@ -11,12 +14,12 @@ class Changed(ExtractorError):
 
 
 class Clock:
-    """Moves the fragments of one stream, of which all share the first initialization. Of transport streams, whose clocks ffmpeg joins, compares
-    the sizes of their pictures, which `size_of` reads."""
+    """Moves the fragments of one stream, of which all share the first initialization. Of transport streams, whose clocks ffmpeg joins, finds the
+    least leap ahead that it must join, and compares the sizes of their pictures, which `size_of` reads."""
 
     def __init__(self, size_of=None):
         self.tracks, self.last, self.shift = None, None, 0.0
-        self.size_of, self.size = size_of, None
+        self.size_of, self.size, self.leap = size_of, None, None
 
     def place(self, content, shift=None, length=None):
         """Returns a fragment moved by so many seconds, or, at a clock that begins anew, behind the one before, which has that length."""
@@ -26,8 +29,8 @@ class Clock:
         self.tracks = tracks or self.tracks
         times = [each for each in find_times(content) if self.tracks and each[0] in self.tracks]
         if not times:
-            if self.size_of and content[:1] == b'G' and (self.size is None or length is not None):
-                self.compare(self.size_of(content))
+            if content[:1] == b'G':
+                self.follow(content, length)
             return content
         first = min(time / self.tracks[track][0] for track, _, _, time in times)
         if shift is not None:
@@ -50,11 +53,23 @@ class Clock:
             placed[start:end] = moved.to_bytes(end - start, 'big')
         return placed
 
-
-    def compare(self, size):
+    def follow(self, content, length):
+        size = self.size_of(content) if self.size_of and (self.size is None or length is not None) else None
         if size and self.size not in (None, size):
             raise Changed('This kind of stream is not supported: the size of its picture changes', expected=True)
         self.size = size or self.size
+        last, self.last = self.last, begin_of(content)
+        leap = self.last - last - length if None not in (self.last, last, length) else 0
+        self.leap = min(leap, self.leap or leap) if leap > LEAST_LEAP else self.leap
+
+
+def begin_of(content):
+    """Returns the second at which the picture of a transport stream begins, or its sound if it has no picture; None where nothing tells it."""
+    found = PICTURE.search(content) or SOUND.search(content)
+    if not found:
+        return None
+    one, two, three, four, five = found[1]
+    return (((one >> 1) & 7) << 30 | two << 22 | (three >> 1) << 15 | four << 7 | five >> 1) / 90_000
 
 
 def boxes(content, path, start=0, end=None):
