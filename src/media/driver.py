@@ -41,7 +41,7 @@ PLAIN = ('id ext title width height channel channel_url uploader uploader_url is
 OF_FORMAT = 'format_id ext vcodec acodec width height fps tbr abr filesize filesize_approx protocol preference language_preference'.split()
 MAX_FORMATS = 1000
 MAX_NUMBER = 2**63
-PROBED = ('-show_entries', 'format=format_name,duration:format_tags=major_brand:stream=codec_type,codec_name,width,height:stream_disposition=attached_pic:stream_side_data=rotation')
+PROBED = ('-show_entries', 'format=format_name,duration:format_tags=major_brand,encryption,ASF_Protection_Type:stream_tags=enc_key_id:stream=codec_type,codec_name,width,height:stream_disposition=attached_pic:stream_side_data=rotation')
 ABOUT_US = re.compile('generic information extractor|Requested format is not|No video formats found')
 
 
@@ -139,11 +139,10 @@ def probe(downloader, chosen, order):
             probed = ask([*command, '-i', 'pipe:0'], order, beginning)
             return {**probed, 'format': {'duration': length}}
         headers = ''.join(f'{name}: {value}\r\n' for name, value in streams.headers_of(chosen).items())
-        first = streams.FIRST_PACKETS if streams.may_be_mp4(chosen) else ()
-        probed = ask([*command, *first, '-headers', headers, '-i', chosen['url']], order, b'')
+        probed = ask([*command, '-headers', headers, '-i', chosen['url']], order, b'')
     except (subprocess.TimeoutExpired, YoutubeDLError, ValueError):
         return None
-    streams.refuse_encrypted(probed.pop('packets', []))
+    streams.refuse_encrypted(downloader, chosen, probed)
     return probed
 
 

@@ -32,6 +32,8 @@ export interface FileProbe {
   readonly format: string;
   /** `qt` for QuickTime, which ffprobe names like mp4; empty when the format has no brands. */
   readonly brand: string;
+  /** True for a WebM or Windows Media file whose samples only a key makes readable. */
+  readonly encrypted?: boolean;
   readonly duration: number | null;
   /** Second at which it begins by its own timestamps. */
   readonly begin: number | null;
@@ -61,6 +63,8 @@ export const changingAac = 'aac_changing';
 const signatures = /^(.{4}(ftyp|moov|mdat|free|wide)|ID3|OggS|RIFF|fLaC|FLV)/s;
 /** Beginnings of still pictures, of which ffprobe takes AVIF for a film, and animated ones that ffmpeg does not read. */
 const stills = /^(RIFF.{4}WEBP|.{4}ftyp(avif|heic|heix|mif1))/s;
+/** Tags that ffmpeg gives encrypted tracks of WebM, and encrypted Windows Media. */
+const encryptionTags = ['enc_key_id', 'ENC_KEY_ID', 'encryption', 'ASF_Protection_Type'];
 const matroska = Buffer.from([0x1a, 0x45, 0xdf, 0xa3]);
 
 /** Returns the failure of a direct link that ffprobe cannot read: damaged, or no media at all (D62). No bytes are a damaged file. */
@@ -103,6 +107,7 @@ export function readProbe(json: unknown): FileProbe {
   const given = asList(fields.streams);
   const streams = given.map(readStream);
   const format = asRecord(fields.format);
+  const tags = asRecord(format.tags);
   // Players take the stream that the file marks as the default one.
   const isDefault = (n: number) => asRecord(asRecord(given[n]).disposition).default === 1;
   const playedOf = (wanted: Stream['kind']) =>
@@ -111,13 +116,19 @@ export function readProbe(json: unknown): FileProbe {
     null;
   return {
     format: asText(format.format_name),
-    brand: asText(asRecord(format.tags).major_brand).trim(),
+    brand: asText(tags.major_brand).trim(),
+    encrypted: isEncrypted(asText(format.format_name), tags, given),
     duration: positive(format.duration),
     begin: readSecond(format.start_time),
     streams,
     video: playedOf('video'),
     audio: playedOf('audio'),
   };
+}
+
+function isEncrypted(format: string, tags: Readonly<Record<string, unknown>>, streams: readonly unknown[]): boolean {
+  const found = [...(format === 'asf' ? [tags] : []), ...streams.map((each) => asRecord(asRecord(each).tags))];
+  return found.some((each) => encryptionTags.some((name) => name in each));
 }
 
 function readStream(json: unknown): Stream {

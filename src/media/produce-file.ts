@@ -202,6 +202,7 @@ async function probeParts(
     // A small file is read whole at once, in case it is delivered unchanged: that is faster than a second ffprobe.
     const probed = await probeFile(file, size <= smallBytes ? 'shown' : 'none', tools, signal);
     const { probe, ended } = probed;
+    if (probe.encrypted) throw new Failed('drm_protected', `${name} has encrypted samples`);
     if (ended.code !== 0 || probe.streams.length === 0 || probe.brand === 'avif') {
       throw new Failed(page.direct ? faultOfBytes(await beginningOf(file)) : 'file_damaged', ended.stderr);
     }
