@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { testsAtOnce } from '../support/at-once.ts';
 import { expectMarks, type Flashes, openFlashes } from '../support/flashes.ts';
 
 const [yes, selected] = ['DEFAULT=YES,AUTOSELECT=YES,', 'AUTOSELECT=YES,'];
 
 describe('A stream with sound in several languages', function () {
   this.timeout(60_000);
+  const it = testsAtOnce(2);
   let source: Flashes;
   let sets: readonly string[];
   before(async () => {
@@ -63,8 +65,9 @@ describe('A stream with sound in several languages', function () {
       );
       const picture =
         '#EXT-X-STREAM-INF:BANDWIDTH=300000,RESOLUTION=64x36,CODECS="avc1.42c00c,mp4a.40.2",AUDIO="a"\nv.m3u8\n';
-      source.write('master.m3u8', `#EXTM3U\n${media.join('')}${picture}`);
-      await good('master.m3u8');
+      const name = nameOf(title, 'm3u8');
+      source.write(name, `#EXTM3U\n${media.join('')}${picture}`);
+      await good(name);
     });
   }
 
@@ -79,16 +82,22 @@ describe('A stream with sound in several languages', function () {
       const told = [film, other].map(([language, role], n) => withRole(sets[n + 1] ?? '', language, role));
       // The first one is the film's only where that is what decides.
       const sounds = title.includes('first') ? told : told.toReversed();
+      const name = nameOf(title, 'mpd');
       source.write(
-        'roles.mpd',
+        name,
         readFileSync(source.path('list.mpd'), 'utf8')
           .replace(sets[1] ?? '', sounds[0] ?? '')
           .replace(sets[2] ?? '', sounds[1] ?? ''),
       );
-      await good('roles.mpd');
+      await good(name);
     });
   }
 });
+
+/** Returns the name of a file that only one test writes. */
+function nameOf(title: string, ext: string): string {
+  return `${title.replaceAll(/\W+/g, '-')}.${ext}`;
+}
 
 function withRole(set: string, language: string, role: string | null): string {
   const told = role === null ? '' : `<Role schemeIdUri="urn:mpeg:dash:role:2011" value="${role}"/>`;

@@ -127,7 +127,21 @@ describe('A file with odd streams', function () {
   it('D33: whose subtitles last longer than picture and sound is delivered (mkv, which tells the length of the whole alone)', async () => {
     const line = (second: number) => `00:00:${second},000 --> 00:00:${second + 1},000\nEnd\n`;
     source.write('late.srt', `1\n${line(17)}`);
-    source.ffmpeg('-i', source.film, '-i', 'late.srt', '-map', '0', '-map', '1', '-c', 'copy', '-c:s', 'srt', 'late-words.mkv');
+    source.ffmpeg(
+      '-i',
+      source.film,
+      '-i',
+      'late.srt',
+      '-map',
+      '0',
+      '-map',
+      '1',
+      '-c',
+      'copy',
+      '-c:s',
+      'srt',
+      'late-words.mkv',
+    );
     const ended = await source.make('video', 'late-words.mkv', {}, ({ file }) => expectMarks(file));
     expect(ended).to.equal(undefined);
   });

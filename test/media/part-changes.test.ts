@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
 import { readPartChanges } from '../../src/media/part-changes.ts';
+import { testsAtOnce } from '../support/at-once.ts';
 import { type Flashes, openFlashes } from '../support/flashes.ts';
 import { decode, look, recordLive } from '../support/media.ts';
 
@@ -20,6 +21,7 @@ const codecs = [
 
 describe('A stream whose parts differ', function () {
   this.timeout(60_000);
+  const it = testsAtOnce(3);
   let source: Flashes;
   before(async () => {
     source = await openFlashes();
@@ -91,13 +93,14 @@ describe('A stream whose parts differ', function () {
   for (const [codec] of codecs) {
     it(`D62: with pictures of two sizes in ${codec} is no film for one file, whether a list tells of the change or not`, async () => {
       const names = sizes.map(([name]) => `${codec}-${name}.ts`);
-      writeList(source, 'told', names);
-      source.write('untold.m3u8', readFileSync(source.path('told.m3u8'), 'utf8').replace('#EXT-X-DISCONTINUITY\n', ''));
-      source.write('direct.ts', Buffer.concat(names.map((name) => readFileSync(source.path(name)))));
-      for (const [name, args] of [
-        ['told.m3u8', film],
-        ['untold.m3u8', film],
-        ['direct.ts', { ...film, max_duration: 7 }],
+      const [told, untold, direct] = ['told.m3u8', 'untold.m3u8', 'direct.ts'].map((name) => `${codec}-${name}`);
+      writeList(source, `${codec}-told`, names);
+      source.write(untold ?? '', `${listOf(names).replace('#EXT-X-DISCONTINUITY\n', '')}#EXT-X-ENDLIST\n`);
+      source.write(direct ?? '', Buffer.concat(names.map((name) => readFileSync(source.path(name)))));
+      for (const [name = '', args] of [
+        [told, film],
+        [untold, film],
+        [direct, { ...film, max_duration: 7 }],
       ] as const) {
         expect(await source.make('video', name, args, () => 'a file'), name).to.match(/^unsupported_url/);
       }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { MediaLimits, MediaOrder } from '../../src/media/tools.ts';
 import { contentTypes } from '../../src/model/content-types.ts';
+import { testsAtOnce } from '../support/at-once.ts';
 import { hourSeconds, manySegments } from '../support/films.ts';
 import { decode, look, type MadeFile, type MediaFixture, openMediaFixture } from '../support/media.ts';
 import { addHeightsPage, addHourPage, addPortraitPage, soundFormats } from '../support/media-pages.ts';
@@ -194,24 +195,6 @@ describe('From a URL to a proved file', function () {
 
   it('sound of a film without any ends as no_audio', () => fails(sound('/films/silent.mp4'), 'no_audio'));
 
-  it('an endless body ends at the size limit, and the disk holds little more', () =>
-    fails(order('/endless'), 'file_too_large', { fileBytes: 3e7 }));
-
-  it('a body of one byte a second ends as too slow', () =>
-    fails(order('/rate/1/clip.mp4'), 'too_slow', { slowSeconds: 2 }));
-
-  it('the beginning of a source of unknown length is fetched however slowly the source sends it, as a radio does', () =>
-    good(
-      // Takes 12 s at least, so that the limit is reached.
-      sound('/rate/6000/audio.mp3', { max_duration: 3 }),
-      (_, seen) => expect(seen.duration).to.be.closeTo(3, 0.2),
-      { slowBytes: 1e6, slowSeconds: 9 },
-    ));
-
-  it('a body that stands still ends as too slow', () => fails(order('/hang'), 'too_slow', { slowSeconds: 2 }));
-
-  it('a page that never answers ends as a timeout', () => fails(order('/silence'), 'timeout', { inspectSeconds: 2 }));
-
   for (const [raises, text, code] of [
     ['expected', "Private video. Sign in if you've been granted access to this video", 'private'],
     ['expected', 'Video unavailable. This video has been removed by the uploader', 'video_unavailable'],
@@ -254,7 +237,48 @@ describe('From a URL to a proved file', function () {
     return fails(order('/page/live'), 'live_unbounded');
   });
 
-  it('D65: a live stream is recorded in real time', async () => {
+  it('D92: a film far shorter than its page promises is damaged', () => {
+    const info = { duration: 60, formats: soundFormats(fixture.source) };
+    fixture.source.addPage('liar', { info });
+    return fails(sound('/page/liar'), 'file_damaged');
+  });
+
+  it('smuggled data in a URL is taken from the extractors alone', async () => {
+    const smuggled = encodeURIComponent(JSON.stringify({ force_videoid: 'mine', referer: 'http://mine/' }));
+    const to = `/films/clip.mp4#__youtubedl_smuggle=${smuggled}`;
+    await good(order(`/to?to=${to}`), ({ produced }) => expect(produced?.metadata.id).to.equal('clip'));
+    fixture.source.addPage('smuggling', { entries: [fixture.source.url + to] });
+    await good(order('/page/smuggling'), ({ produced }) => expect(produced?.metadata.id).to.equal('clip'));
+  });
+
+  const waits = testsAtOnce(6);
+
+  waits('an endless body ends at the size limit, and the disk holds little more', () =>
+    fails(order('/endless'), 'file_too_large', { fileBytes: 3e7 }),
+  );
+
+  waits('a body of one byte a second ends as too slow', () =>
+    fails(order('/rate/1/clip.mp4'), 'too_slow', { slowSeconds: 2 }),
+  );
+
+  waits(
+    'the beginning of a source of unknown length is fetched however slowly the source sends it, as a radio does',
+    () =>
+      good(
+        // Takes 10 s at least, so that the limit is reached.
+        sound('/rate/7000/audio.mp3', { max_duration: 3 }),
+        (_, seen) => expect(seen.duration).to.be.closeTo(3, 0.2),
+        { slowBytes: 1e6, slowSeconds: 9 },
+      ),
+  );
+
+  waits('a body that stands still ends as too slow', () => fails(order('/hang'), 'too_slow', { slowSeconds: 2 }));
+
+  waits('a page that never answers ends as a timeout', () =>
+    fails(order('/silence'), 'timeout', { inspectSeconds: 2 }),
+  );
+
+  waits('D65: a live stream is recorded in real time', async () => {
     const live = await openMediaFixture();
     const query = live.source.addPage('live', {
       info: {
@@ -278,19 +302,5 @@ describe('From a URL to a proved file', function () {
       },
     );
     await live.stop();
-  });
-
-  it('D92: a film far shorter than its page promises is damaged', () => {
-    const info = { duration: 60, formats: soundFormats(fixture.source) };
-    fixture.source.addPage('liar', { info });
-    return fails(sound('/page/liar'), 'file_damaged');
-  });
-
-  it('smuggled data in a URL is taken from the extractors alone', async () => {
-    const smuggled = encodeURIComponent(JSON.stringify({ force_videoid: 'mine', referer: 'http://mine/' }));
-    const to = `/films/clip.mp4#__youtubedl_smuggle=${smuggled}`;
-    await good(order(`/to?to=${to}`), ({ produced }) => expect(produced?.metadata.id).to.equal('clip'));
-    fixture.source.addPage('smuggling', { entries: [fixture.source.url + to] });
-    await good(order('/page/smuggling'), ({ produced }) => expect(produced?.metadata.id).to.equal('clip'));
   });
 });
