@@ -88,20 +88,6 @@ export async function probeFile(
   return { probe: readProbe(parseProbe(lines)), ended, count };
 }
 
-/** Returns what ffprobe answers to some words, and its exit code; nothing when it failed. */
-export async function askFfprobe(
-  words: readonly string[],
-  tools: MediaTools,
-  signal: AbortSignal,
-): Promise<{ readonly code: number | null; readonly json: Readonly<Record<string, unknown>> }> {
-  const lines: string[] = [];
-  const onLine = (line: string) => lines.push(line);
-  const options = { folder: tools.folder, env: mediaEnv(tools.folder), onLine, signal };
-  const { code } = await tools.run(tools.ffprobe, words, options).ended;
-  signal.throwIfAborted();
-  return { code, json: code === 0 ? asRecord(parseProbe(lines)) : {} };
-}
-
 export function readProbe(json: unknown): FileProbe {
   const fields = asRecord(json);
   const given = asList(fields.streams);
@@ -118,7 +104,7 @@ export function readProbe(json: unknown): FileProbe {
     format: asText(format.format_name),
     brand: asText(tags.major_brand).trim(),
     encrypted: isEncrypted(asText(format.format_name), tags, given),
-    duration: positive(format.duration),
+    duration: given.some(isUnending) ? null : positive(format.duration),
     begin: readSecond(format.start_time),
     streams,
     video: playedOf('video'),
@@ -147,7 +133,7 @@ function readStream(json: unknown): Stream {
     width: isUpright ? height : width,
     height: isUpright ? width : height,
     turned: degrees !== 0,
-    duration: positive(fields.duration),
+    duration: isUnending(fields) ? null : positive(fields.duration),
     begin: readSecond(fields.start_time),
     kilobits: bits === null ? null : bits / 1000,
     frameRate: readRate(fields.avg_frame_rate),
@@ -158,6 +144,11 @@ function readStream(json: unknown): Stream {
     promised: positive(fields.nb_frames),
     counted: positive(fields.nb_read_packets),
   };
+}
+
+/** Returns true for a stream in pieces whose length is unknown, for which an MP4 has a number of 32 ones (ISO/IEC 14496-12, 8.4.2). */
+function isUnending(stream: unknown): boolean {
+  return asRecord(stream).duration_ts === 2 ** 32 - 1;
 }
 
 /** Returns the degrees by which a picture is turned before it is shown. */
@@ -185,7 +176,7 @@ function readStreamCodec(name: unknown): string {
 }
 
 /** Returns what ffprobe wrote. */
-function parseProbe(lines: readonly string[]): unknown {
+export function parseProbe(lines: readonly string[]): unknown {
   try {
     return JSON.parse(lines.join('\n') || '{}');
   } catch {

@@ -146,6 +146,18 @@ describe('A file with odd streams', function () {
     expect(ended).to.equal(undefined);
   });
 
+  it('D33: in pieces whose head calls its length unknown, by all ones, is delivered', async () => {
+    source.ffmpeg('-i', source.film, '-c', 'copy', '-movflags', 'frag_keyframe+empty_moov', 'unknown.mp4');
+    const film = readFileSync(source.path('unknown.mp4'));
+    for (let at = film.indexOf('mdhd'); at > 0; at = film.indexOf('mdhd', at + 4))
+      film.writeUInt32BE(2 ** 32 - 1, at + 20);
+    source.write('unknown.mp4', film);
+    for (const args of [{}, { start: 3, end: 8 }]) {
+      const length = await source.make('video', 'unknown.mp4', args, ({ file }) => look(file).duration);
+      expect(length, JSON.stringify(args)).to.be.closeTo('start' in args ? 5 : 10, 0.2);
+    }
+  });
+
   it('D33: of two parts with sample rates of their own, as a radio sends them, is delivered with all of its sound', async () => {
     const parts = [48_000, 44_100].map((rate) => {
       source.ffmpeg('-i', source.film, '-vn', '-ar', String(rate), '-c:a', 'libvorbis', `${rate}.ogg`);
