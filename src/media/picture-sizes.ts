@@ -1,9 +1,8 @@
 import { unlink } from 'node:fs/promises';
 import { openRegular } from './child-folder.ts';
-import { ffmpegArguments, ffprobeArguments } from './ffmpeg-arguments.ts';
-import { askFfprobe, type FileProbe } from './probe-file.ts';
+import { ffmpegArguments, ffprobeArguments, type InputFile, mediaEnv } from './ffmpeg-arguments.ts';
+import type { FileProbe } from './probe-file.ts';
 import { runFfmpeg } from './run-ffmpeg.ts';
-import { asList, asRecord } from './source-page.ts';
 import { Failed, type MediaTools } from './tools.ts';
 
 /** Filters of ffmpeg that leave nothing of a picture but the header that tells its size, by codec. */
@@ -17,7 +16,7 @@ const joinedFormats = /^(mpegts|mpeg|flv)$/;
 
 /** Throws a `Failed` for a file whose pictures change their size: ffmpeg would copy them, and players take all of them for as large as the first one. */
 export async function refuseOtherSizes(
-  file: string,
+  { file, renumbered = false }: InputFile,
   { format, video }: FileProbe,
   tools: MediaTools,
   signal: AbortSignal,
@@ -26,30 +25,34 @@ export async function refuseOtherSizes(
   if (video === null || filters === undefined || !joinedFormats.test(format)) return;
   const headers = `${file}.headers`;
   const output = ['-map', `0:${video.index}`, '-c', 'copy', '-bsf', filters, '-f', 'framemd5'];
-  await runFfmpeg(ffmpegArguments([{ file }], output, headers), tools, signal);
-  const lines = (await readText(headers)).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  await runFfmpeg(ffmpegArguments([{ file, renumbered }], output, headers), tools, signal);
+  const differ = await hasOtherLines(headers);
   await unlink(headers);
-  // Of a frame: stream, times, length, bytes, checksum.
-  if (new Set(lines.map((line) => line.split(',')[5])).size < 2) return;
+  if (!differ) return;
   // Headers tell more than a size: decoded key frames do not.
-  const keys = ['-select_streams', String(video.index), '-skip_frame', 'nokey'];
-  const { json } = await askFfprobe(
-    [...keys, ...ffprobeArguments(file, 'none', ['frame=width,height'])],
-    tools,
-    signal,
-  );
-  const sizes = new Set(
-    asList(json.frames)
-      .map(asRecord)
-      .map(({ width, height }) => `${width}x${height}`),
-  );
-  if (sizes.size > 1) throw new Failed('unsupported_url', `the size of its picture changes: ${[...sizes].join(', ')}`);
+  const merged = renumbered ? ['-merge_pmt_versions', '1'] : [];
+  const keys = [...merged, '-select_streams', String(video.index), '-skip_frame', 'nokey'];
+  const words = [...keys, ...ffprobeArguments(file, 'none', ['frame=width,height']), '-of', 'csv=p=0'];
+  const sizes = new Set<string>();
+  const onLine = (line: string) => sizes.add(/^\d+,\d+/.exec(line)?.[0] ?? '');
+  await tools.run(tools.ffprobe, words, { folder: tools.folder, env: mediaEnv(tools.folder), onLine, signal }).ended;
+  signal.throwIfAborted();
+  sizes.delete('');
+  if (sizes.size > 1) throw new Failed('unsupported_url', `the size of its picture changes: ${[...sizes].join(' ')}`);
 }
 
-async function readText(file: string): Promise<string> {
+/** Returns true for a list of checksums of which one differs from the first one. */
+async function hasOtherLines(file: string): Promise<boolean> {
   const handle = await openRegular(file);
   try {
-    return await handle.readFile('utf8');
+    let first: string | undefined;
+    for await (const line of handle.readLines()) {
+      // Of a frame: stream, times, length, bytes, checksum.
+      const sum = line.startsWith('#') ? undefined : line.split(',')[5];
+      first ??= sum;
+      if (sum !== undefined && sum !== first) return true;
+    }
+    return false;
   } finally {
     await handle.close();
   }

@@ -1,7 +1,7 @@
 import { openRegular } from './child-folder.ts';
-import { ffprobeArguments } from './ffmpeg-arguments.ts';
+import { ffprobeArguments, mediaEnv } from './ffmpeg-arguments.ts';
 import { boxesOf } from './mp4-boxes.ts';
-import { askFfprobe } from './probe-file.ts';
+import { parseProbe } from './probe-file.ts';
 import { asList, asRecord, asText } from './source-page.ts';
 import type { MediaTools } from './tools.ts';
 
@@ -53,4 +53,17 @@ async function needsChange(file: string, tools: MediaTools, signal: AbortSignal)
   const tags = Object.keys(asRecord(asRecord(format).tags));
   const isMisnamed = asList(streams).some((stream) => asRecord(stream).codec_tag_string === 'hev1');
   return isMisnamed || tags.some((name) => !technicalTags.test(name)) || asList(chapters).length > 0;
+}
+
+async function askFfprobe(
+  words: readonly string[],
+  tools: MediaTools,
+  signal: AbortSignal,
+): Promise<{ readonly code: number | null; readonly json: Readonly<Record<string, unknown>> }> {
+  const lines: string[] = [];
+  const onLine = (line: string) => lines.push(line);
+  const options = { folder: tools.folder, env: mediaEnv(tools.folder), onLine, signal };
+  const { code } = await tools.run(tools.ffprobe, words, options).ended;
+  signal.throwIfAborted();
+  return { code, json: code === 0 ? asRecord(parseProbe(lines)) : {} };
 }

@@ -207,12 +207,12 @@ async function probeParts(
       throw new Failed(page.direct ? faultOfBytes(await beginningOf(file)) : 'file_damaged', ended.stderr);
     }
     if (damage.test(ended.stderr)) throw new Failed('file_damaged', ended.stderr);
-    if (video) await refuseOtherSizes(file, probe, tools, signal);
     const mayStay = choice.parts.length === 1 && choice.seconds === null && choice.start === 0;
     const plain = mayStay && /^mov/.test(probe.format) && (await isPlainMp4(file, tools, signal));
     const asked = /^mov/.test(probe.format) && /^(mkv|webm)$/.test(String(args.video_format)) ? probe.video : null;
     const hides = asked !== null && (await hidesBeginning(file, asked.index, tools, signal));
     const changes = await readPartChanges(file, probe.format, signal);
+    if (video) await refuseOtherSizes({ file, renumbered: changes.numbers }, probe, tools, signal);
     const sound = probe.audio;
     const audio = changes.sound && sound?.codec === 'aac' ? { ...sound, codec: changingAac } : sound;
     const clock = { renumbered: changes.numbers, leap: probe.format === 'mpegts' ? leap : null };
