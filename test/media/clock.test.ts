@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { expectMarks, type Flashes, openFlashes } from '../support/flashes.ts';
-import { look, python, recordLive } from '../support/media.ts';
+import { python, recordLive } from '../support/media.ts';
 
 const media = fileURLToPath(new URL('../../src/media', import.meta.url));
 /** Where the film is divided: each part of it has a clock of its own. */
@@ -170,48 +170,6 @@ describe('A stream of fragments', function () {
     source.write('goes-on.m3u8', aPlaylist(coarse.replace(/#EXTINF:.*\nwhole\/hls8/, '#EXT-X-DISCONTINUITY\n$&')));
     await good('goes-on.m3u8', {});
   });
-
-  for (const [title, seconds, all] of [
-    ['a second', 1, [{}]],
-    ['less than ten seconds', 9, [{}, { start: 3, end: 8 }]],
-    ['more than ten seconds, which ffmpeg joins by itself', 15, [{}]],
-  ] as const) {
-    it(`D33: in MPEG-TS is delivered whole by HLS when its clock leaps ahead at a discontinuity by ${title}`, async () => {
-      const list = [
-        ['leap1.ts', 0, 0],
-        ['leap2.ts', 5, seconds],
-      ] as const;
-      for (const [name, start, leap] of list) {
-        const clock = ['-output_ts_offset', String(start + leap + 1), '-muxdelay', '0'];
-        source.ffmpeg(
-          '-ss',
-          String(start),
-          '-t',
-          '5',
-          '-i',
-          source.film,
-          '-c:v',
-          'libx264',
-          '-c:a',
-          'aac',
-          ...clock,
-          name,
-        );
-      }
-      source.write(
-        'leap.m3u8',
-        aPlaylist(list.map(([name]) => `#EXTINF:5,\n${name}`).join('\n#EXT-X-DISCONTINUITY\n')),
-      );
-      for (const args of all) await good('leap.m3u8', args, ...('start' in args ? [args.start, args.end] : []));
-      const length = await source.make(
-        'audio',
-        'leap.m3u8',
-        { audio_format: 'mp3' },
-        ({ file }) => look(file).duration,
-      );
-      expect(length).to.be.closeTo(10, 0.2);
-    });
-  }
 
   it('D65: is recorded from HLS with each part behind a discontinuity on a clock of its own', async () => {
     const head = '#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:0\n';
