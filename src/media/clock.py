@@ -1,5 +1,7 @@
 """Puts fragments of MP4 on one clock where a source begins it anew, as behind an advertisement: ffmpeg reads them as one file."""
+import os
 import re
+import subprocess
 
 from yt_dlp.utils import ExtractorError
 
@@ -61,6 +63,17 @@ class Clock:
         last, self.last = self.last, begin_of(content)
         leap = self.last - last - length if None not in (self.last, last, length) else 0
         self.leap = min(leap, self.leap or leap) if leap > LEAST_LEAP else self.leap
+
+
+def size_of(ydl, content):
+    """Returns the size of the picture of a fragment as ffprobe tells it, None where it tells none."""
+    told = ('-v', 'error', '-select_streams', 'v', '-show_entries', 'stream=width,height', '-of', 'csv=p=0')
+    command = [os.path.join(ydl.params['ffmpeg_location'], 'ffprobe'), *told, '-i', 'pipe:0']
+    try:
+        lines = subprocess.run(command, input=content, capture_output=True, timeout=20).stdout.split()
+    except subprocess.TimeoutExpired:
+        return None
+    return next((line for line in lines if not line.startswith(b'0')), None)
 
 
 def begin_of(content):

@@ -3,9 +3,8 @@
 The first is {action: inspect | download, url, folder, proxy, tools, node, plugins, cookies, limits}, which {info}
 answers. `download` then reads which formats to fetch, [{id, name, seconds, video}], and answers {progress} lines and {done:
 {seconds, broken, leap}}: the length of a live source that ended early, or that is broken because the file cannot hold the rest;
-and the least seconds by which the clock of a transport stream leaps ahead where its list tells of that.
-Children of the inspector may also get `list` with {max_entries}, which {entries} answers: URLs of a playlist. Whatever
-goes wrong ends as one {failed} line.
+and the least leap ahead of the clock of a transport stream (`clock.py`). Children of the inspector may also get `list` with
+{max_entries}, which {entries} answers: URLs of a playlist. Whatever goes wrong ends as one {failed} line.
 Importing this module starts nothing and reaches nothing."""
 import concurrent.futures
 import gc
@@ -30,6 +29,7 @@ from yt_dlp.utils import ExtractorError, PagedList, YoutubeDLError
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import addresses  # noqa: E402 - they lie beside this file, where Python does not look by itself
 import bounds  # noqa: E402
+import encryption  # noqa: E402
 import live  # noqa: E402
 import manifests  # noqa: E402
 import playlists  # noqa: E402
@@ -142,7 +142,7 @@ def probe(downloader, chosen, order):
         probed = ask([*command, '-headers', headers, '-i', chosen['url']], order, b'')
     except (subprocess.TimeoutExpired, YoutubeDLError, ValueError):
         return None
-    streams.refuse_encrypted(downloader, chosen, probed)
+    encryption.refuse_encrypted(downloader, chosen, probed)
     return probed
 
 

@@ -1,8 +1,6 @@
 """Records live streams: their playlists and manifests are read again and again, and name their newest pieces."""
 import math
-import os
 import re
-import subprocess
 import threading
 import time
 from urllib.parse import urljoin
@@ -13,7 +11,7 @@ from yt_dlp.networking.exceptions import HTTPError, TransportError
 from yt_dlp.utils import ExtractorError, parse_duration, parse_iso8601
 
 import manifests
-from clock import Changed, Clock
+from clock import Changed, Clock, size_of
 
 # Fragments are fetched one after the other: with more at once, yt-dlp would ask for all of them before it writes the first.
 OPTIONS = {'concurrent_fragment_downloads': 1, 'skip_unavailable_fragments': True}
@@ -182,17 +180,6 @@ def download(fetcher, filename, info):
 
     fetcher._prepare_and_start_frag_download(ctx, info)
     return fetcher.download_and_append_fragments(ctx, fragments(), info, pack_func=place)
-
-
-def size_of(ydl, content):
-    """Returns the size of the picture of a fragment as ffprobe tells it, None where it tells none."""
-    told = ('-v', 'error', '-select_streams', 'v', '-show_entries', 'stream=width,height', '-of', 'csv=p=0')
-    command = [os.path.join(ydl.params['ffmpeg_location'], 'ffprobe'), *told, '-i', 'pipe:0']
-    try:
-        lines = subprocess.run(command, input=content, capture_output=True, timeout=20).stdout.split()
-    except subprocess.TimeoutExpired:
-        return None
-    return next((line for line in lines if not line.startswith(b'0')), None)
 
 
 def number_segments(doc, now):
