@@ -1,10 +1,13 @@
 """Puts fragments of MP4 on one clock where a source begins it anew, as behind an advertisement: ffmpeg reads them as one file."""
+import os
 import re
+import subprocess
 
 from yt_dlp.utils import ExtractorError
 
-HEAD_BYTES = 2**16
-LOW_PROFILES = (66, 77, 88)  # of H.264: those that tell nothing of colours
+# Of packets of transport streams with a time (ISO/IEC 13818-1, 2.4.3.6).
+PICTURE, SOUND = (re.compile(rb'(?s)\0\0\x01[%s]..[\x80-\xbf][\x80-\xff].(.{5})' % kinds) for kinds in (rb'\xe0-\xef', rb'\xbd\xc0-\xdf'))
+LEAST_LEAP = 0.9  # seconds: playlists state lengths coarsely
 AUDIO = (b'mp4a', b'ac-3', b'ec-3', b'Opus', b'fLaC')
 
 
@@ -13,12 +16,12 @@ class Changed(ExtractorError):
 
 
 class Clock:
-    """Moves the fragments of one stream, of which all share the first initialization. Of transport streams, whose clocks ffmpeg joins, compares
-    the sizes of a picture that is shown."""
+    """Moves the fragments of one stream, of which all share the first initialization. Of transport streams, whose clocks ffmpeg joins, finds the
+    least leap ahead that it must join, and compares the sizes of their pictures, which `size_of` reads."""
 
-    def __init__(self, is_shown=False):
+    def __init__(self, size_of=None):
         self.tracks, self.last, self.shift = None, None, 0.0
-        self.is_shown, self.size = is_shown, None
+        self.size_of, self.size, self.leap = size_of, None, None
 
     def place(self, content, shift=None, length=None):
         """Returns a fragment moved by so many seconds, or, at a clock that begins anew, behind the one before, which has that length."""
@@ -28,8 +31,8 @@ class Clock:
         self.tracks = tracks or self.tracks
         times = [each for each in find_times(content) if self.tracks and each[0] in self.tracks]
         if not times:
-            if self.is_shown and (self.size is None or length is not None):
-                self.compare(size_of_h264(content))
+            if content[:1] == b'G':
+                self.follow(content, length)
             return content
         first = min(time / self.tracks[track][0] for track, _, _, time in times)
         if shift is not None:
@@ -52,49 +55,34 @@ class Clock:
             placed[start:end] = moved.to_bytes(end - start, 'big')
         return placed
 
-
-    def compare(self, size):
+    def follow(self, content, length):
+        size = self.size_of(content) if self.size_of and (self.size is None or length is not None) else None
         if size and self.size not in (None, size):
             raise Changed('This kind of stream is not supported: the size of its picture changes', expected=True)
         self.size = size or self.size
+        last, self.last = self.last, begin_of(content)
+        leap = self.last - last - length if None not in (self.last, last, length) else 0
+        self.leap = min(leap, self.leap or leap) if leap > LEAST_LEAP else self.leap
 
 
-def size_of_h264(content):
-    """Returns width and height, in blocks of 16, of the first picture of a transport stream (ISO/IEC 14496-10, 7.3.2.1.1); None where nothing tells them."""
-    found = re.search(rb'(?s)\0\0\x01[\x27\x47\x67](.{4,64})', content[:HEAD_BYTES]) if content[:1] == b'G' else None
+def size_of(ydl, content):
+    """Returns the size of the picture of a fragment as ffprobe tells it, None where it tells none."""
+    told = ('-v', 'error', '-select_streams', 'v', '-show_entries', 'stream=width,height', '-of', 'csv=p=0')
+    command = [os.path.join(ydl.params['ffmpeg_location'], 'ffprobe'), *told, '-i', 'pipe:0']
+    try:
+        lines = subprocess.run(command, input=content, capture_output=True, timeout=20).stdout.split()
+    except subprocess.TimeoutExpired:
+        return None
+    return next((line for line in lines if not line.startswith(b'0')), None)
+
+
+def begin_of(content):
+    """Returns the second at which the picture of a transport stream begins, or its sound if it has no picture; None where nothing tells it."""
+    found = PICTURE.search(content) or SOUND.search(content)
     if not found:
         return None
-    sps = found[1].partition(b'\0\0\1')[0].replace(b'\0\0\3', b'\0\0')
-    bits, at = ''.join(f'{byte:08b}' for byte in sps), 24
-
-    def take(count):
-        nonlocal at
-        at += count
-        return int(bits[at - count:at], 2)
-
-    def golomb():
-        return take(2 * (bits.index('1', at) - at) + 1) - 1
-
-    try:
-        golomb()
-        if sps[0] not in LOW_PROFILES:
-            if golomb() == 3:
-                take(1)
-            _, _, _, has_scales = golomb(), golomb(), take(1), take(1)
-            if has_scales:
-                return None
-        golomb()
-        order = golomb()
-        if order == 0:
-            golomb()
-        elif order == 1:
-            _, _, _, count = take(1), golomb(), golomb(), golomb()
-            for _ in range(min(count, 255)):
-                golomb()
-        _, _, width, height, is_whole = golomb(), take(1), golomb(), golomb(), take(1)
-        return width + 1, (height + 1) * (2 - is_whole)
-    except ValueError:
-        return None
+    one, two, three, four, five = found[1]
+    return (((one >> 1) & 7) << 30 | two << 22 | (three >> 1) << 15 | four << 7 | five >> 1) / 90_000
 
 
 def boxes(content, path, start=0, end=None):

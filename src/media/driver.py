@@ -2,9 +2,9 @@
 
 The first is {action: inspect | download, url, folder, proxy, tools, node, plugins, cookies, limits}, which {info}
 answers. `download` then reads which formats to fetch, [{id, name, seconds, video}], and answers {progress} lines and {done:
-{seconds, broken}}: the length of a live source that ended early, or that is broken because the file cannot hold the rest.
-Children of the inspector may also get `list` with {max_entries}, which {entries} answers: URLs of a playlist. Whatever
-goes wrong ends as one {failed} line.
+{seconds, broken, leap}}: the length of a live source that ended early, or that is broken because the file cannot hold the rest;
+and the least leap ahead of the clock of a transport stream (`clock.py`). Children of the inspector may also get `list` with
+{max_entries}, which {entries} answers: URLs of a playlist. Whatever goes wrong ends as one {failed} line.
 Importing this module starts nothing and reaches nothing."""
 import concurrent.futures
 import gc
@@ -29,6 +29,7 @@ from yt_dlp.utils import ExtractorError, PagedList, YoutubeDLError
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import addresses  # noqa: E402 - they lie beside this file, where Python does not look by itself
 import bounds  # noqa: E402
+import encryption  # noqa: E402
 import live  # noqa: E402
 import manifests  # noqa: E402
 import playlists  # noqa: E402
@@ -40,7 +41,7 @@ PLAIN = ('id ext title width height channel channel_url uploader uploader_url is
 OF_FORMAT = 'format_id ext vcodec acodec width height fps tbr abr filesize filesize_approx protocol preference language_preference'.split()
 MAX_FORMATS = 1000
 MAX_NUMBER = 2**63
-PROBED = ('-show_entries', 'format=format_name,duration:format_tags=major_brand:stream=codec_type,codec_name,width,height:stream_disposition=attached_pic:stream_side_data=rotation')
+PROBED = ('-show_entries', 'format=format_name,duration:format_tags=major_brand,encryption,ASF_Protection_Type:stream_tags=enc_key_id:stream=codec_type,codec_name,width,height:stream_disposition=attached_pic:stream_side_data=rotation')
 ABOUT_US = re.compile('generic information extractor|Requested format is not|No video formats found')
 
 
@@ -138,11 +139,10 @@ def probe(downloader, chosen, order):
             probed = ask([*command, '-i', 'pipe:0'], order, beginning)
             return {**probed, 'format': {'duration': length}}
         headers = ''.join(f'{name}: {value}\r\n' for name, value in streams.headers_of(chosen).items())
-        first = streams.FIRST_PACKETS if streams.may_be_mp4(chosen) else ()
-        probed = ask([*command, *first, '-headers', headers, '-i', chosen['url']], order, b'')
+        probed = ask([*command, '-headers', headers, '-i', chosen['url']], order, b'')
     except (subprocess.TimeoutExpired, YoutubeDLError, ValueError):
         return None
-    streams.refuse_encrypted(probed.pop('packets', []))
+    encryption.refuse_encrypted(downloader, chosen, probed)
     return probed
 
 
@@ -159,7 +159,8 @@ def fetch(downloader, info, wanted, order):
     beginning = live.Beginning(len(wanted))
     parts = [pool.submit(fetch_part, downloader, info, number, part, order, beginning) for number, part in enumerate(wanted)]
     # The first failure ends the process, and with it the other parts.
-    answer({'done': beginning.end([each.result() for each in concurrent.futures.as_completed(parts)])})
+    lasted, leaps = zip(*(each.result() for each in concurrent.futures.as_completed(parts)))
+    answer({'done': {**beginning.end(lasted), 'leap': min(filter(None, leaps), default=None)}})
 
 
 def fetch_part(downloader, info, number, part, order, beginning):
@@ -173,7 +174,7 @@ def fetch_part(downloader, info, number, part, order, beginning):
     fetcher.add_progress_hook(meter(number, order['limits']['file_bytes']))
     if not fetcher.download(os.path.join(order['folder'], part['name']), chosen)[0]:
         raise ExtractorError('The downloader gave up', expected=True)
-    return getattr(fetcher, 'lasted', None)
+    return getattr(fetcher, 'lasted', None), getattr(getattr(fetcher, 'clock', None), 'leap', None)
 
 
 def meter(number, max_bytes):

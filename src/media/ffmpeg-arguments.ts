@@ -17,6 +17,8 @@ export interface InputFile {
   readonly file: string;
   /** True for a transport stream whose streams go on under other numbers (`part-changes.ts`). */
   readonly renumbered?: boolean;
+  /** Least seconds by which its clock leaps ahead although it goes on; ffmpeg by itself joins clocks that are ten seconds apart. */
+  readonly leap?: number | null;
 }
 
 /** Returns the arguments of an ffmpeg that makes a file of what its inputs hold, each from a second on; one below zero begins that much later. */
@@ -32,8 +34,10 @@ export function ffmpegArguments(
     ...[...timed, ...localRules, ...(renumbered ? ['-merge_pmt_versions', '1'] : []), ...from(starts[n] ?? 0)],
     ...['-i', `file:${input}`],
   ]);
+  const leap = Math.min(...inputs.map((input) => input.leap ?? Number.POSITIVE_INFINITY));
+  const joined = Number.isFinite(leap) ? ['-dts_delta_threshold', String(leap / 2)] : [];
   const quiet = ['-nostdin', '-hide_banner', '-v', 'error', '-progress', 'pipe:1', '-nostats'];
-  return [...quiet, ...memory, '-y', ...read, ...output, `file:${file}`];
+  return [...quiet, ...memory, ...joined, '-y', ...read, ...output, `file:${file}`];
 }
 
 /** Packets for ffprobe to read: none but a few at the beginning, those that a player shows, or also those that an edit list of MP4 leaves out. */
@@ -42,8 +46,9 @@ export type PacketCount = 'none' | 'shown' | 'all';
 /** Facts of a file that are asked for, as ffprobe names them. */
 const facts = [
   'format=format_name,duration,start_time,bit_rate',
-  'format_tags=major_brand',
-  'stream=index,codec_type,codec_name,width,height,start_time,duration,bit_rate,sample_rate,channels,nb_frames,nb_read_packets,avg_frame_rate,r_frame_rate,has_b_frames',
+  'format_tags=major_brand,encryption,ASF_Protection_Type',
+  'stream_tags=enc_key_id,ENC_KEY_ID',
+  'stream=index,codec_type,codec_name,width,height,start_time,duration,duration_ts,bit_rate,sample_rate,channels,nb_frames,nb_read_packets,avg_frame_rate,r_frame_rate,has_b_frames',
   'stream_disposition=attached_pic,default',
   'stream_side_data=rotation',
 ];

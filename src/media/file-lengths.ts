@@ -62,8 +62,8 @@ export function exactLength(
   const known = sources.map(({ input, stream }) => {
     const probe = fetched[input]?.probe;
     const isWanted = (each: Stream) => sources.some((source) => source.input === input && source.stream === each);
-    // The length of a file may be that of another stream.
-    const isOwn = stream.duration !== null || probe?.streams.every((each) => each.kind === 'other' || isWanted(each));
+    // The length of a file may be that of another stream, such as subtitles.
+    const isOwn = stream.duration !== null || probe?.streams.every(isWanted);
     return probe !== undefined && isOwn && exactFormats.test(probe.format) ? lengthOf(probe, stream.duration) : null;
   });
   const longest = Math.max(0, ...known.map((each) => each ?? 0));

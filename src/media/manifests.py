@@ -1,26 +1,40 @@
-"""Reads whole DASH manifests: yt-dlp takes one fragment for those that repeat to the end of a period, and mixes up periods."""
+"""Reads whole DASH manifests: yt-dlp takes one fragment for those that repeat to the end of a period, and mixes up periods. Of sound in
+several languages yt-dlp would take that of the highest bit rate, or of the last name, instead of the main one."""
 import itertools
 import math
 from urllib.parse import urljoin
 
 from yt_dlp.extractor.common import InfoExtractor
-from yt_dlp.utils import parse_duration
+from yt_dlp.utils import parse_duration, parse_m3u8_attributes
 
+MEDIA = '#EXT-X-MEDIA:'
+# yt-dlp prefers formats of -1, which is that of all whose language nothing is known of.
+ALTERNATE = -2
 MOST_OF_TIMELINE = 100_000
 # Fragments of all formats of a manifest with several periods, and comparisons of their formats.
 MOST_JOINED = 1_000_000
 
 
 def patch_parser():
-    """Has yt-dlp's extractors read manifests that have ended by the functions below."""
+    """Has yt-dlp's extractors read lists of HLS, and manifests that have ended, by the functions below."""
     parse_plain, merge_plain = InfoExtractor._parse_mpd_periods, InfoExtractor._merge_mpd_periods
+    parse_list = InfoExtractor._parse_m3u8_formats_and_subtitles
+
+    def parse_main(self, mpd_doc, mpd_id, *more):
+        periods = list(parse_plain(self, mpd_doc, mpd_id, *more))
+        for period, element in zip(periods, children(mpd_doc, 'Period')):
+            others = alternates_of(element)
+            for each in period['formats']:
+                if name_of(each, mpd_id) in others:
+                    each['language_preference'] = ALTERNATE
+        return periods
 
     def parse(self, mpd_doc, mpd_id=None, mpd_base_url='', mpd_url=None):
         if mpd_doc.get('type') == 'dynamic':
-            return parse_plain(self, mpd_doc, mpd_id, mpd_base_url, mpd_url)
+            return parse_main(self, mpd_doc, mpd_id, mpd_base_url, mpd_url)
         lengths = measure_periods(mpd_doc)
         offsets = [fill_period(period, length) for period, length in zip(children(mpd_doc, 'Period'), lengths)]
-        periods = list(parse_plain(self, mpd_doc, mpd_id, mpd_base_url, mpd_url))
+        periods = parse_main(self, mpd_doc, mpd_id, mpd_base_url, mpd_url)
         for period, length, offset in zip(periods, lengths, offsets):
             complete_period(period, length, offset, mpd_id)
         return periods
@@ -40,10 +54,49 @@ def patch_parser():
         return formats, subtitles
 
     InfoExtractor._parse_mpd_periods, InfoExtractor._merge_mpd_periods = parse, merge
+    InfoExtractor._parse_m3u8_formats_and_subtitles = lambda self, text, *more, **named: parse_list(self, name_alternates(text), *more, **named)
 
 
 def children(element, name):
     return [each for each in element if each.tag == name or each.tag.endswith('}' + name)]
+
+
+def name_of(form, mpd_id):
+    """Returns the id that a manifest gives a format."""
+    return form['format_id'].removeprefix(f'{mpd_id}-') if mpd_id else form['format_id']
+
+
+def name_alternates(text):
+    """Returns a list of HLS that calls all sound alternate, as yt-dlp expects, which is not the default one of its group, or the first one without that."""
+    lines, groups = text.splitlines(), {}
+    for number, line in enumerate(lines):
+        media = parse_m3u8_attributes(line[len(MEDIA):]) if line.startswith(MEDIA) else {}
+        if media.get('TYPE') == 'AUDIO':
+            groups.setdefault(media.get('GROUP-ID'), {})[number] = media.get('DEFAULT') == 'YES'
+    for group in groups.values():
+        main = max(group, key=group.get)
+        for number in group.keys() - {main}:
+            lines[number] += ',DEFAULT=NO'
+    return '\n'.join(lines)
+
+
+def alternates_of(period):
+    """Returns the ids of the sound of a period whose language or role is not that of its first main one, or of its first one without that."""
+    sets = [each for each in children(period, 'AdaptationSet') if is_sound(each)]
+    main = next((each for each in sets if 'main' in roles_of(each)), next((each for each in sets if not roles_of(each)), sets[0] if sets else None))
+    kind = lambda each: (each.get('lang'), roles_of(each))
+    return {form.get('id') for each in sets if kind(each) != kind(main) for form in children(each, 'Representation')}
+
+
+def is_sound(adaptation):
+    kinds = [each.get('mimeType') or '' for each in [adaptation, *children(adaptation, 'Representation')]]
+    return adaptation.get('contentType') == 'audio' or any(each.startswith('audio/') for each in kinds)
+
+
+def roles_of(adaptation):
+    """Returns what a set says of its purpose; descriptions for the blind may have no role of their own."""
+    roles = {each.get('value') for each in children(adaptation, 'Role')}
+    return roles | ({'accessible'} if children(adaptation, 'Accessibility') else set())
 
 
 def measure_periods(doc):
@@ -104,7 +157,7 @@ def complete_period(period, length, offsets, mpd_id):
     """Gives each format the length of its period, and each fragment its whole URL and the seconds at which its clock begins."""
     for each in period['formats']:
         each['period_seconds'] = length
-        name = each['format_id'].removeprefix(f'{mpd_id}-') if mpd_id else each['format_id']
+        name = name_of(each, mpd_id)
         base = each.get('fragment_base_url') or ''
         for fragment in each.get('fragments') or []:
             fragment.update(url=fragment.get('url') or urljoin(base, fragment['path']), offset=offsets.get(name, 0.0))

@@ -32,6 +32,8 @@ export interface FileProbe {
   readonly format: string;
   /** `qt` for QuickTime, which ffprobe names like mp4; empty when the format has no brands. */
   readonly brand: string;
+  /** True for a WebM or Windows Media file whose samples only a key makes readable. */
+  readonly encrypted?: boolean;
   readonly duration: number | null;
   /** Second at which it begins by its own timestamps. */
   readonly begin: number | null;
@@ -61,6 +63,8 @@ export const changingAac = 'aac_changing';
 const signatures = /^(.{4}(ftyp|moov|mdat|free|wide)|ID3|OggS|RIFF|fLaC|FLV)/s;
 /** Beginnings of still pictures, of which ffprobe takes AVIF for a film, and animated ones that ffmpeg does not read. */
 const stills = /^(RIFF.{4}WEBP|.{4}ftyp(avif|heic|heix|mif1))/s;
+/** Tags that ffmpeg gives encrypted tracks of WebM, and encrypted Windows Media. */
+const encryptionTags = ['enc_key_id', 'ENC_KEY_ID', 'encryption', 'ASF_Protection_Type'];
 const matroska = Buffer.from([0x1a, 0x45, 0xdf, 0xa3]);
 
 /** Returns the failure of a direct link that ffprobe cannot read: damaged, or no media at all (D62). No bytes are a damaged file. */
@@ -89,6 +93,7 @@ export function readProbe(json: unknown): FileProbe {
   const given = asList(fields.streams);
   const streams = given.map(readStream);
   const format = asRecord(fields.format);
+  const tags = asRecord(format.tags);
   // Players take the stream that the file marks as the default one.
   const isDefault = (n: number) => asRecord(asRecord(given[n]).disposition).default === 1;
   const playedOf = (wanted: Stream['kind']) =>
@@ -97,13 +102,19 @@ export function readProbe(json: unknown): FileProbe {
     null;
   return {
     format: asText(format.format_name),
-    brand: asText(asRecord(format.tags).major_brand).trim(),
-    duration: positive(format.duration),
+    brand: asText(tags.major_brand).trim(),
+    encrypted: isEncrypted(asText(format.format_name), tags, given),
+    duration: given.some(isUnending) ? null : positive(format.duration),
     begin: readSecond(format.start_time),
     streams,
     video: playedOf('video'),
     audio: playedOf('audio'),
   };
+}
+
+function isEncrypted(format: string, tags: Readonly<Record<string, unknown>>, streams: readonly unknown[]): boolean {
+  const found = [...(format === 'asf' ? [tags] : []), ...streams.map((each) => asRecord(asRecord(each).tags))];
+  return found.some((each) => encryptionTags.some((name) => name in each));
 }
 
 function readStream(json: unknown): Stream {
@@ -122,7 +133,7 @@ function readStream(json: unknown): Stream {
     width: isUpright ? height : width,
     height: isUpright ? width : height,
     turned: degrees !== 0,
-    duration: positive(fields.duration),
+    duration: isUnending(fields) ? null : positive(fields.duration),
     begin: readSecond(fields.start_time),
     kilobits: bits === null ? null : bits / 1000,
     frameRate: readRate(fields.avg_frame_rate),
@@ -133,6 +144,11 @@ function readStream(json: unknown): Stream {
     promised: positive(fields.nb_frames),
     counted: positive(fields.nb_read_packets),
   };
+}
+
+/** Returns true for a stream in pieces whose length is unknown, for which an MP4 has a number of 32 ones (ISO/IEC 14496-12, 8.4.2). */
+function isUnending(stream: unknown): boolean {
+  return asRecord(stream).duration_ts === 2 ** 32 - 1;
 }
 
 /** Returns the degrees by which a picture is turned before it is shown. */

@@ -14,6 +14,7 @@ import { indexParts } from './index-parts.ts';
 import { makeOverallProgress, type OverallProgress } from './overall-progress.ts';
 import { type Endable, endable, withDeadline } from './page-deadline.ts';
 import { readPartChanges } from './part-changes.ts';
+import { refuseOtherSizes } from './picture-sizes.ts';
 import { hidesBeginning, isPlainMp4 } from './plain-mp4.ts';
 import { type ConversionPlan, planConversion } from './plan-conversion.ts';
 import { changingAac, type FetchedFile, faultOfBytes, probeFile } from './probe-file.ts';
@@ -127,7 +128,7 @@ async function make(driver: YtDlp, order: MediaOrder, chosen: Chosen, making: Ma
     throw new RecordingFailed('source_incomplete', `the stream changes after ${end.seconds} s`);
   }
   progress.at('convert', 0);
-  const fetched = await indexParts(await probeParts(order, chosen, tools, signal), choice, tools, signal);
+  const fetched = await indexParts(await probeParts(order, chosen, end, tools, signal), choice, tools, signal);
   // Sound and picture break off one after the other.
   const plan = planConversion(fetched, end.broken ? { ...choice, seconds: end.seconds } : choice, order);
   const file = join(tools.folder, `media.${plan.container.ext}`);
@@ -188,11 +189,12 @@ async function fetchParts(
 async function probeParts(
   { args }: MediaOrder,
   { page, choice }: Chosen,
+  { leap }: FetchEnd,
   tools: MediaTools,
   signal: AbortSignal,
 ): Promise<FetchedFile[]> {
   const fetched: FetchedFile[] = [];
-  for (const { name } of choice.parts) {
+  for (const { name, video } of choice.parts) {
     const file = join(tools.folder, name);
     const size = await sizeOf(file);
     if (size === 0) throw new Failed('file_damaged', `${name} is empty`);
@@ -200,6 +202,7 @@ async function probeParts(
     // A small file is read whole at once, in case it is delivered unchanged: that is faster than a second ffprobe.
     const probed = await probeFile(file, size <= smallBytes ? 'shown' : 'none', tools, signal);
     const { probe, ended } = probed;
+    if (probe.encrypted) throw new Failed('drm_protected', `${name} has encrypted samples`);
     if (ended.code !== 0 || probe.streams.length === 0 || probe.brand === 'avif') {
       throw new Failed(page.direct ? faultOfBytes(await beginningOf(file)) : 'file_damaged', ended.stderr);
     }
@@ -209,9 +212,11 @@ async function probeParts(
     const asked = /^mov/.test(probe.format) && /^(mkv|webm)$/.test(String(args.video_format)) ? probe.video : null;
     const hides = asked !== null && (await hidesBeginning(file, asked.index, tools, signal));
     const changes = await readPartChanges(file, probe.format, signal);
+    if (video) await refuseOtherSizes({ file, renumbered: changes.numbers }, probe, tools, signal);
     const sound = probe.audio;
     const audio = changes.sound && sound?.codec === 'aac' ? { ...sound, codec: changingAac } : sound;
-    fetched.push({ file, ...probed, probe: { ...probe, audio }, plain, hides, renumbered: changes.numbers });
+    const clock = { renumbered: changes.numbers, leap: probe.format === 'mpegts' ? leap : null };
+    fetched.push({ file, ...probed, probe: { ...probe, audio }, plain, hides, ...clock });
   }
   return fetched;
 }

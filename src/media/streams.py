@@ -21,7 +21,6 @@ from segments import ENDLIST, MAP, cut_playlist, lay_out, skips
 
 HLS = ('m3u8', 'm3u8_native')
 SAMPLE_BYTES = 2**21
-FIRST_PACKETS = ('-show_entries', 'packet=flags:packet_side_data=side_data_type', '-read_intervals', '%+#30')
 
 
 class NoFFmpeg(FFmpegFD):
@@ -54,12 +53,6 @@ def is_fragmented(info):
 
 def may_be_mp4(info):
     return not is_fragmented(info) and info['ext'] in ('mp4', 'm4a', 'm4v', 'mov', 'unknown_video')
-
-
-def refuse_encrypted(packets):
-    """Raises for the first packets of a file as ffprobe tells them; ffmpeg would copy encrypted ones and not say so."""
-    if any(each.get('side_data_type') == 'Encryption info' for packet in packets for each in packet.get('side_data_list') or []):
-        raise ExtractorError('This file is DRM protected', expected=True)
 
 
 def container_of(info, probed):
@@ -117,11 +110,11 @@ class HlsStream(HlsFD):
         super().__init__(ydl, ydl.params)
         self.seconds, self.beginning = seconds, beginning
         self.lasted = None  # seconds of a live stream that ended early
+        self.clock = Clock()
         self.anew = {}  # fragments behind a discontinuity, with the length of the one before
 
     def download_and_append_fragments(self, ctx, fragments, info_dict, **more):
-        clock = Clock(info_dict.get('is_shown'))
-        place = lambda content, index: clock.place(content, length=self.anew.get(index))
+        place = lambda content, index: self.clock.place(content, length=self.anew.get(index))
         return super().download_and_append_fragments(ctx, fragments, info_dict, **{'pack_func': place, **more})
 
     def real_download(self, filename, info_dict):

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { planConversion } from '../../src/media/plan-conversion.ts';
 import type { MediaOrder } from '../../src/media/tools.ts';
+import { testsAtOnce } from '../support/at-once.ts';
 import { clipSeconds, longSeconds, makeFilms } from '../support/films.ts';
 import { decode, look, type MadeFile, type MediaFixture, openMediaFixture } from '../support/media.ts';
 import { addHeightsPage } from '../support/media-pages.ts';
@@ -32,6 +33,7 @@ const stream = { ...picture, sampleRate: null, channels: null, promised: 1, coun
 
 describe('a part of a source', function () {
   this.timeout(120_000);
+  const it = testsAtOnce(2);
   let fixture: MediaFixture;
   before(async () => {
     fixture = await openMediaFixture();

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { testsAtOnce } from '../support/at-once.ts';
 import { expectMarks, type Flashes, openFlashes } from '../support/flashes.ts';
 import { decode, look, recordLive } from '../support/media.ts';
 
@@ -16,6 +17,7 @@ const master =
 
 describe('A live stream that goes on as another one', function () {
   this.timeout(60_000);
+  const it = testsAtOnce(4);
   let source: Flashes;
   before(async () => {
     source = await openFlashes();

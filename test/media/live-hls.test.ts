@@ -7,6 +7,7 @@ import { planConversion } from '../../src/media/plan-conversion.ts';
 import type { FetchedFile } from '../../src/media/probe-file.ts';
 import { readProbe } from '../../src/media/probe-file.ts';
 import { Failed } from '../../src/media/tools.ts';
+import { testsAtOnce } from '../support/at-once.ts';
 import { makeFilms } from '../support/films.ts';
 import { recordLive } from '../support/media.ts';
 import { aFolder } from '../support/redis.ts';
@@ -18,6 +19,7 @@ const names = { v: 'picture', a: 'sound' };
 
 describe('A live HLS stream', function () {
   this.timeout(120_000);
+  const it = testsAtOnce(4);
 
   it('D65: is recorded with picture and sound of the same time', async () => {
     const { promise: soundIsRead, resolve: readSound } = Promise.withResolvers<void>();

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { testsAtOnce } from '../support/at-once.ts';
 import { makeFilms } from '../support/films.ts';
 import { python, recordLive } from '../support/media.ts';
 import { root } from '../support/tree.ts';
@@ -16,6 +17,7 @@ const names = 'initialization="init-stream0.m4s" media="chunk-stream0-$Number%05
 
 describe('A live DASH stream', function () {
   this.timeout(120_000);
+  const it = testsAtOnce(4);
 
   it('D65: is recorded from its newest segment on, which its manifest lists one by one', async () => {
     const stages = new Set<string>();

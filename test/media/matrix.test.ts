@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { MediaOrder } from '../../src/media/tools.ts';
+import { testsAtOnce } from '../support/at-once.ts';
 import { clipSeconds, makeFilms } from '../support/films.ts';
 import { decode, look, type MediaFixture, openMediaFixture } from '../support/media.ts';
 import { addHeightsPage } from '../support/media-pages.ts';
@@ -42,6 +43,7 @@ function isShort(source: SourceName, type: string, quality: string, format: stri
 
 describe('Every combination of type, quality and format', function () {
   this.timeout(120_000);
+  const it = testsAtOnce(2);
   let fixture: MediaFixture;
   let page: string;
   before(async () => {

@@ -3,14 +3,25 @@ import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
 import { readPartChanges } from '../../src/media/part-changes.ts';
+import { testsAtOnce } from '../support/at-once.ts';
 import { type Flashes, openFlashes } from '../support/flashes.ts';
-import { look, recordLive } from '../support/media.ts';
+import { decode, look, recordLive } from '../support/media.ts';
 
 /** Seconds of each of the two parts, and the pitch of their sound. */
 const [seconds, first, second] = [4, 440, 880];
+const sizes = [
+  ['small', '64x36'],
+  ['large', '96x54'],
+] as const;
+const codecs = [
+  ['h264', []],
+  ['hevc', ['-c:v', 'libx265', '-x265-params', 'log-level=none']],
+  ['mpeg2', ['-c:v', 'mpeg2video', '-q:v', '3']],
+] as const;
 
 describe('A stream whose parts differ', function () {
   this.timeout(60_000);
+  const it = testsAtOnce(3);
   let source: Flashes;
   before(async () => {
     source = await openFlashes();
@@ -21,6 +32,9 @@ describe('A stream whose parts differ', function () {
     addPart(source, 'number', second, 48_000, 2, ['-streamid', '1:0x140']);
     addPart(source, 'size', second, 48_000, 2, ['-s', '96x54']);
     for (const name of ['rate', 'numbers', 'number', 'size']) addList(source, name, 'ts');
+    for (const [codec, words] of codecs) {
+      for (const [name, size] of sizes) addPart(source, `${codec}-${name}`, first, 48_000, 2, [...words, '-s', size]);
+    }
     writeList(source, 'between.ts', ['one.ts', 'numbers.ts', 'one.ts']);
     for (const name of ['one', 'rate']) source.ffmpeg('-i', `${name}.ts`, '-map', '0:a', '-c', 'copy', `${name}.aac`);
     addList(source, 'rate', 'aac');
@@ -76,17 +90,55 @@ describe('A stream whose parts differ', function () {
     expect(await source.make('video', 'size.ts.m3u8', { ...film, end: 2 }, () => 'a file')).to.equal('a file');
   });
 
-  it('D65: is recorded up to where its pictures have another size', async () => {
-    const parts = ['one.ts'];
-    const serve: RequestListener = (request, response) => {
-      const name = (request.url ?? '').slice(1);
-      if (name === 'one.ts') parts[1] = 'size.ts';
-      if (name !== 'live.m3u8')
-        return void response.setHeader('content-type', 'video/mp2t').end(readFileSync(source.path(name)));
-      response.setHeader('content-type', 'application/vnd.apple.mpegurl').end(listOf(parts));
-    };
-    const { seconds: length } = await recordLive(serve, '/live.m3u8', { ...film, max_duration: 8 });
-    expect(length).to.be.closeTo(seconds, 0.2);
+  for (const [codec] of codecs) {
+    it(`D62: with pictures of two sizes in ${codec} is no film for one file, whether a list tells of the change or not`, async () => {
+      const names = sizes.map(([name]) => `${codec}-${name}.ts`);
+      const [told, untold, direct] = ['told.m3u8', 'untold.m3u8', 'direct.ts'].map((name) => `${codec}-${name}`);
+      writeList(source, `${codec}-told`, names);
+      source.write(untold ?? '', `${listOf(names).replace('#EXT-X-DISCONTINUITY\n', '')}#EXT-X-ENDLIST\n`);
+      source.write(direct ?? '', Buffer.concat(names.map((name) => readFileSync(source.path(name)))));
+      for (const [name = '', args] of [
+        [told, film],
+        [untold, film],
+        [direct, { ...film, max_duration: 7 }],
+      ] as const) {
+        expect(await source.make('video', name, args, () => 'a file'), name).to.match(/^unsupported_url/);
+      }
+    });
+
+    it(`D65: is recorded up to where its pictures in ${codec} have another size`, async () => {
+      const names = sizes.map(([name]) => `${codec}-${name}.ts`);
+      const parts = names.slice(0, 1);
+      const serve: RequestListener = (request, response) => {
+        const name = (request.url ?? '').slice(1);
+        if (name === names[0]) parts[1] = names[1] ?? '';
+        if (name !== 'live.m3u8')
+          return void response.setHeader('content-type', 'video/mp2t').end(readFileSync(source.path(name)));
+        response.setHeader('content-type', 'application/vnd.apple.mpegurl').end(listOf(parts));
+      };
+      const { seconds: length } = await recordLive(serve, '/live.m3u8', { ...film, max_duration: 8 });
+      expect(length).to.be.closeTo(seconds, 0.2);
+    });
+  }
+
+  it('D62: as a broadcast by RTMP leaves it, is no film for one file when its pictures have two sizes', async () => {
+    const parts = sizes.map(([name]) => {
+      source.ffmpeg('-i', `h264-${name}.ts`, '-c', 'copy', `${name}.flv`);
+      return readFileSync(source.path(`${name}.flv`));
+    });
+    // Behind the head of the file.
+    const joined = (other: Buffer | undefined) =>
+      Buffer.concat([parts[0] ?? '', other?.subarray(13) ?? ''] as Buffer[]);
+    source.write('changes.flv', joined(parts[1]));
+    source.write('same.flv', joined(parts[0]));
+    expect(await source.make('video', 'changes.flv', film, () => 'a file')).to.match(/^unsupported_url/);
+    expect(await source.make('video', 'same.flv', film, () => 'a file')).to.equal('a file');
+  });
+
+  it('is copied when its pictures are coded in two ways and have one size', async () => {
+    addPart(source, 'other-way', first, 48_000, 2, ['-profile:v', 'high', '-preset', 'medium', '-bf', '3']);
+    writeList(source, 'ways', ['one.ts', 'other-way.ts']);
+    expect(await source.make('video', 'ways.m3u8', film, ({ file }) => decode(file))).to.equal('');
   });
 
   it('D32: is copied when its tracks differ only from each other, as languages do', async () => {

@@ -1,0 +1,61 @@
+"""Finds samples that only a key makes readable before a file is fetched: ffmpeg would copy them and not say so."""
+import re
+
+from yt_dlp.networking import Request
+from yt_dlp.networking.exceptions import HTTPError
+from yt_dlp.utils import ExtractorError
+
+from clock import boxes
+from streams import headers_of, may_be_mp4
+
+TO_ENTRIES = [b'moov', b'trak', b'mdia', b'minf', b'stbl', b'stsd']
+ENCRYPTED = re.compile(rb'enc[vatms]|drm[is]|aavd')  # samples of ISO/IEC 14496-12, 8.12, of iTunes and of Audible
+# Tags that ffmpeg gives encrypted tracks of WebM, and encrypted Windows Media.
+ENCRYPTION_TAGS = ('enc_key_id', 'encryption', 'asf_protection_type')
+MAX_BOXES, LONGEST_SKIP, LONGEST_INDEX = 64, 2**16, 2**26
+
+
+def refuse_encrypted(ydl, info, probed):
+    """Raises for a file with samples that only a key makes readable, of which ffprobe answers so much; ffmpeg would copy them and not say so."""
+    head = probed.get('format') or {}
+    tags = [each.get('tags') or {} for each in [*(probed.get('streams') or []), head if head.get('format_name') == 'asf' else {}]]
+    index = index_of(ydl, info) if may_be_mp4(info) else b''
+    if any(name.lower() in ENCRYPTION_TAGS for each in tags for name in each) or any(map(ENCRYPTED.fullmatch, entries_of(index))):
+        raise ExtractorError('This file is DRM protected', expected=True)
+
+
+def entries_of(index):
+    """Yields the kinds of samples that the index of an MP4 names."""
+    for start, end in boxes(index, TO_ENTRIES):
+        # Behind its head, the box of entries tells their number.
+        while (start := start + 8) + 8 <= end:
+            yield index[start + 4:start + 8]
+            start += max(8, int.from_bytes(index[start:start + 4], 'big')) - 8
+
+
+def index_of(ydl, info):
+    """Returns the index of an MP4, wherever it lies behind the URL of a format; nothing of other files."""
+    at, reached, answer = 0, None, None
+    for _ in range(MAX_BOXES):
+        if reached is None or not reached <= at <= reached + LONGEST_SKIP:
+            answer, reached = open_at(ydl, info, at), at
+        if answer is None:
+            return b''
+        answer.read(at - reached)
+        head = answer.read(16)
+        size = int.from_bytes(head[8:] if head[:4] == b'\0\0\0\1' else head[:4], 'big')
+        if size < 8:
+            return b''
+        if head[4:8] == b'moov':
+            return head + answer.read(max(0, min(size, LONGEST_INDEX) - 16))
+        at, reached = at + size, at + 16
+    return b''
+
+
+def open_at(ydl, info, at):
+    """Returns the answer of a source from a byte on, None for one that does not give it."""
+    try:
+        answer = ydl.urlopen(Request(info['url'], headers={**headers_of(info), 'Accept-Encoding': 'identity', 'Range': f'bytes={at}-'}))
+    except HTTPError:
+        return None
+    return answer if at == 0 or answer.status == 206 else None

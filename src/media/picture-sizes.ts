@@ -1,0 +1,59 @@
+import { unlink } from 'node:fs/promises';
+import { openRegular } from './child-folder.ts';
+import { ffmpegArguments, ffprobeArguments, type InputFile, mediaEnv } from './ffmpeg-arguments.ts';
+import type { FileProbe } from './probe-file.ts';
+import { runFfmpeg } from './run-ffmpeg.ts';
+import { Failed, type MediaTools } from './tools.ts';
+
+/** Filters of ffmpeg that leave nothing of a picture but the header that tells its size, by codec. */
+const headersOf: Readonly<Record<string, string>> = {
+  h264: 'h264_mp4toannexb,filter_units=pass_types=7',
+  hevc: 'hevc_mp4toannexb,filter_units=pass_types=33',
+  mpeg2video: 'filter_units=pass_types=179',
+};
+/** Formats that are joined of parts and broadcast: an MP4 and a Matroska tell the size once. */
+const joinedFormats = /^(mpegts|mpeg|flv)$/;
+
+/** Throws a `Failed` for a file whose pictures change their size: ffmpeg would copy them, and players take all of them for as large as the first one. */
+export async function refuseOtherSizes(
+  { file, renumbered = false }: InputFile,
+  { format, video }: FileProbe,
+  tools: MediaTools,
+  signal: AbortSignal,
+): Promise<void> {
+  const filters = headersOf[video?.codec ?? ''];
+  if (video === null || filters === undefined || !joinedFormats.test(format)) return;
+  const headers = `${file}.headers`;
+  const output = ['-map', `0:${video.index}`, '-c', 'copy', '-bsf', filters, '-f', 'framemd5'];
+  await runFfmpeg(ffmpegArguments([{ file, renumbered }], output, headers), tools, signal);
+  const differ = await hasOtherLines(headers);
+  await unlink(headers);
+  if (!differ) return;
+  // Headers tell more than a size: decoded key frames do not.
+  const merged = renumbered ? ['-merge_pmt_versions', '1'] : [];
+  const keys = [...merged, '-select_streams', String(video.index), '-skip_frame', 'nokey'];
+  const words = [...keys, ...ffprobeArguments(file, 'none', ['frame=width,height']), '-of', 'csv=p=0'];
+  const sizes = new Set<string>();
+  const onLine = (line: string) => sizes.add(/^\d+,\d+/.exec(line)?.[0] ?? '');
+  await tools.run(tools.ffprobe, words, { folder: tools.folder, env: mediaEnv(tools.folder), onLine, signal }).ended;
+  signal.throwIfAborted();
+  sizes.delete('');
+  if (sizes.size > 1) throw new Failed('unsupported_url', `the size of its picture changes: ${[...sizes].join(' ')}`);
+}
+
+/** Returns true for a list of checksums of which one differs from the first one. */
+async function hasOtherLines(file: string): Promise<boolean> {
+  const handle = await openRegular(file);
+  try {
+    let first: string | undefined;
+    for await (const line of handle.readLines()) {
+      // Of a frame: stream, times, length, bytes, checksum.
+      const sum = line.startsWith('#') ? undefined : line.split(',')[5];
+      first ??= sum;
+      if (sum !== undefined && sum !== first) return true;
+    }
+    return false;
+  } finally {
+    await handle.close();
+  }
+}
