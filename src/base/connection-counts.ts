@@ -13,6 +13,8 @@ export function makeConnectionCounts(): ConnectionCounts {
   return {
     of,
     add: (client, counted) => {
+      // No close follows any more.
+      if (counted.closed) return;
       counts.set(client, of(client) + 1);
       counted.once('close', () => {
         if (of(client) > 1) counts.set(client, of(client) - 1);
