@@ -12,7 +12,7 @@ export interface PendingLimit {
 export interface UnreadLimits {
   /**
    * Time after which such a connection is closed. What was written at once must be read within it as a whole. The kernel asks for more when up
-   * to 1.4 MB were read, so that in 120 s a reader of less than 12 KB/s may seem to read nothing.
+   * to 1.7 MB were read, so that in 120 s a reader of less than 15 KB/s may seem to read nothing.
    */
   readonly unreadMs: number;
   /** Interval at which connections are looked at. */
