@@ -41,8 +41,8 @@ export function hasEnded({ status }: Pick<SeenJob, 'status'>): boolean {
   return !openStatuses.includes(status);
 }
 
-/** A job that is followed through any number of streams. */
-interface FollowedJob {
+/** A job whose end is awaited through any number of streams. */
+interface AwaitedJob {
   readonly client: ServiceClient;
   readonly jobId: string;
   readonly seen: (job: SeenJob) => void;
@@ -73,7 +73,7 @@ export async function followJob(
   away: () => void = () => {},
 ): Promise<SeenJob> {
   const silence = patience.start();
-  const job: FollowedJob = { client, jobId, seen, signal, silence, last: null, lastId: '' };
+  const job: AwaitedJob = { client, jobId, seen, signal, silence, last: null, lastId: '' };
   for (;;) {
     const { cause, wasOpen, leastMs } = await readStream(job);
     // An account may have only so many streams; a poll that does not wait is none.
@@ -86,7 +86,7 @@ export async function followJob(
 }
 
 /** Reads one stream until the job has ended or the stream breaks off; throws a refusal that no other stream would change. */
-async function readStream(job: FollowedJob): Promise<StreamEnd> {
+async function readStream(job: AwaitedJob): Promise<StreamEnd> {
   const { client, jobId, signal } = job;
   let wasOpen = false;
   let leastMs = 0;
@@ -118,13 +118,13 @@ async function readStream(job: FollowedJob): Promise<StreamEnd> {
   }
 }
 
-async function pollOnce(job: FollowedJob): Promise<void> {
+async function pollOnce(job: AwaitedJob): Promise<void> {
   const path = `/v1/jobs/${encodeURIComponent(job.jobId)}?fields=${jobFields}`;
   note(job, await job.client.call(path, { signal: job.signal }));
 }
 
 /** Ends the silence with what the service told of a job; returns the job, or `null` for anything that is none. */
-function note(job: FollowedJob, json: unknown): SeenJob | null {
+function note(job: AwaitedJob, json: unknown): SeenJob | null {
   job.silence.end();
   const told = readJob(json);
   if (told === null) return null;
