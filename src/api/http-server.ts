@@ -55,7 +55,8 @@ const defaultTimeouts: HttpTimeouts = {
 const maxPending = 100;
 /** Requests that wait behind another one of their connection. */
 const maxWaiting = 100;
-const maxUnread = 100;
+/** Of one address: a thousand files, which keep 64 KiB each, or some tens of long lists. */
+const maxUnreadBytes = 64 * 1024 * 1024;
 /** A caller may keep more of those over which it has asked something, for its next requests. */
 const maxIdle = 1000;
 /** A caller that opens many connections at once has sent its requests by then. */
@@ -112,7 +113,7 @@ export async function listen(
   };
   server.on('connect', (_req, socket) => refuseNow(socket, '400 Bad Request', 'Bad Request: this server is no proxy'));
   trackConnections(server, answers);
-  closeUnread(server, { ...timeouts, maxOfAddress: maxUnread }, pending);
+  closeUnread(server, { ...timeouts, maxBytesOfAddress: maxUnreadBytes }, pending);
   const noteRequest = limitPending(server, pending);
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET') return socket.destroy();

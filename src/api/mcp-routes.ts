@@ -32,9 +32,7 @@ const members = ['jsonrpc', 'id', 'method', 'params', 'result', 'error'];
 /** POST of one JSON-RPC message. The call of a tool is judged as the call of the API that it makes; every other one as a free call. */
 export function answerMcp(routes: McpRoutes): KeyedHandler {
   return async (call) => {
-    const message = Object.fromEntries(
-      members.flatMap((name) => (name in call.given ? [[name, call.given[name]]] : [])),
-    );
+    const message = messageOf(call.given);
     if (call.fault !== null || !isToolCall(message) || !parseFlags(call.given).ok) {
       await enterFree(routes.store, call);
       requireFlags(call);
@@ -45,16 +43,8 @@ export function answerMcp(routes: McpRoutes): KeyedHandler {
     if (!isToolCall(message)) judged.resolve(true);
     const written = { isLogged: false };
     const service = ownService(routes, call, judged, written);
-    const headers = Object.fromEntries(
-      protocolHeaders.flatMap((name) => {
-        const value = headerOf(call.req, name);
-        return value === undefined ? [] : [[name, value]];
-      }),
-    );
-    // The SDK wants both types named, and many callers send only that any type will do.
-    if (/\*\/\*/.test(headers.accept ?? '*/*')) headers.accept = 'application/json, text/event-stream';
     const { answerMessage } = await import('../mcp/mcp-server.ts');
-    const { response, close } = await answerMessage(service, headers, message);
+    const { response, close } = await answerMessage(service, protocolHeadersOf(call.req), message);
     call.res.once('close', () => void close());
     try {
       const chunks = response.body?.getReader();
@@ -72,6 +62,23 @@ export function answerMcp(routes: McpRoutes): KeyedHandler {
     // The script that charged a tool has written the line of the request log.
     return written.isLogged ? { status: call.res.statusCode, body: {}, isLogged: true } : null;
   };
+}
+
+/** Returns the JSON-RPC message in the body of a call, without the parameters of the API beside it. */
+function messageOf(given: KeyedCall['given']): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(members.flatMap((name) => (name in given ? [[name, given[name]]] : [])));
+}
+
+/** Returns the headers that the SDK judges. It wants both types named, and many callers send only that any type will do. */
+function protocolHeadersOf(req: KeyedCall['req']): Record<string, string> {
+  const headers = Object.fromEntries(
+    protocolHeaders.flatMap((name) => {
+      const value = headerOf(req, name);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+  if (/\*\/\*/.test(headers.accept ?? '*/*')) headers.accept = 'application/json, text/event-stream';
+  return headers;
 }
 
 function isToolCall({ method, id, params }: Readonly<Record<string, unknown>>): boolean {

@@ -29,6 +29,8 @@ export function limitOpenRequests(findCaller: FindCaller): OpenLimit {
     const { count, secondsLeft } = countAddress(blame);
     if (count > maxOpenRequests) throw refuse('rate_limited', sentence, secondsLeft);
     if (unanswered.of(blame) >= maxAtOnce) throw refuse('rate_limited', busySentence, busySeconds);
+    // No close follows for a caller that is gone.
+    if (res.closed) return;
     unanswered.change(blame, 1);
     res.once('close', () => unanswered.change(blame, -1));
   };

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 export interface PendingLimit {
   /** Returns the address that the connections of a peer count for; `null` for a peer without a limit. */
   readonly addressOf: (peer: string | undefined) => string | null;
-  /** Called for each connection that is closed because its address has too many. */
+  /** Called for each connection that is closed because its address has too many, or leaves too much unread. */
   readonly onDrop: (address: string) => void;
 }
 
@@ -12,13 +12,13 @@ export interface PendingLimit {
 export interface UnreadLimits {
   /**
    * Time after which such a connection is closed. What was written at once must be read within it as a whole. The kernel asks for more when up
-   * to 1.4 MB were read, so that in 120 s a reader of less than 12 KB/s may seem to read nothing.
+   * to 1.7 MB were read, so that in 120 s a reader of less than 15 KB/s may seem to read nothing.
    */
   readonly unreadMs: number;
   /** Interval at which connections are looked at. */
   readonly checkMs: number;
-  /** Most such connections of one address. */
-  readonly maxOfAddress: number;
+  /** Limit of what this process keeps for all such connections of one address. A file keeps 64 KiB at a time, an answer all of it. */
+  readonly maxBytesOfAddress: number;
 }
 
 interface Reading {
@@ -30,9 +30,10 @@ interface Reading {
 }
 
 /**
- * Closes a connection whose caller reads nothing of what was sent for the time limit, and the oldest of an address that has too many of
- * them: each may hold an answer of megabytes. Node's timeout of a socket knows neither an answer written at once nor a kernel that has
- * taken a part of a chunk, after which it waits twice as long.
+ * Closes a connection whose caller reads nothing of what was sent for the time limit, and the oldest of an address for which they keep
+ * too much. Their number is no limit: most slow readers of files seem to read nothing between two looks, and keep little. Node's
+ * timeout of a socket knows neither an answer written at once nor a kernel that has taken a part of a chunk, after which it waits
+ * twice as long.
  */
 export function closeUnread(server: Server, limits: UnreadLimits, { addressOf, onDrop }: PendingLimit): void {
   const connections = new Map<Socket, Reading>();
@@ -43,14 +44,14 @@ export function closeUnread(server: Server, limits: UnreadLimits, { addressOf, o
   const timer = setInterval(() => {
     const now = performance.now();
     const unread = [...connections].filter(([socket, reading]) => isUnread(socket, reading, now));
-    const counts = new Map<string, number>();
+    const kept = new Map<string | null, number>();
     // The newest ones first: they stay.
     for (const [socket, { address, since }] of unread.sort(([, one], [, other]) => other.since - one.since)) {
-      const count = (address === null ? 0 : (counts.get(address) ?? 0)) + 1;
-      if (address !== null) counts.set(address, count);
-      const isTooMany = address !== null && count > limits.maxOfAddress;
-      if (isTooMany) onDrop(address);
-      if (isTooMany || now - since >= limits.unreadMs) socket.destroy();
+      const bytes = (kept.get(address) ?? 0) + socket.writableLength;
+      const isTooMuch = address !== null && bytes > limits.maxBytesOfAddress;
+      if (isTooMuch) onDrop(address);
+      else kept.set(address, bytes);
+      if (isTooMuch || now - since >= limits.unreadMs) socket.destroy();
     }
   }, limits.checkMs).unref();
   server.once('close', () => clearInterval(timer));

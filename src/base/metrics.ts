@@ -74,7 +74,7 @@ const declared = {
     'route',
   ),
   connections_dropped_total: counter(
-    'Connections that the public API closed because their address had more than 100 without a complete request or with an answer that it did not read, or 1,000 idle ones.',
+    'Connections that the public API closed because their address had more than 100 without a complete request, 1,000 idle ones, or 64 MiB of answers that it did not read.',
   ),
   jobs_total: counter("Jobs that have ended, except by an operator's command.", 'endpoint', 'outcome', 'code', 'blame'),
   job_seconds: histogram(works, 'Time that an ended job spent in one stage, in seconds.', 'endpoint', 'stage'),

@@ -1,5 +1,5 @@
 import { printable } from '../base/terminal.ts';
-import type { ServicePatience } from './patience.ts';
+import type { ServicePatience, Silence } from './patience.ts';
 import { CallRefused, parseJson, readRetryAfter, readText, refusalOf, type ServiceClient } from './service-client.ts';
 
 /** A job as the service shows it, with the fields that are asked for. */
@@ -41,6 +41,28 @@ export function hasEnded({ status }: Pick<SeenJob, 'status'>): boolean {
   return !openStatuses.includes(status);
 }
 
+/** A job whose end is awaited through any number of streams. */
+interface AwaitedJob {
+  readonly client: ServiceClient;
+  readonly jobId: string;
+  readonly seen: (job: SeenJob) => void;
+  readonly signal: AbortSignal;
+  readonly silence: Silence;
+  /** As the service told of it last. */
+  last: SeenJob | null;
+  /** Id of the last event; empty before the first one. */
+  lastId: string;
+}
+
+/** End of a stream. */
+interface StreamEnd {
+  readonly cause: unknown;
+  /** False for a stream that was never opened. */
+  readonly wasOpen: boolean;
+  /** Least time before the next one. */
+  readonly leastMs: number;
+}
+
 /** Follows the events of a job to its end, through any number of streams, and returns the ended job; `away` hears of each one refused. */
 export async function followJob(
   client: ServiceClient,
@@ -51,53 +73,64 @@ export async function followJob(
   away: () => void = () => {},
 ): Promise<SeenJob> {
   const silence = patience.start();
-  let last: SeenJob | null = null;
-  for (let lastId = ''; ; ) {
-    let isOpen = false;
-    let cause: unknown = new Error('the stream of events ended');
-    let leastMs = 0;
-    const quiet = watchQuiet();
-    try {
-      const headers = { accept: 'text/event-stream', ...(lastId && { 'last-event-id': lastId }) };
-      const path = `/v1/jobs/${encodeURIComponent(jobId)}/events?fields=${jobFields}`;
-      const response = await client.open(path, headers, AbortSignal.any([signal, quiet.signal]));
-      if (!response.ok) {
-        leastMs = readRetryAfter(response) ?? 0;
-        throw refusalOf(response, parseJson(await readText(response)));
-      }
-      isOpen = true;
-      // A stream that goes on tells nothing before the next change.
-      if (last !== null) seen(last);
-      for await (const { id, text } of readEvents(response, quiet.heard)) {
-        silence.end();
-        const job = readJob(parseJson(text));
-        if (job === null) continue;
-        lastId = id;
-        last = job;
-        seen(job);
-        if (hasEnded(job)) return job;
-      }
-    } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof CallRefused && error.status < 500 && error.status !== 429) throw error;
-      cause = error;
-    } finally {
-      quiet.close();
-    }
-    if (cause instanceof CallRefused && cause.status === 429) {
-      // An account may have only so many streams; a poll that does not wait is none.
-      const path = `/v1/jobs/${encodeURIComponent(jobId)}?fields=${jobFields}`;
-      const job = readJob(await client.call(path, { signal }));
-      silence.end();
-      if (job !== null) {
-        last = job;
-        seen(job);
-        if (hasEnded(job)) return job;
-      }
-      leastMs = Math.max(leastMs, pollMs);
-    } else if (!isOpen) away();
-    await silence.wait(cause, signal, leastMs);
+  const job: AwaitedJob = { client, jobId, seen, signal, silence, last: null, lastId: '' };
+  for (;;) {
+    const { cause, wasOpen, leastMs } = await readStream(job);
+    // An account may have only so many streams; a poll that does not wait is none.
+    const isPolled = cause instanceof CallRefused && cause.status === 429;
+    if (isPolled) await pollOnce(job);
+    else if (!wasOpen) away();
+    if (job.last !== null && hasEnded(job.last)) return job.last;
+    await silence.wait(cause, signal, isPolled ? Math.max(leastMs, pollMs) : leastMs);
   }
+}
+
+/** Reads one stream until the job has ended or the stream breaks off; throws a refusal that no other stream would change. */
+async function readStream(job: AwaitedJob): Promise<StreamEnd> {
+  const { client, jobId, signal } = job;
+  let wasOpen = false;
+  let leastMs = 0;
+  const quiet = watchQuiet();
+  try {
+    const headers = { accept: 'text/event-stream', ...(job.lastId && { 'last-event-id': job.lastId }) };
+    const path = `/v1/jobs/${encodeURIComponent(jobId)}/events?fields=${jobFields}`;
+    const response = await client.open(path, headers, AbortSignal.any([signal, quiet.signal]));
+    if (!response.ok) {
+      leastMs = readRetryAfter(response) ?? 0;
+      throw refusalOf(response, parseJson(await readText(response)));
+    }
+    wasOpen = true;
+    // A stream that goes on tells nothing before the next change.
+    if (job.last !== null) job.seen(job.last);
+    for await (const { id, text } of readEvents(response, quiet.heard)) {
+      const told = note(job, parseJson(text));
+      if (told === null) continue;
+      job.lastId = id;
+      if (hasEnded(told)) break;
+    }
+    return { cause: new Error('the stream of events ended'), wasOpen, leastMs };
+  } catch (cause) {
+    signal.throwIfAborted();
+    if (cause instanceof CallRefused && cause.status < 500 && cause.status !== 429) throw cause;
+    return { cause, wasOpen, leastMs };
+  } finally {
+    quiet.close();
+  }
+}
+
+async function pollOnce(job: AwaitedJob): Promise<void> {
+  const path = `/v1/jobs/${encodeURIComponent(job.jobId)}?fields=${jobFields}`;
+  note(job, await job.client.call(path, { signal: job.signal }));
+}
+
+/** Ends the silence with what the service told of a job; returns the job, or `null` for anything that is none. */
+function note(job: AwaitedJob, json: unknown): SeenJob | null {
+  job.silence.end();
+  const told = readJob(json);
+  if (told === null) return null;
+  job.last = told;
+  job.seen(told);
+  return told;
 }
 
 /** Reads the JSON of a job; `null` for anything that is none. */

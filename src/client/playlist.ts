@@ -21,18 +21,12 @@ export async function expandPlaylist(
   parallel: number,
   take: (wanted: WantedFile) => Promise<void>,
 ): Promise<{ row: FileRow; cause: unknown } | null> {
-  const { order, client, patience, interrupted: signal } = tools;
+  const { interrupted: signal } = tools;
   const open = new Set<Promise<void>>();
   const takenIds = new Set<unknown>();
   let batch: string | null = null;
   try {
-    // The first contact: reading the list takes longer than the service may be silent before.
-    await client.call('/v1/usage?view=reduced', { signal });
-    patience.accept();
-    const body = { endpoint: order.endpoint, playlist: true, max_items: most, items: [{ query, ...order.parameters }] };
-    const call = { method: 'POST', body, idempotencyKey: tools.keyOf(query), answerMs: listMs } as const;
-    const made = await sendOrder(tools, '/v1/batches', call);
-    batch = String((made as { batch_id?: unknown }).batch_id);
+    batch = await startBatch(tools, query, most);
     for (const wanted of await readJobs(tools, batch)) {
       while (open.size >= parallel) await Promise.race(open);
       if (signal.aborted) break;
@@ -57,6 +51,18 @@ export async function expandPlaylist(
     const sentence = isUnknown ? 'This service does not expand playlists' : cause.message;
     return { row: rowOf(query, sentence, cause instanceof ServiceAway ? 'unavailable' : cause.code), cause };
   }
+}
+
+/** Orders the jobs of a playlist and returns the id of their batch. */
+async function startBatch(tools: GetTools, query: string, most: number): Promise<string> {
+  const { order, client, patience, interrupted: signal } = tools;
+  // The first contact: reading the list takes longer than the service may be silent before.
+  await client.call('/v1/usage?view=reduced', { signal });
+  patience.accept();
+  const body = { endpoint: order.endpoint, playlist: true, max_items: most, items: [{ query, ...order.parameters }] };
+  const call = { method: 'POST', body, idempotencyKey: tools.keyOf(query), answerMs: listMs } as const;
+  const made = await sendOrder(tools, '/v1/batches', call);
+  return String((made as { batch_id?: unknown }).batch_id);
 }
 
 /** Returns the jobs of a batch, which has all of them from its beginning. */

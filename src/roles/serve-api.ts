@@ -30,7 +30,7 @@ const defaultDrainSeconds = 8;
 const answerSeconds = 1;
 const warnEveryMs = 60_000;
 const idleRequests =
-  'an address has more than 100 connections without a complete request or with an answer that it does not read, or 1,000 idle ones: the oldest are closed; a proxy belongs in TRAWL_TRUSTED_PROXIES';
+  'an address has more than 100 connections without a complete request, 1,000 idle ones, or 64 MiB of answers that it does not read: the oldest are closed; a proxy belongs in TRAWL_TRUSTED_PROXIES';
 
 /** Where the public API and the dashboard answer. */
 export interface ServedApi {

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { startApi, type TestApi } from '../support/api.ts';
 import { film } from '../support/calls.ts';
@@ -50,6 +53,28 @@ describe('the limit of requests without a key', () => {
     await slow[0]?.body?.cancel();
     await until(async () => (await ask(link, '192.0.2.20')).status === 200, 10, 'the end of one makes room');
     left.abort();
+  });
+
+  it('counts no sign-in whose caller was gone before its compressed body was read', async () => {
+    const { origin, port, hostname: host } = new URL(api.dashboardUrl);
+    const from = '192.0.2.30';
+    const body = gzipSync(JSON.stringify({ token: 'x'.repeat(15_000) }));
+    const head = `POST /api/sign-in HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: ${from}\r\nOrigin: ${origin}\r\nContent-Type: application/json\r\n`;
+    const request = Buffer.concat([
+      Buffer.from(`${head}Content-Encoding: gzip\r\nContent-Length: ${body.length}\r\n\r\n`),
+      body,
+    ]);
+    for (let n = 0; n < 300; n++) {
+      const socket = connect(Number(port), host);
+      socket.write(request, () => socket.resetAndDestroy());
+      await once(socket, 'close');
+    }
+    const { status } = await fetch(`${origin}/api/sign-in`, {
+      method: 'POST',
+      headers: { origin, 'x-forwarded-for': from, 'content-type': 'application/json' },
+      body: '{"token":"x"}',
+    });
+    expect(status).to.equal(401);
   });
 
   it('is 600 a minute and address for the pages of the dashboard', async () => {

@@ -4,13 +4,14 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { expect } from 'chai';
+import { listen } from '../../src/api/http-server.ts';
 import { closeUnread, type UnreadLimits } from '../../src/api/unread-answers.ts';
 import { until } from '../support/until.ts';
 
 /** More than the kernel takes over for both sides. */
 const big = Buffer.alloc(20_000_000, 'x');
 const piece = big.subarray(0, 50_000);
-const usual = { unreadMs: 300, checkMs: 15, maxOfAddress: 100 };
+const usual = { unreadMs: 300, checkMs: 15, maxBytesOfAddress: 100_000_000 };
 
 describe('an answer of which its caller reads nothing', () => {
   let server: Server;
@@ -29,8 +30,7 @@ describe('an answer of which its caller reads nothing', () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  const ask = () => {
-    const { port } = server.address() as AddressInfo;
+  const ask = (port = (server.address() as AddressInfo).port) => {
     const socket = connect(port, '127.0.0.1')
       .on('error', () => {})
       .pause();
@@ -78,8 +78,8 @@ describe('an answer of which its caller reads nothing', () => {
     expect([read > big.length, isClosed]).to.deep.equal([true, false]);
   });
 
-  it('costs an address the oldest of its connections when too many have one', async () => {
-    await start(whole, { unreadMs: 3_600_000, checkMs: 15, maxOfAddress: 2 });
+  it('costs an address the oldest of its connections when they keep too much', async () => {
+    await start(whole, { unreadMs: 3_600_000, checkMs: 15, maxBytesOfAddress: 2.5 * big.length });
     const closed: number[] = [];
     for (const n of [0, 1, 2, 3]) {
       const socket = ask();
@@ -90,5 +90,24 @@ describe('an answer of which its caller reads nothing', () => {
     for (const socket of sockets) socket.resume();
     await until(() => closed.length === 2, 10, 'two hear that they are closed');
     expect([closed.toSorted(), await count(), dropped]).to.deep.equal([[0, 1], 2, ['caller', 'caller']]);
+  });
+
+  it('costs an address none of 110 connections over which it fetches files slowly, before the time limit', async () => {
+    await start(inPieces, usual);
+    const timeouts = { headersMs: 10_000, bodyMs: 10_000, wholeBodyMs: 10_000, keepAliveMs: 10_000 };
+    let ended = 0;
+    const app: RequestListener = (req, res) => {
+      res.once('close', () => ended++);
+      inPieces(req, res);
+    };
+    const limit = { addressOf: () => 'caller', onDrop: (address: string) => dropped.push(address) };
+    const { port, drain } = await listen(app, '127.0.0.1', 0, limit, { ...timeouts, unreadMs: 3000, checkMs: 15 });
+    try {
+      for (let n = 0; n < 110; n++) ask(port);
+      await until(() => ended === 110, 20, 'the time limit ends all of them');
+      expect(dropped).to.deep.equal([]);
+    } finally {
+      await drain(0);
+    }
   });
 });

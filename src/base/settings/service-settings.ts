@@ -93,7 +93,7 @@ export const serviceSettings = [
     name: 'TRAWL_TRUSTED_PROXIES',
     kind: kind.networks,
     default: '',
-    text: 'Proxies whose `X-Forwarded-For` names the caller; from every other peer the header is ignored, and more than 100 connections without a complete request or with an answer that it does not read, or 1,000 idle ones, cost it the oldest.',
+    text: 'Proxies whose `X-Forwarded-For` names the caller; from every other peer the header is ignored, and more than 100 connections without a complete request, 1,000 idle ones, or 64 MiB of answers that it does not read, cost it the oldest.',
   },
   {
     name: 'TRAWL_AUTH_FAILURES',
