@@ -113,9 +113,12 @@ export class JobAdvancer {
     return now?.attempt === job.attempt ? { ...job, verdict: now.verdict } : job;
   }
 
-  /** An attempt whose start failed never had a worker, so its absence is no interruption. */
+  /**
+   * An attempt whose start failed never had a worker, so its absence is no interruption. One with a deadline had one that ran: another
+   * controller has started it since.
+   */
   #lacksWorker(job: Job, seen: Seen): boolean {
-    const isMissing = seen.is === 'absent' && job.verdict === null && hasOpenAttempt(job);
+    const isMissing = seen.is === 'absent' && job.verdict === null && job.deadline === null && hasOpenAttempt(job);
     return isMissing && this.#starter.hasFailed(attemptNameOf(job.id, job.attempt));
   }
 

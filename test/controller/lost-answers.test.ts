@@ -51,6 +51,25 @@ describe('a controller whose answer from Redis is lost', () => {
     expect(await theJob(store, id)).to.include({ attempt: 1, interruptions: 0, status: 'Running' });
   });
 
+  it('counts an interruption when another controller has started the attempt since and its worker is gone', async () => {
+    const id = await admitted(store, await anAccount(store, { credits: 1 }));
+    await lead(store, holder);
+    await takeJob(store, holder, 1);
+    const runner = aRunner({});
+    const advance = advanceWith(store, runner);
+    await loseAnswerTo('start-attempt');
+    expect(await advance(id).catch((error) => error)).to.include({ code: 'unavailable' });
+    await until(() => connection.ready(), 10, 'the next connection');
+    const other = advanceWith(storeOf(redis.connection), runner);
+    await runner.start({ name: `${id}-1`, jobId: id, attempt: 1, endpoint: 'video', maxMs: 1 });
+    await other(id);
+    expect(await theJob(store, id)).to.include({ attempt: 1, status: 'Running' });
+    await runner.stop(`${id}-1`);
+    await advance(id);
+    expect(await theJob(store, id)).to.include({ attempt: 1, interruptions: 1 });
+    expect(runner.started).to.deep.equal([`${id}-1`]);
+  });
+
   it('starts at once a job that it has taken', async () => {
     const runner = aRunner({});
     const metrics = makeMetrics();
