@@ -59,6 +59,21 @@ describe('limit-topup-cooldown: a charge while the clock of Redis has jumped', (
       expect((await verifyLedger(store, buyer.accountId)).problems).to.deep.equal([]);
     });
 
+  it('buys nothing within 72 hours of the last purchase when it jumped ahead a moment ago, and the controller has not read it since', async () => {
+    const buyer = await aBuyerOnce();
+    const before = store.clock.now();
+    store.advance(80 * hour);
+    await spend(store, buyer, 1);
+    const buying = startPurchases({
+      ...{ ...parts, provider, intervalMs: 60_000 },
+      store: { ...store, clock: { ...store.clock, now: () => before, offset: () => store.clock.offset() } },
+    });
+    await buying.wake();
+    await buying.close();
+    expect(stripe.charges).to.have.length(1);
+    expect(await duePurchases(store)).to.deep.equal([]);
+  });
+
   for (const kind of ['paid', 'refunded'] as const)
     it(`begins the 72 hours of a purchase that is told to be ${kind} while the clock is behind no earlier than it was asked for`, async () => {
       const buyer = await aBuyer(store);
