@@ -67,6 +67,8 @@ type NextDelay = Promise<number | null>;
 const atOnceMs = 1;
 /** A job that goes on may have been taken again while its last worker was stopped; a watch may be late to show that this one is gone. */
 const afterStopMs = 1_000;
+/** Longest wait for a joined file to be seen: S3 tells of the join once, and perhaps told an earlier leader. */
+const maxUnseenMs = 60_000;
 /** State of an attempt whose worker could not be made. */
 const neverStarted: Seen = { is: 'waiting', reason: startRefused };
 
@@ -113,9 +115,12 @@ export class JobAdvancer {
     return now?.attempt === job.attempt ? { ...job, verdict: now.verdict } : job;
   }
 
-  /** An attempt whose start failed never had a worker, so its absence is no interruption. */
+  /**
+   * An attempt whose start failed never had a worker, so its absence is no interruption. One with a deadline had one that ran: another
+   * controller has started it since.
+   */
   #lacksWorker(job: Job, seen: Seen): boolean {
-    const isMissing = seen.is === 'absent' && job.verdict === null && hasOpenAttempt(job);
+    const isMissing = seen.is === 'absent' && job.verdict === null && job.deadline === null && hasOpenAttempt(job);
     return isMissing && this.#starter.hasFailed(attemptNameOf(job.id, job.attempt));
   }
 
@@ -215,7 +220,8 @@ export class JobAdvancer {
       const isJoined = await objects.finish(delivered.key);
       found = await objects.see(delivered.key);
       // S3 may begin its answer with 200 and end it with an error, and some stores show a new object late.
-      if (isJoined && found === null)
+      const isLate = isJoined || (job.storing_since !== null && store.clock.now() - job.storing_since < maxUnseenMs);
+      if (isLate && found === null)
         throw refuse('unavailable', 'The object store does not show the file that it has joined');
     } catch (error) {
       await this.#noteStoring(situation, step);

@@ -34,6 +34,8 @@ const defaultTimes: ControllerTimes = { leaseMs: controllerLeaseMs, renewMs: 2_0
 type ControllerTask = 'lead' | 'pass' | 'take' | 'requeue' | 'preempt';
 
 const heartbeatMs = 500;
+/** Shortest time between two full passes in one term. */
+const minPassMs = 5_000;
 const maxJobsAtOnce = 32;
 /** A step that hangs must leave time to close the runners. */
 const maxStepMs = 3000;
@@ -70,6 +72,8 @@ export class Controller {
   #isPaused = false;
   #isClosing = false;
   #passedAt = Number.NEGATIVE_INFINITY;
+  /** When the next full pass is due. */
+  #passAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: ControllerOptions) {
     const { objects, metrics, log } = options;
@@ -168,7 +172,7 @@ export class Controller {
       this.#take = makeTake(store, term, shares);
     }
     if (isNew || (term !== null && !this.#isLeading)) {
-      this.#passedAt = Number.NEGATIVE_INFINITY;
+      this.#passAt = Number.NEGATIVE_INFINITY;
       this.#advancer.unsettled.clear();
     }
     this.#isLeading = term !== null;
@@ -205,8 +209,9 @@ export class Controller {
 
   /** Queues every job that may need a step: those of runners, the active ones, and those whose wait for a start is over; offers turns. */
   async #fullPass(): Promise<void> {
-    if (!this.#isLeading || this.#isClosing || performance.now() - this.#passedAt < this.#times.fullPassMs) return;
+    if (!this.#isLeading || this.#isClosing || performance.now() < this.#passAt) return;
     this.#passedAt = performance.now();
+    this.#passAt = this.#passedAt + this.#times.fullPassMs;
     const { store, runners, limits, metrics, log } = this.#options;
     const observe = metrics.reconcile_seconds.startTimer();
     // Runners come first, because they may have to list the cluster; a failing one must not stop the pass.
@@ -251,10 +256,13 @@ export class Controller {
     await within(maxStepMs, Promise.all(steps));
   }
 
-  /** Has the next heartbeat pass: what was asked of Redis may have been done, such as the take of a job that no hint names. */
+  /**
+   * Has one of the next heartbeats pass: what was asked of Redis may have been done, such as the take of a job that no hint names. Not the
+   * heartbeat that failed, because Redis is mostly still away, and none within 5 s of the last pass, because a pass lists the cluster.
+   */
   #passSoon(): void {
-    const dueAt = performance.now() + heartbeatMs / 2;
-    this.#passedAt = Math.min(this.#passedAt, dueAt - this.#times.fullPassMs);
+    const soon = Math.max(performance.now() + heartbeatMs / 2, this.#passedAt + minPassMs);
+    this.#passAt = Math.min(this.#passAt, soon);
   }
 
   /** Logs an error instead of throwing it: the next heartbeat repeats the work. */

@@ -32,7 +32,8 @@ export function deliveryRoutes(seal: Seal): DashboardRoute[] {
       return { status: 201, body: { webhook_secret: secret } };
     }),
     changeRoute('DELETE', '/api/webhooks/secret', 'webhooks', async ({ store, accountId }) => {
-      await setAccount(store, accountId, { webhook_secret: null });
+      // Removals have no limit of their own: without a secret there is no change to note.
+      if (await isSigned(store, accountId)) await setAccount(store, accountId, { webhook_secret: null });
       return { status: 200, body: { removed: true } };
     }),
   ];

@@ -48,8 +48,8 @@ export interface RecordStore {
 }
 
 /**
- * `always`: runs also when Redis has reached its memory limit, because it ends, releases or frees something. `light`: does so
- * too, and its answer waits for no replica, because losing its change costs nothing.
+ * `always`: runs also when Redis has reached its memory limit, because it ends, releases or frees something, or because operators
+ * need it then; it admits no job. `light`: does so too, and its answer waits for no replica, because losing its change costs nothing.
  */
 type ScriptKind = 'needs memory' | 'always' | 'light';
 

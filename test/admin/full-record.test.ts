@@ -1,12 +1,15 @@
 import { expect } from 'chai';
 import { type Operator, startOperator } from '../support/operator.ts';
+import { admitted, anAccount } from '../support/record.ts';
 
 describe('an operator beside a Redis whose memory is full', () => {
   let operator: Operator;
+  let caller: Awaited<ReturnType<typeof anAccount>>;
   before(async () => {
     operator = await startOperator();
     await operator.json('account', 'open', 'films');
     await operator.json('plan', 'set', 'p', '--quota', '5');
+    caller = await anAccount(operator.store, { credits: 2 });
     await operator.store.connection.send(['CONFIG', 'SET', 'maxmemory', '1']);
   });
   after(() => operator.stop());
@@ -20,7 +23,8 @@ describe('an operator beside a Redis whose memory is full', () => {
     expect((await operator.json('ledger', 'verify')).ok).to.equal(true);
   });
 
-  it('gets no new account, because that takes memory', async () => {
+  it('gets no new account and sees no job admitted, because both take memory', async () => {
     expect(await operator.refused('account', 'open', 'more')).to.include({ code: 'unavailable' });
+    expect(await admitted(operator.store, caller).catch((error) => error)).to.include({ code: 'unavailable' });
   });
 });

@@ -59,15 +59,46 @@ describe('limit-topup-cooldown: a charge while the clock of Redis has jumped', (
       expect((await verifyLedger(store, buyer.accountId)).problems).to.deep.equal([]);
     });
 
-  it('begins the 72 hours of a purchase that ends while the clock is behind no earlier than it was asked for', async () => {
+  it('buys nothing within 72 hours of the last purchase when it jumped ahead a moment ago, and the controller has not read it since', async () => {
+    const buyer = await aBuyerOnce();
+    const before = store.clock.now();
+    store.advance(80 * hour);
+    await spend(store, buyer, 1);
+    const buying = startPurchases({
+      ...{ ...parts, provider, intervalMs: 60_000 },
+      store: { ...store, clock: { ...store.clock, now: () => before, offset: () => store.clock.offset() } },
+    });
+    await buying.wake();
+    await buying.close();
+    expect(stripe.charges).to.have.length(1);
+    expect(await duePurchases(store)).to.deep.equal([]);
+  });
+
+  for (const kind of ['paid', 'refunded'] as const)
+    it(`begins the 72 hours of a purchase that is told to be ${kind} while the clock is behind no earlier than it was asked for`, async () => {
+      const buyer = await aBuyer(store);
+      await spend(store, buyer, 5);
+      const { since: _, attempt: __, isWanted: ___, ...purchase } = await takenPurchase(store, buyer);
+      const { payment } = await provider.charge({ ...purchase, since: store.clock.now(), attempt: 1, isWanted: true });
+      store.advance(-80 * hour);
+      await applyPayment(parts, { kind, purchase, payment, at: store.clock.now() }, 'evt_1');
+      store.advance(80 * hour);
+      await spend(store, buyer, kind === 'paid' ? 12 : 1);
+      expect(await paidAfter(71 * hour)).to.equal(1);
+      await spend(store, buyer, 1);
+      expect(await paidAfter(0)).to.equal(1);
+    });
+
+  it('keeps the 72 hours of the last purchase when money for an earlier one arrives while the clock is behind', async () => {
     const buyer = await aBuyer(store);
     await spend(store, buyer, 5);
-    const { since: _, attempt: __, isWanted: ___, ...purchase } = await takenPurchase(store, buyer);
-    const { payment } = await provider.charge({ ...purchase, since: store.clock.now(), attempt: 1, isWanted: true });
+    const { since: _, attempt: __, isWanted: ___, ...purchase } = await takenPurchase(store, buyer, 0);
+    expect(await paidAfter(0)).to.equal(1);
     store.advance(-80 * hour);
-    await applyPayment(parts, { kind: 'paid', purchase, payment, at: store.clock.now() }, 'evt_1');
+    const earlier = { ...purchase, id: `${purchase.account}-1` };
+    await applyPayment(parts, { kind: 'paid', purchase: earlier, payment: 'pi_late', at: store.clock.now() }, 'evt_1');
     store.advance(80 * hour);
-    await spend(store, buyer, 12);
+    await spend(store, buyer, 22);
     expect(await paidAfter(71 * hour)).to.equal(1);
     await spend(store, buyer, 1);
     expect(await paidAfter(0)).to.equal(1);

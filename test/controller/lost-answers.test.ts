@@ -51,7 +51,26 @@ describe('a controller whose answer from Redis is lost', () => {
     expect(await theJob(store, id)).to.include({ attempt: 1, interruptions: 0, status: 'Running' });
   });
 
-  it('starts at once a job that it has taken', async () => {
+  it('counts an interruption when another controller has started the attempt since and its worker is gone', async () => {
+    const id = await admitted(store, await anAccount(store, { credits: 1 }));
+    await lead(store, holder);
+    await takeJob(store, holder, 1);
+    const runner = aRunner({});
+    const advance = advanceWith(store, runner);
+    await loseAnswerTo('start-attempt');
+    expect(await advance(id).catch((error) => error)).to.include({ code: 'unavailable' });
+    await until(() => connection.ready(), 10, 'the next connection');
+    const other = advanceWith(storeOf(redis.connection), runner);
+    await runner.start({ name: `${id}-1`, jobId: id, attempt: 1, endpoint: 'video', maxMs: 1 });
+    await other(id);
+    expect(await theJob(store, id)).to.include({ attempt: 1, status: 'Running' });
+    await runner.stop(`${id}-1`);
+    await advance(id);
+    expect(await theJob(store, id)).to.include({ attempt: 1, interruptions: 1 });
+    expect(runner.started).to.deep.equal([`${id}-1`]);
+  });
+
+  it('starts a job that it has taken by a full pass within seconds', async () => {
     const runner = aRunner({});
     const metrics = makeMetrics();
     const controller = await startController({
@@ -67,7 +86,7 @@ describe('a controller whose answer from Redis is lost', () => {
       const caller = await anAccount(direct, { credits: 1 });
       proxy.cutAt(caller.accountId);
       const id = await admitted(direct, caller);
-      await until(() => runner.started.length > 0, 10, 'the job starts');
+      await until(() => runner.started.length > 0, 30, 'the job starts');
       expect(proxy.isCut()).to.equal(true);
       expect(await theJob(direct, id)).to.include({ attempt: 1, interruptions: 0 });
     } finally {

@@ -50,6 +50,15 @@ describe('the audit log on the dashboard', () => {
     }
   });
 
+  it('has no entry of the removal of a webhook secret when there is none: no limit of changes counts what takes something away', async () => {
+    const { owner } = dashboard;
+    await owner.ask('POST', '/api/webhooks/secret', {});
+    expect((await owner.ask('DELETE', '/api/webhooks/secret')).json).to.deep.equal({ removed: true });
+    const before = (await owner.ask('GET', '/api/audit')).text;
+    expect((await owner.ask('DELETE', '/api/webhooks/secret')).status).to.equal(200);
+    expect((await owner.ask('GET', '/api/audit')).text).to.equal(before);
+  });
+
   it('has no entry of a body that is no object, nor of a pack that is none: both are refused', async () => {
     const { owner } = dashboard;
     const before = (await owner.ask('GET', '/api/audit')).text;

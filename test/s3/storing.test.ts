@@ -105,6 +105,24 @@ describe('a job whose worker has uploaded every part', function () {
       await open().remove(`${job.id}/`);
     });
 
+  it('waits for up to a minute, also after a change of the leader, while S3 does not show the joined object', async () => {
+    const through = { ...s3.settings, s3Endpoint: `http://127.0.0.1:${front.port}` };
+    const { job, apply } = await aJobWith(film, through);
+    front.hideObjects(3);
+    for (let round = 0; round < 3; round++) await apply();
+    expect(await theJob(store, job.id)).to.include({ status: 'Running', attempt: 1 });
+    await apply();
+    expect(await theJob(store, job.id)).to.include({ status: 'CompletedJob', attempt: 1, failures: 0 });
+    await open().remove(`${job.id}/`);
+    const gone = await aJobWith(film, through);
+    front.hideObjects(2);
+    await gone.apply();
+    store.advance(61_000);
+    await gone.apply();
+    expect(await theJob(store, gone.job.id)).to.include({ status: 'Error', error_code: 'worker_failed' });
+    await open().remove(`${gone.job.id}/`);
+  });
+
   it('is not charged when the parts do not fit the checksum of its file, and the parts are removed', async () => {
     const { job, apply } = await aJobWith('Some other bytes');
     for (let round = 0; round < 2; round++) await apply();

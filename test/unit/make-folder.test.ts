@@ -37,7 +37,7 @@ describe('a folder that is made with those above it', () => {
     expect(await failure(join(home, 'there'))).to.equal('made');
   });
 
-  it('is refused where the system has no room for it although its parent is there', async () => {
+  it('is refused where the system lets no folder be made although its parent is there', async () => {
     for (const path of ['/proc/no-process', '/proc/no-process/x']) expect(await failure(path)).to.equal('ENOENT');
   });
 

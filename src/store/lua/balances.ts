@@ -31,6 +31,7 @@ const creditsLeft = `${quotaLeft} + b.packs_left + b.credits_given - b.credits_c
  *   purchase when the rest falls below the threshold (D49), or, with nothing left, for a look at the end of the 72 hours that still run,
  *   because there are no more charges. It reads nothing for that without a top-up. Leaves a mail when
  *   50, 80, 90 or 100 % are used of what was there at the first charge after the last grant, without what lapsed since.
+ * bought_at(id) → when the 72 hours begin after the money of a purchase was seen: now, unless the clock is behind, so that they would end early.
  */
 export const balances = /* lua */ `${indexedStream}${outboxLua}
 local b
@@ -193,6 +194,12 @@ local function request_topup()
     redis.call('HSET', topup, 'purchase', accountId .. '-' .. now, 'purchase_attempts', 0, 'purchase_since', now)
     redis.call('ZADD', purchases, now, accountId)
   end
+end
+
+local function bought_at(id)
+  local t = redis.call('HMGET', topup, 'purchase', 'purchase_since', 'last_purchase_at')
+  local asked_at = t[1] == id and t[2] or ''
+  return string.format('%d', math.max(now, tonumber(asked_at) or 0, tonumber(t[3] or '') or 0))
 end
 
 local function alert_owners()

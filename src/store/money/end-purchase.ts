@@ -28,8 +28,6 @@ local state = seen and cjson.decode(seen).state
 local fields = { 'purchase', 'last_purchase_at', 'enabled' }
 local setting = redis.call('HMGET', topup, unpack(fields))
 local is_current = setting[1] == id
--- A clock that is behind now would have the 72 hours end early.
-local bought_at = math.max(now, is_current and tonumber(redis.call('HGET', topup, 'purchase_since') or '') or 0)
 if state and not (state == 'declined' and verdict == 'paid') then return done('stale') end
 if verdict == 'declined' and not is_current then return done('stale') end
 
@@ -45,7 +43,7 @@ local slug, removed_at = unpack(redis.call('HMGET', account, 'slug', 'removed_at
 if verdict == 'paid' and (not slug or (removed_at or '') ~= '') then return refuse_money(slug or '') end
 local refused = read_balances()
 if refused then return refused end
-local due = redis.call('ZSCORE', purchases, accountId)
+local due, begins_at = redis.call('ZSCORE', purchases, accountId), bought_at(id)
 r.state, r.ended_at = verdict, now
 
 local function keep_setting()
@@ -61,7 +59,7 @@ end
 local function note_paid()
   undos[#undos + 1] = function() redis.pcall('HDEL', payments, r.payment) end
   redis.call('HSET', payments, r.payment, accountId .. '/' .. id)
-  if r.kind == 'topup' then redis.call('HSET', topup, 'last_purchase_at', string.format('%d', bought_at)) end
+  if r.kind == 'topup' then redis.call('HSET', topup, 'last_purchase_at', begins_at) end
 end
 
 local function keep_record()

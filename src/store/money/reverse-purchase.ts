@@ -57,7 +57,7 @@ undos[#undos + 1] = function()
 end
 if setting[1] == id then
   -- It was charged, so the 72 hours begin.
-  redis.call('HSET', topup, 'purchase', '', 'last_purchase_at', string.format('%d', now))
+  redis.call('HSET', topup, 'purchase', '', 'last_purchase_at', bought_at(id))
   redis.call('ZREM', purchases, accountId)
 end
 if state == 'disputed' and setting[2] then redis.call('HSET', topup, 'enabled', '0') end

@@ -21,7 +21,7 @@ const takePurchaseScript = script(
   'take-purchase',
   'always',
   ['account', 'plans', 'topup', 'purchases', 'topupLooks', 'bought', ...outboxKeyNames] as const,
-  ['accountId', 'lease', 'month', 'nextMonth'] as const,
+  ['accountId', 'lease', 'month', 'nextMonth', 'seenNow'] as const,
   /* lua */ `${outboxLua}${unwantedPurchaseLua}
 local at = redis.call('ZSCORE', purchases, accountId)
 if not at then return { 'gone' } end
@@ -55,8 +55,9 @@ if t[6] == '0' and not wanted then
   drop_unwanted(t[1])
   return { 'dropped' }
 end
-local last = tonumber(t[10] or '')
-if t[6] == '0' and last and last <= now and now < last + ${topupCooldownMs} then
+-- A jump of TIME is known to the caller only after its next reading.
+local last, earliest_now = tonumber(t[10] or ''), math.min(now, tonumber(seenNow))
+if t[6] == '0' and last and last <= now and earliest_now < last + ${topupCooldownMs} then
   look_again(string.format('%d', last + ${topupCooldownMs}))
   drop(t[1])
   return { 'dropped' }
@@ -103,8 +104,9 @@ export async function takePurchase(
   accountId: string,
   leaseMs: number,
 ): Promise<TakenPurchase | 'capped' | null> {
-  const { start: month, end: nextMonth } = monthOf(store.clock.now());
-  const reply = await run(store, takePurchaseScript, { accountId, lease: leaseMs, month, nextMonth });
+  const seenNow = store.clock.now();
+  const { start: month, end: nextMonth } = monthOf(seenNow);
+  const reply = await run(store, takePurchaseScript, { accountId, lease: leaseMs, month, nextMonth, seenNow });
   if (reply[0] === 'capped') return 'capped';
   if (reply[0] !== 'taken') return null;
   const fields = JSON.parse(text(reply[2])) as Record<string, string>;
