@@ -49,8 +49,8 @@ describe('docs/operate.md', function () {
     expect(code, `${out}${err}`).to.equal(0);
     return out;
   };
-  const download = () => {
-    const query = encodeURIComponent(`${films.url}/films/clip.mp4`);
+  const download = (folder: 'films' | 'held' = 'films') => {
+    const query = encodeURIComponent(`${films.url}/${folder}/clip.mp4`);
     return `/v1/video/download?query=${query}&webhook_url=${encodeURIComponent(`${receiver.url}/hook`)}`;
   };
   /** Waits until a caller sees the end of a job, and its webhook has arrived so many times. */
@@ -77,7 +77,7 @@ describe('docs/operate.md', function () {
     const early = await service.submit(key, download());
     const { result: first } = await seeEnd(key, early, 1);
     const release = films.hold();
-    const open = await service.submit(key, download());
+    const open = await service.submit(key, download('held'));
     await until(async () => (await service.ask(key, `/v1/jobs/${open}`)).json.status === 'Running', 20, 'it runs');
 
     expect(await run('back up the record')).to.match(/ has the record of /);
