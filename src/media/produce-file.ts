@@ -128,7 +128,7 @@ async function make(driver: YtDlp, order: MediaOrder, chosen: Chosen, making: Ma
     throw new RecordingFailed('source_incomplete', `the stream changes after ${end.seconds} s`);
   }
   progress.at('convert', 0);
-  const fetched = await indexParts(await probeParts(order, chosen, end, tools, signal), choice, tools, signal);
+  const fetched = await indexParts(await probeParts(order, chosen, tools, signal), choice, tools, signal);
   // Sound and picture break off one after the other.
   const plan = planConversion(fetched, end.broken ? { ...choice, seconds: end.seconds } : choice, order);
   const file = join(tools.folder, `media.${plan.container.ext}`);
@@ -189,7 +189,6 @@ async function fetchParts(
 async function probeParts(
   { args }: MediaOrder,
   { page, choice }: Chosen,
-  { leap }: FetchEnd,
   tools: MediaTools,
   signal: AbortSignal,
 ): Promise<FetchedFile[]> {
@@ -215,8 +214,7 @@ async function probeParts(
     if (video) await refuseOtherSizes({ file, renumbered: changes.numbers }, probe, tools, signal);
     const sound = probe.audio;
     const audio = changes.sound && sound?.codec === 'aac' ? { ...sound, codec: changingAac } : sound;
-    const clock = { renumbered: changes.numbers, leap: probe.format === 'mpegts' ? leap : null };
-    fetched.push({ file, ...probed, probe: { ...probe, audio }, plain, hides, ...clock });
+    fetched.push({ file, ...probed, probe: { ...probe, audio }, plain, hides, renumbered: changes.numbers });
   }
   return fetched;
 }
