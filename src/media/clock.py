@@ -5,9 +5,11 @@ import subprocess
 
 from yt_dlp.utils import ExtractorError
 
-# Of packets of transport streams with a time (ISO/IEC 13818-1, 2.4.3.6).
-PICTURE, SOUND = (re.compile(rb'(?s)\0\0\x01[%s]..[\x80-\xbf][\x80-\xff].(.{5})' % kinds) for kinds in (rb'\xe0-\xef', rb'\xbd\xc0-\xdf'))
+# Packets of transport streams: kind, flags and times of presentation and decoding of what begins there (ISO/IEC 13818-1, 2.4.3.6).
+PACKET_BYTES = 188
+TIMED = re.compile(rb'(?s)\0\0\x01([\xbd\xc0-\xef])..[\x80-\xbf]([\x80-\xff]).(.{5})(.{5})')
 LEAST_LEAP = 0.9  # seconds: playlists state lengths coarsely
+JOINED_LEAP = 11  # seconds: ffmpeg joins clocks that are ten seconds apart, and keeps shorter gaps, as between slides
 AUDIO = (b'mp4a', b'ac-3', b'ec-3', b'Opus', b'fLaC')
 
 
@@ -16,12 +18,12 @@ class Changed(ExtractorError):
 
 
 class Clock:
-    """Moves the fragments of one stream, of which all share the first initialization. Of transport streams, whose clocks ffmpeg joins, finds the
-    least leap ahead that it must join, and compares the sizes of their pictures, which `size_of` reads."""
+    """Moves the fragments of one stream, of which all share the first initialization. Of transport streams, whose clocks ffmpeg joins, moves those
+    behind a leap ahead so far that it does so, and compares the sizes of their pictures, which `size_of` reads."""
 
     def __init__(self, size_of=None):
         self.tracks, self.last, self.shift = None, None, 0.0
-        self.size_of, self.size, self.leap = size_of, None, None
+        self.size_of, self.size = size_of, None
 
     def place(self, content, shift=None, length=None):
         """Returns a fragment moved by so many seconds, or, at a clock that begins anew, behind the one before, which has that length."""
@@ -31,9 +33,7 @@ class Clock:
         self.tracks = tracks or self.tracks
         times = [each for each in find_times(content) if self.tracks and each[0] in self.tracks]
         if not times:
-            if content[:1] == b'G':
-                self.follow(content, length)
-            return content
+            return self.follow(content, length) if content[:1] == b'G' else content
         first = min(time / self.tracks[track][0] for track, _, _, time in times)
         if shift is not None:
             self.shift = shift
@@ -61,8 +61,9 @@ class Clock:
             raise Changed('This kind of stream is not supported: the size of its picture changes', expected=True)
         self.size = size or self.size
         last, self.last = self.last, begin_of(content)
-        leap = self.last - last - length if None not in (self.last, last, length) else 0
-        self.leap = min(leap, self.leap or leap) if leap > LEAST_LEAP else self.leap
+        if None not in (self.last, last, length) and self.last - last - length > LEAST_LEAP:
+            self.shift += JOINED_LEAP
+        return move_times(content, self.shift) if self.shift else content
 
 
 def size_of(ydl, content):
@@ -76,13 +77,43 @@ def size_of(ydl, content):
     return next((line for line in lines if not line.startswith(b'0')), None)
 
 
+def timed_packets(content):
+    """Yields what is found of the packets of a transport stream that have a time."""
+    for found in TIMED.finditer(content):
+        at = found.start() // PACKET_BYTES * PACKET_BYTES
+        adaptation = 1 + content[at + 4] if content[at + 3] & 0x20 else 0
+        # Other bytes may look alike.
+        if content[at] == 0x47 and content[at + 1] & 0x40 and found.start() == at + 4 + adaptation:
+            yield found
+
+
 def begin_of(content):
     """Returns the second at which the picture of a transport stream begins, or its sound if it has no picture; None where nothing tells it."""
-    found = PICTURE.search(content) or SOUND.search(content)
-    if not found:
-        return None
-    one, two, three, four, five = found[1]
-    return (((one >> 1) & 7) << 30 | two << 22 | (three >> 1) << 15 | four << 7 | five >> 1) / 90_000
+    sound = None
+    for found in timed_packets(content):
+        if found[1] >= b'\xe0':
+            return read_time(found[3]) / 90_000
+        sound = sound or found
+    return read_time(sound[3]) / 90_000 if sound else None
+
+
+def move_times(content, seconds):
+    """Returns a transport stream whose times are so much later."""
+    placed = bytearray(content)
+    for found in timed_packets(content):
+        for number in (3, 4) if found[2] >= b'\xc0' else (3,):
+            placed[found.start(number):found.end(number)] = write_time(found[number], read_time(found[number]) + round(seconds * 90_000))
+    return placed
+
+
+def read_time(field):
+    one, two, three, four, five = field
+    return (one >> 1 & 7) << 30 | two << 22 | three >> 1 << 15 | four << 7 | five >> 1
+
+
+def write_time(field, time):
+    """Returns a field with another time, and the marks that it has between the bits."""
+    return bytes((field[0] & 0xf1 | time >> 29 & 14, time >> 22 & 255, time >> 14 & 254 | 1, time >> 7 & 255, time << 1 & 254 | 1))
 
 
 def boxes(content, path, start=0, end=None):

@@ -2,9 +2,9 @@
 
 The first is {action: inspect | download, url, folder, proxy, tools, node, plugins, cookies, limits}, which {info}
 answers. `download` then reads which formats to fetch, [{id, name, seconds, video}], and answers {progress} lines and {done:
-{seconds, broken, leap}}: the length of a live source that ended early, or that is broken because the file cannot hold the rest;
-and the least leap ahead of the clock of a transport stream (`clock.py`). Children of the inspector may also get `list` with
-{max_entries}, which {entries} answers: URLs of a playlist. Whatever goes wrong ends as one {failed} line.
+{seconds, broken}}: the length of a live source that ended early, or that is broken because the file cannot hold the rest.
+Children of the inspector may also get `list` with {max_entries}, which {entries} answers: URLs of a playlist. Whatever
+goes wrong ends as one {failed} line.
 Importing this module starts nothing and reaches nothing."""
 import concurrent.futures
 import gc
@@ -159,8 +159,7 @@ def fetch(downloader, info, wanted, order):
     beginning = live.Beginning(len(wanted))
     parts = [pool.submit(fetch_part, downloader, info, number, part, order, beginning) for number, part in enumerate(wanted)]
     # The first failure ends the process, and with it the other parts.
-    lasted, leaps = zip(*(each.result() for each in concurrent.futures.as_completed(parts)))
-    answer({'done': {**beginning.end(lasted), 'leap': min(filter(None, leaps), default=None)}})
+    answer({'done': beginning.end([each.result() for each in concurrent.futures.as_completed(parts)])})
 
 
 def fetch_part(downloader, info, number, part, order, beginning):
@@ -174,7 +173,7 @@ def fetch_part(downloader, info, number, part, order, beginning):
     fetcher.add_progress_hook(meter(number, order['limits']['file_bytes']))
     if not fetcher.download(os.path.join(order['folder'], part['name']), chosen)[0]:
         raise ExtractorError('The downloader gave up', expected=True)
-    return getattr(fetcher, 'lasted', None), getattr(getattr(fetcher, 'clock', None), 'leap', None)
+    return getattr(fetcher, 'lasted', None)
 
 
 def meter(number, max_bytes):

@@ -19,7 +19,8 @@ def refuse_encrypted(ydl, info, probed):
     """Raises for a file with samples that only a key makes readable, of which ffprobe answers so much; ffmpeg would copy them and not say so."""
     head = probed.get('format') or {}
     tags = [each.get('tags') or {} for each in [*(probed.get('streams') or []), head if head.get('format_name') == 'asf' else {}]]
-    index = index_of(ydl, info) if may_be_mp4(info) else b''
+    # ffprobe may know none of a protected one.
+    index = index_of(ydl, info) if may_be_mp4(info) and 'mp4' in head.get('format_name', 'mp4') else b''
     if any(name.lower() in ENCRYPTION_TAGS for each in tags for name in each) or any(map(ENCRYPTED.fullmatch, entries_of(index))):
         raise ExtractorError('This file is DRM protected', expected=True)
 
@@ -37,18 +38,20 @@ def index_of(ydl, info):
     """Returns the index of an MP4, wherever it lies behind the URL of a format; nothing of other files."""
     at, reached, answer = 0, None, None
     for _ in range(MAX_BOXES):
-        if reached is None or not reached <= at <= reached + LONGEST_SKIP:
+        if reached is None or at > reached + LONGEST_SKIP:
             answer, reached = open_at(ydl, info, at), at
         if answer is None:
             return b''
         answer.read(at - reached)
-        head = answer.read(16)
-        size = int.from_bytes(head[8:] if head[:4] == b'\0\0\0\1' else head[:4], 'big')
-        if size < 8:
+        head = answer.read(8)
+        if head[:4] == b'\0\0\0\1':
+            head += answer.read(8)
+        size = int.from_bytes(head[8:] or head[:4], 'big')
+        if size < max(8, len(head)):
             return b''
         if head[4:8] == b'moov':
-            return head + answer.read(max(0, min(size, LONGEST_INDEX) - 16))
-        at, reached = at + size, at + 16
+            return head + answer.read(min(size, LONGEST_INDEX) - len(head))
+        at, reached = at + size, at + len(head)
     return b''
 
 

@@ -17,8 +17,6 @@ export interface InputFile {
   readonly file: string;
   /** True for a transport stream whose streams go on under other numbers (`part-changes.ts`). */
   readonly renumbered?: boolean;
-  /** Least seconds by which its clock leaps ahead although it goes on; ffmpeg by itself joins clocks that are ten seconds apart. */
-  readonly leap?: number | null;
 }
 
 /** Returns the arguments of an ffmpeg that makes a file of what its inputs hold, each from a second on; one below zero begins that much later. */
@@ -34,10 +32,8 @@ export function ffmpegArguments(
     ...[...timed, ...localRules, ...(renumbered ? ['-merge_pmt_versions', '1'] : []), ...from(starts[n] ?? 0)],
     ...['-i', `file:${input}`],
   ]);
-  const leap = Math.min(...inputs.map((input) => input.leap ?? Number.POSITIVE_INFINITY));
-  const joined = Number.isFinite(leap) ? ['-dts_delta_threshold', String(leap / 2)] : [];
   const quiet = ['-nostdin', '-hide_banner', '-v', 'error', '-progress', 'pipe:1', '-nostats'];
-  return [...quiet, ...memory, ...joined, '-y', ...read, ...output, `file:${file}`];
+  return [...quiet, ...memory, '-y', ...read, ...output, `file:${file}`];
 }
 
 /** Packets for ffprobe to read: none but a few at the beginning, those that a player shows, or also those that an edit list of MP4 leaves out. */

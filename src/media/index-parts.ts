@@ -47,7 +47,6 @@ async function index(part: FetchedFile, tools: MediaTools, signal: AbortSignal):
   return {
     ...part,
     renumbered: false,
-    leap: null,
     file: indexed,
     probe: { ...probe, duration, video: video ?? null, audio: audio ?? null },
   };

@@ -149,7 +149,7 @@ def download(fetcher, filename, info):
     Fails once those that the source does not give last too long (D92)."""
     fetcher.params = {**fetcher.params, **OPTIONS}
     ctx = {'filename': filename, 'total_frags': None, 'live': True}
-    fetcher.clock = clock = Clock((lambda content: size_of(fetcher.ydl, content)) if info.get('is_shown') else None)
+    clock = Clock((lambda content: size_of(fetcher.ydl, content)) if info.get('is_shown') else None)
     missing, lasted, broken = 0.0, 0.0, False
     apart, is_anew = 0.0, False  # seconds since the last fragment that was there began; whether the clock may have begun anew since
 

@@ -33,12 +33,20 @@ export async function refuseOtherSizes(
   const merged = renumbered ? ['-merge_pmt_versions', '1'] : [];
   const keys = [...merged, '-select_streams', String(video.index), '-skip_frame', 'nokey'];
   const words = [...keys, ...ffprobeArguments(file, 'none', ['frame=width,height']), '-of', 'csv=p=0'];
-  const sizes = new Set<string>();
-  const onLine = (line: string) => sizes.add(/^\d+,\d+/.exec(line)?.[0] ?? '');
-  await tools.run(tools.ffprobe, words, { folder: tools.folder, env: mediaEnv(tools.folder), onLine, signal }).ended;
+  const enough = new AbortController();
+  let [first, other] = ['', ''];
+  const onLine = (line: string) => {
+    const size = /^\d+,\d+/.exec(line)?.[0] ?? first;
+    first ||= size;
+    if (size === first || other !== '') return;
+    other = size;
+    enough.abort();
+  };
+  const env = mediaEnv(tools.folder);
+  const either = AbortSignal.any([signal, enough.signal]);
+  await tools.run(tools.ffprobe, words, { folder: tools.folder, env, onLine, signal: either }).ended;
   signal.throwIfAborted();
-  sizes.delete('');
-  if (sizes.size > 1) throw new Failed('unsupported_url', `the size of its picture changes: ${[...sizes].join(' ')}`);
+  if (other !== '') throw new Failed('unsupported_url', `the size of its picture changes: ${first} ${other}`);
 }
 
 /** Returns true for a list of checksums of which one differs from the first one. */

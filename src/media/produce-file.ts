@@ -128,7 +128,7 @@ async function make(driver: YtDlp, order: MediaOrder, chosen: Chosen, making: Ma
     throw new RecordingFailed('source_incomplete', `the stream changes after ${end.seconds} s`);
   }
   progress.at('convert', 0);
-  const fetched = await indexParts(await probeParts(order, chosen, end, tools, signal), choice, tools, signal);
+  const fetched = await indexParts(await probeParts(order, chosen, tools, signal), choice, tools, signal);
   // Sound and picture break off one after the other.
   const plan = planConversion(fetched, end.broken ? { ...choice, seconds: end.seconds } : choice, order);
   const file = join(tools.folder, `media.${plan.container.ext}`);
@@ -189,36 +189,42 @@ async function fetchParts(
 async function probeParts(
   { args }: MediaOrder,
   { page, choice }: Chosen,
-  { leap }: FetchEnd,
   tools: MediaTools,
   signal: AbortSignal,
 ): Promise<FetchedFile[]> {
+  const isWhole = choice.parts.length === 1 && choice.seconds === null && choice.start === 0;
   const fetched: FetchedFile[] = [];
   for (const { name, video } of choice.parts) {
-    const file = join(tools.folder, name);
-    const size = await sizeOf(file);
-    if (size === 0) throw new Failed('file_damaged', `${name} is empty`);
-    if (await isEncryptedMp4(file)) throw new Failed('drm_protected', `${name} has encrypted samples`);
-    // A small file is read whole at once, in case it is delivered unchanged: that is faster than a second ffprobe.
-    const probed = await probeFile(file, size <= smallBytes ? 'shown' : 'none', tools, signal);
-    const { probe, ended } = probed;
-    if (probe.encrypted) throw new Failed('drm_protected', `${name} has encrypted samples`);
-    if (ended.code !== 0 || probe.streams.length === 0 || probe.brand === 'avif') {
-      throw new Failed(page.direct ? faultOfBytes(await beginningOf(file)) : 'file_damaged', ended.stderr);
-    }
-    if (damage.test(ended.stderr)) throw new Failed('file_damaged', ended.stderr);
-    const mayStay = choice.parts.length === 1 && choice.seconds === null && choice.start === 0;
-    const plain = mayStay && /^mov/.test(probe.format) && (await isPlainMp4(file, tools, signal));
-    const asked = /^mov/.test(probe.format) && /^(mkv|webm)$/.test(String(args.video_format)) ? probe.video : null;
+    const probed = await probePart(name, page, tools, signal);
+    const { file, probe, renumbered } = probed;
+    if (video) await refuseOtherSizes({ file, renumbered }, probe, tools, signal);
+    const isMov = probe.format.startsWith('mov');
+    const plain = isMov && isWhole && (await isPlainMp4(file, tools, signal));
+    const asked = isMov && /^(mkv|webm)$/.test(String(args.video_format)) ? probe.video : null;
     const hides = asked !== null && (await hidesBeginning(file, asked.index, tools, signal));
-    const changes = await readPartChanges(file, probe.format, signal);
-    if (video) await refuseOtherSizes({ file, renumbered: changes.numbers }, probe, tools, signal);
-    const sound = probe.audio;
-    const audio = changes.sound && sound?.codec === 'aac' ? { ...sound, codec: changingAac } : sound;
-    const clock = { renumbered: changes.numbers, leap: probe.format === 'mpegts' ? leap : null };
-    fetched.push({ file, ...probed, probe: { ...probe, audio }, plain, hides, ...clock });
+    fetched.push({ ...probed, plain, hides });
   }
   return fetched;
+}
+
+/** Returns the facts of a fetched part; throws a `Failed` for one that cannot be read. */
+async function probePart(name: string, { direct }: SourcePage, tools: MediaTools, signal: AbortSignal) {
+  const file = join(tools.folder, name);
+  const size = await sizeOf(file);
+  if (size === 0) throw new Failed('file_damaged', `${name} is empty`);
+  if (await isEncryptedMp4(file)) throw new Failed('drm_protected', `${name} has encrypted samples`);
+  // A small file is read whole at once, in case it is delivered unchanged: that is faster than a second ffprobe.
+  const probed = await probeFile(file, size <= smallBytes ? 'shown' : 'none', tools, signal);
+  const { probe, ended } = probed;
+  if (probe.encrypted) throw new Failed('drm_protected', `${name} has encrypted samples`);
+  if (ended.code !== 0 || probe.streams.length === 0 || probe.brand === 'avif') {
+    throw new Failed(direct ? faultOfBytes(await beginningOf(file)) : 'file_damaged', ended.stderr);
+  }
+  if (damage.test(ended.stderr)) throw new Failed('file_damaged', ended.stderr);
+  const changes = await readPartChanges(file, probe.format, signal);
+  const sound = probe.audio;
+  const audio = changes.sound && sound?.codec === 'aac' ? { ...sound, codec: changingAac } : sound;
+  return { ...probed, file, probe: { ...probe, audio }, renumbered: changes.numbers };
 }
 
 async function convert(

@@ -110,11 +110,11 @@ class HlsStream(HlsFD):
         super().__init__(ydl, ydl.params)
         self.seconds, self.beginning = seconds, beginning
         self.lasted = None  # seconds of a live stream that ended early
-        self.clock = Clock()
         self.anew = {}  # fragments behind a discontinuity, with the length of the one before
 
     def download_and_append_fragments(self, ctx, fragments, info_dict, **more):
-        place = lambda content, index: self.clock.place(content, length=self.anew.get(index))
+        clock = Clock()
+        place = lambda content, index: clock.place(content, length=self.anew.get(index))
         return super().download_and_append_fragments(ctx, fragments, info_dict, **{'pack_func': place, **more})
 
     def real_download(self, filename, info_dict):

@@ -17,8 +17,6 @@ export interface FetchEnd {
   readonly seconds: number | null;
   /** True when it goes on as one that the same file cannot hold. */
   readonly broken: boolean;
-  /** Least seconds by which the clock of a transport stream leaps ahead, `null` for one that goes on. */
-  readonly leap: number | null;
 }
 
 export interface YtDlp {
@@ -125,7 +123,7 @@ function toFailed(json: unknown, fragmented: boolean): Failed {
 
 function readEnd(json: unknown): FetchEnd {
   const fields = asRecord(json);
-  return { seconds: positive(fields.seconds), broken: fields.broken === true, leap: positive(fields.leap) };
+  return { seconds: positive(fields.seconds), broken: fields.broken === true };
 }
 
 function readProgress(json: unknown): FetchProgress {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { expectMarks, type Flashes, isInOrder, marks, marksOf, openFlashes } from '../support/flashes.ts';
 import { look } from '../support/media.ts';
@@ -21,6 +21,7 @@ describe('A delivered film shows and sounds as its source', function () {
   ) => expect(await source.make(endpoint, name, args, ({ file }) => void check(file))).to.equal(undefined);
 
   const addLateSound = () => {
+    if (existsSync(source.path('late.m3u8'))) return;
     const head = '#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:10\n';
     const later = ['-muxdelay', '0', '-output_ts_offset'];
     source.ffmpeg('-i', source.film, '-map', '0:v', ...copy, ...later, '10', 'v.ts');
@@ -54,7 +55,7 @@ describe('A delivered film shows and sounds as its source', function () {
   ] as const) {
     for (const args of [{}, { video_format: 'mkv' }, { start: 3, end: 8 }]) {
       it(`D33: shows the pictures of ${name}, which has no time for many of them, in their order ${JSON.stringify(args)}`, async () => {
-        source.ffmpeg('-i', source.film, ...coded, name);
+        if (!existsSync(source.path(name))) source.ffmpeg('-i', source.film, ...coded, name);
         await good(name, args, (file) => {
           if (!('start' in args)) expect(isInOrder(file)).to.equal(true);
           expectMarks(file, ...('start' in args ? [3, 8] : []));

@@ -103,17 +103,19 @@ describe('The fragment of a URL', function () {
 
   it('of a direct link leaves its id as it is, and gives it no order', async () => {
     const fixture = await openMediaFixture();
-    for (const fragment of ['', '#t=10.5', `#__youtubedl_smuggle=${smuggled}`]) {
+    const deliver = (fragment: string) => {
       const query = `${fixture.source.url}/films/clip.mp4${fragment}`;
       const order = {
         endpoint: 'video',
         args: { query, download_type: 'audio_video', video_quality: 'best', video_format: 'mp4' },
       } as const;
-      await fixture.make(order, ({ produced, failed }) => {
+      return fixture.make(order, ({ produced, failed }) => {
         expect(failed?.detail ?? '').to.equal('');
         expect(produced?.metadata).to.include({ id: 'clip', title: 'clip' });
       });
-    }
+    };
+    const ends = await Promise.allSettled(['', '#t=10.5', `#__youtubedl_smuggle=${smuggled}`].map(deliver));
     await fixture.stop();
+    expect(ends.filter(({ status }) => status === 'rejected')).to.deep.equal([]);
   });
 });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { testsAtOnce } from '../support/at-once.ts';
-import { expectMarks, type Flashes, openFlashes } from '../support/flashes.ts';
+import { expectMarks, type Flashes, marksOf, openFlashes } from '../support/flashes.ts';
 import { look } from '../support/media.ts';
 
 const coded = ['-c:v', 'libx264', '-preset', 'ultrafast', '-c:a', 'aac'];
@@ -33,6 +33,34 @@ describe('A stream of MPEG-TS', function () {
       for (const args of all) await good(list, args);
       const length = await source.make('audio', list, { audio_format: 'mp3' }, ({ file }) => look(file).duration);
       expect(length).to.be.closeTo(10, 0.2);
+    });
+  }
+
+  for (const [title, name, words] of [
+    [
+      'pictures stand still for a second',
+      'still',
+      ['-vf', "select='lt(mod(t,2),0.5)+between(n,124,125)'", '-vsync', 'vfr'],
+    ],
+    ['sound has gaps', 'gaps', ['-af', "aselect='not(between(t,2,3)+between(t,6,7.5))'"]],
+  ] as const) {
+    it(`D33: whose ${title} is in time by HLS when its clock leaps ahead at a discontinuity by a second`, async () => {
+      const whole = `${name}.mkv`;
+      source.ffmpeg('-i', source.film, ...words, ...coded, whole);
+      const parts = [0, 5].map((begin) => {
+        const clock = ['-vsync', 'vfr', '-output_ts_offset', String(begin && 7), '-muxdelay', '0'];
+        source.ffmpeg('-ss', String(begin), '-t', '5', '-i', whole, ...coded, ...clock, `${name}${begin}.ts`);
+        return `#EXTINF:5,\n${name}${begin}.ts\n`;
+      });
+      const list = `#EXTM3U\n#EXT-X-TARGETDURATION:5\n${parts.join('#EXT-X-DISCONTINUITY\n')}#EXT-X-ENDLIST\n`;
+      source.write(`${name}.m3u8`, list);
+      const seen = await source.make('video', `${name}.m3u8`, {}, ({ file }) => marksOf(file));
+      const wanted = marksOf(source.path(whole));
+      for (const kind of ['flashes', 'beeps'] as const) {
+        const seconds = (seen as typeof wanted)[kind];
+        expect(seconds, kind).to.have.lengthOf(wanted[kind].length);
+        for (const [n, second] of wanted[kind].entries()) expect(seconds[n], kind).to.be.closeTo(second, 0.15);
+      }
     });
   }
 });

@@ -121,6 +121,14 @@ describe('A stream whose parts differ', function () {
     });
   }
 
+  it('D62: with pictures of ever new sizes is refused at the second one', async () => {
+    addPart(source, 'huge', first, 48_000, 2, ['-s', '128x72']);
+    const names = [...sizes.map(([name]) => `h264-${name}.ts`), 'huge.ts'];
+    source.write('ever.ts', Buffer.concat(names.map((name) => readFileSync(source.path(name)))));
+    const ended = await source.make('video', 'ever.ts', film, () => 'a file');
+    expect(ended).to.equal('unsupported_url the size of its picture changes: 64,36 96,54');
+  });
+
   it('D62: as a broadcast by RTMP leaves it, is no film for one file when its pictures have two sizes', async () => {
     const parts = sizes.map(([name]) => {
       source.ffmpeg('-i', `h264-${name}.ts`, '-c', 'copy', `${name}.flv`);

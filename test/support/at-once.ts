@@ -5,6 +5,8 @@
 export function testsAtOnce(most: number): (title: string, test: () => unknown) => void {
   const tests: (() => unknown)[] = [];
   let ends: readonly Promise<unknown>[] | null = null;
+  // `--grep` and a timeout leave tests that nothing waits for, and hooks end what they use.
+  after(() => Promise.allSettled(ends ?? []));
   return (title, test) => {
     const n = tests.push(test) - 1;
     it(title, () => {
