@@ -46,11 +46,15 @@ export async function expandPlaylist(
     // Its jobs go on.
     if (batch !== null) tools.noteUnfinished();
     if (!(cause instanceof CallRefused || cause instanceof FetchFailed || cause instanceof ServiceAway)) throw cause;
-    const isUnknown =
-      cause instanceof CallRefused && cause.status === 404 && batch === null && cause.message === 'Not Found';
-    const sentence = isUnknown ? 'This service does not expand playlists' : cause.message;
-    return { row: rowOf(query, sentence, cause instanceof ServiceAway ? 'unavailable' : cause.code), cause };
+    return { row: refusedRow(query, cause, batch), cause };
   }
+}
+
+function refusedRow(query: string, cause: CallRefused | FetchFailed | ServiceAway, batch: string | null): FileRow {
+  if (cause instanceof ServiceAway) return rowOf(query, cause.message, 'unavailable');
+  const isUnknown =
+    cause instanceof CallRefused && cause.status === 404 && batch === null && cause.message === 'Not Found';
+  return rowOf(query, isUnknown ? 'This service does not expand playlists' : cause.message, cause.code);
 }
 
 /** Orders the jobs of a playlist and returns the id of their batch. */

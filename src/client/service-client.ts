@@ -58,49 +58,59 @@ export function makeServiceClient({ url, key }: Credentials, patience: ServicePa
     fetch(url + path, { ...init, redirect: 'manual', headers: { ...init.headers, 'x-api-key': key } });
   return {
     open: (path, headers, signal) => ask(path, { headers, signal }),
-    call: async (path, { method = 'GET', body, idempotencyKey, signal, silence = patience.start(), ...call }) => {
-      const { answerMs = usualAnswerMs } = call;
-      const headers = {
-        ...(body && { 'content-type': 'application/json' }),
-        ...(idempotencyKey && { 'idempotency-key': idempotencyKey }),
-      };
-      let refusedMs = 0;
-      for (;;) {
-        const limit = AbortSignal.any([
-          signal,
-          AbortSignal.timeout(Math.ceil(Math.max(1, Math.min(answerMs, silence.leftMs())))),
-        ]);
-        const tried = await tryCall(() =>
-          ask(path, { method, headers, signal: limit, ...(body && { body: JSON.stringify(body) }) }),
-        );
-        if ('error' in tried && mayBeDone(tried.error)) call.noteMayBeDone?.();
-        signal.throwIfAborted();
-        if ('json' in tried) {
-          silence.end();
-          return tried.json;
-        }
-        const { error, retryAfterMs } = tried;
-        if (isHopeless(error)) throw new ServiceAway(`No way to ${url}: ${wordsOf(error)}`, { cause: error });
-        if (!(error instanceof CallRefused) || error.status >= 500) {
-          await silence.wait(error, signal, Math.min(retryAfterMs ?? 0, maxRetryAfterMs));
-          continue;
-        }
-        const waitMs = retryAfterMs ?? usualRetryMs;
-        refusedMs += waitMs;
-        if (!passesByItself(error, retryAfterMs) || waitMs > maxRetryAfterMs || refusedMs > patience.limits.refusedMs)
-          throw error;
-        await pause(waitMs, undefined, { signal });
-        silence.end();
-      }
-    },
+    call: (path, call) => callPatiently((init) => ask(path, init), call, patience, url),
   };
 }
 
+/** Repeats a call while its failure may pass by itself, as long as the patience lasts. */
+async function callPatiently(
+  send: (init: RequestInit) => Promise<Response>,
+  { answerMs = usualAnswerMs, signal, noteMayBeDone, silence: longer, ...call }: ServiceCall,
+  patience: ServicePatience,
+  url: string,
+): Promise<unknown> {
+  const init = requestOf(call);
+  const silence = longer ?? patience.start();
+  let refusedMs = 0;
+  for (;;) {
+    const limitMs = Math.ceil(Math.max(1, Math.min(answerMs, silence.leftMs())));
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
+    const tried = await tryCall(() => send({ ...init, signal: limit }));
+    if ('error' in tried && mayBeDone(tried.error)) noteMayBeDone?.();
+    signal.throwIfAborted();
+    if ('json' in tried) {
+      silence.end();
+      return tried.json;
+    }
+    const { error, retryAfterMs } = tried;
+    if (isHopeless(error)) throw new ServiceAway(`No way to ${url}: ${wordsOf(error)}`, { cause: error });
+    if (!(error instanceof CallRefused) || error.status >= 500) {
+      await silence.wait(error, signal, Math.min(retryAfterMs ?? 0, maxRetryAfterMs));
+      continue;
+    }
+    const waitMs = retryAfterMs ?? usualRetryMs;
+    refusedMs += waitMs;
+    if (!passesByItself(error, retryAfterMs) || refusedMs > patience.limits.refusedMs) throw error;
+    await pause(waitMs, undefined, { signal });
+    silence.end();
+  }
+}
+
+function requestOf({ method = 'GET', body, idempotencyKey }: Pick<ServiceCall, 'method' | 'body' | 'idempotencyKey'>) {
+  const headers = {
+    ...(body && { 'content-type': 'application/json' }),
+    ...(idempotencyKey && { 'idempotency-key': idempotencyKey }),
+  };
+  return { method, headers, ...(body && { body: JSON.stringify(body) }) };
+}
+
 /**
- * Returns true for a rate limit, and for a repeat of an idempotent call whose first one still runs. The service says when to ask
- * again: without that, the key was used with other parameters, or a batch is above a limit. The limit of a proxy has no such code.
+ * Returns true for a rate limit, and for a repeat of an idempotent call whose first one still runs, unless it lasts too long. The
+ * service says when to ask again: without that, the key was used with other parameters, or a batch is above a limit. The limit of a
+ * proxy has no such code.
  */
 function passesByItself({ status, code }: CallRefused, retryAfterMs: number | null): boolean {
+  if (retryAfterMs !== null && retryAfterMs > maxRetryAfterMs) return false;
   if (code === 'rate_limited' || code === 'idempotency_conflict') return retryAfterMs !== null;
   return status === 429 && code !== 'key_quota_exceeded';
 }

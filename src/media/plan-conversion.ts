@@ -41,15 +41,8 @@ export function planConversion(
   choice: FormatChoice,
   order: MediaOrder,
 ): ConversionPlan {
-  const find = (kind: 'video' | 'audio', wanted: (n: number) => boolean): SourceStream | null => {
-    for (const [input, { probe }] of fetched.entries()) {
-      const stream = probe[kind];
-      if (stream !== null && wanted(input)) return { input, stream };
-    }
-    return null;
-  };
-  const video = find('video', (n) => choice.parts[n]?.video ?? false);
-  const sound = find('audio', (n) => choice.parts[n]?.audio ?? false);
+  const video = findStream('video', fetched, choice);
+  const sound = findStream('audio', fetched, choice);
   const soundOnly = order.endpoint === 'audio' || order.args.download_type === 'audio';
   if (soundOnly && sound === null) throw new Failed('no_audio');
   if (!soundOnly && video === null) throw new Failed('no_video');
@@ -62,7 +55,7 @@ export function planConversion(
   const audio = hasEnded(sound) ? null : sound;
   const made =
     soundOnly && audio !== null
-      ? soundPlan(audio, order, timedFormats.test(fetched[audio.input]?.probe.format ?? '') ? filledGaps : [])
+      ? soundPlan(audio, fetched, order)
       : filmPlan(
           video,
           audio,
@@ -82,6 +75,19 @@ export function planConversion(
     length,
     output: as_is ? null : [...(isLate ? ['-ss', String(choice.start)] : []), ...output(sources, made, choice, starts)],
   };
+}
+
+/** Returns the first stream of a kind in a part that was fetched for it. */
+function findStream(
+  kind: 'video' | 'audio',
+  fetched: readonly FetchedFile[],
+  { parts }: FormatChoice,
+): SourceStream | null {
+  for (const [input, { probe }] of fetched.entries()) {
+    const stream = probe[kind];
+    if (stream !== null && parts[input]?.[kind]) return { input, stream };
+  }
+  return null;
 }
 
 /** Returns the second of a file at which its picture begins, zero without one. */
@@ -163,8 +169,9 @@ function slowRate(video: SourceStream | null, args: Args, { seconds }: FormatCho
   return Math.min(slowRates.most, Math.max(slowRates.least, fastestRate ?? frameRate));
 }
 
-function soundPlan(source: SourceStream, { args, endpoint }: MediaOrder, gaps: readonly string[]): MuxPlan {
-  const { stream } = source;
+function soundPlan(source: SourceStream, fetched: readonly FetchedFile[], { args, endpoint }: MediaOrder): MuxPlan {
+  const { input, stream } = source;
+  const gaps = timedFormats.test(fetched[input]?.probe.format ?? '') ? filledGaps : [];
   const container =
     endpoint === 'audio' ? audioContainer(String(args.audio_format ?? 'mp3')) : familyOf(String(args.video_format));
   if (isAudioCopy(args, stream.codec, stream.kilobits))

@@ -62,21 +62,26 @@ export function makeFairQueue(limits: QueueLimits): FairQueue {
   const roomOf = (maxQueued: number) => Math.min(maxQueued, limits.maxKnown - known.size);
   const findRefill = () =>
     isFull() ? undefined : [...marked].find(([, { group }]) => group.queued * 2 <= roomOf(group.maxQueued));
+  /** Returns the groups of a webhook, new ones included; `null` when one has no place for it, which is then marked. */
+  const findPath = (due: DueWebhook, at: number): readonly Group[] | null => {
+    const path = [all];
+    for (const [level, name] of namesOf(due).entries()) {
+      const [maxAttempts = 0, maxQueued = 0] = maxima[level] ?? [];
+      const host = level === 1 ? hostOf(due) : '';
+      const group = path.at(-1)?.groups.get(name) ?? makeGroup(host, hung.has(name) ? 1 : maxAttempts, maxQueued);
+      // While older ones are in Redis newer ones stay there too, so that they keep their order.
+      if (group.queued >= roomOf(maxQueued) || marked.has(name)) {
+        marked.set(name, { group, from: Math.min(marked.get(name)?.from ?? at, at) });
+        return null;
+      }
+      path.push(group);
+    }
+    return path;
+  };
   return {
     add: (due, at) => {
-      if (known.has(nameOf(due))) return;
-      const path = [all];
-      for (const [level, name] of namesOf(due).entries()) {
-        const [maxAttempts = 0, maxQueued = 0] = maxima[level] ?? [];
-        const host = level === 1 ? hostOf(due) : '';
-        const group = path.at(-1)?.groups.get(name) ?? makeGroup(host, hung.has(name) ? 1 : maxAttempts, maxQueued);
-        // While older ones are in Redis newer ones stay there too, so that they keep their order.
-        if (group.queued >= roomOf(maxQueued) || marked.has(name)) {
-          marked.set(name, { group, from: Math.min(marked.get(name)?.from ?? at, at) });
-          return;
-        }
-        path.push(group);
-      }
+      const path = known.has(nameOf(due)) ? null : findPath(due, at);
+      if (path === null) return;
       for (const [level, name] of namesOf(due).entries()) path[level]?.groups.set(name, path[level + 1] as Group);
       for (const group of path) group.queued += 1;
       path.at(-1)?.queue.push(due);
