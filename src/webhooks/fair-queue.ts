@@ -47,11 +47,7 @@ interface Group {
 
 export function makeFairQueue(limits: QueueLimits): FairQueue {
   const all = makeGroup('', limits.maxAttempts, limits.maxKnown);
-  const maxima = [
-    [limits.maxAttemptsOfAccount, limits.maxQueuedOfAccount],
-    [limits.maxAttemptsOfHost, limits.maxQueuedOfHost],
-    [limits.maxAttemptsOfReceiver, limits.maxKnown],
-  ] as const;
+  const maxima = maximaOf(limits);
   const known = new Set<string>();
   const hung = watchHung(limits);
   /** Accounts, hosts and receivers of which webhooks stayed in Redis, and the due time of the earliest. */
@@ -108,6 +104,15 @@ export function makeFairQueue(limits: QueueLimits): FairQueue {
       return { from: mark.from, isEnough };
     },
   };
+}
+
+/** Returns how many attempts and queued webhooks an account, a host and a receiver may have. */
+function maximaOf(limits: QueueLimits): readonly (readonly [maxAttempts: number, maxQueued: number])[] {
+  return [
+    [limits.maxAttemptsOfAccount, limits.maxQueuedOfAccount],
+    [limits.maxAttemptsOfHost, limits.maxQueuedOfHost],
+    [limits.maxAttemptsOfReceiver, limits.maxKnown],
+  ];
 }
 
 const none: ReadonlySet<string> = new Set();
