@@ -100,8 +100,8 @@ describe('a command that Redis refuses', function () {
 
   it('names memory that is full, as text and as JSON', async () => {
     await send('CONFIG', 'SET', 'maxmemory', '1');
-    const plain = await admin(server.url, 'plan', 'set', 'small', '--quota', '3');
-    const json = await admin(server.url, 'plan', 'set', 'small', '--quota', '3', '--json');
+    const plain = await admin(server.url, 'account', 'create', 'films', '--name', 'Films');
+    const json = await admin(server.url, 'account', 'create', 'films', '--name', 'Films', '--json');
     await send('CONFIG', 'SET', 'maxmemory', '0');
     const sentence = /^Redis refuses: OOM .*: raise maxmemory .*$/;
     expect(plain.said.trimEnd()).to.match(sentence);
