@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { refuse } from '../base/errors.ts';
 import { type Key, type Quotas, type QuotaWindow, quotaWindows } from '../model/account.ts';
-import { makeAccountId, makeKey, readKey, refusalOfExpiry } from '../model/api-key.ts';
+import { makeAccountId, makeKey, readKey } from '../model/api-key.ts';
 import { readAlias, readCategory } from '../model/operator-input.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { endOfKey, noteKeyChanged, revoke } from '../objects/revocations.ts';
@@ -34,7 +33,7 @@ export const keyCommands = [
       expires: {
         value: 'DATE',
         read: expiryTime,
-        text: 'Last day (UTC) or moment at which the key works, which has not passed; for ever unless given.',
+        text: 'Last day (UTC) or moment at which the key works; for ever unless given.',
       },
       ...quotas,
     },
@@ -43,8 +42,6 @@ export const keyCommands = [
       const key = makeKey(account, randomBytes(32));
       const { keyId: id, hash } = readKey(key)!;
       const { alias, category, expires } = given;
-      const refusal = refusalOfExpiry(expires, store.clock.now());
-      if (refusal !== null) throw refuse('bad_request', refusal);
       await createKey(store, account, { id, alias, hash, category, expires, quotas: quotasOf(given) });
       const value = { id, alias, key };
       return { value, text: `${fieldText(value)}The key cannot be shown again: only its hash is kept.\n` };
