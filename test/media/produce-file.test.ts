@@ -2,15 +2,13 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { MediaLimits, MediaOrder } from '../../src/media/tools.ts';
 import { contentTypes } from '../../src/model/content-types.ts';
 import { hourSeconds, manySegments } from '../support/films.ts';
-import { decode, look, type MadeFile, type MediaFixture, openMediaFixture } from '../support/media.ts';
+import { type MediaFixture, openMediaFixture } from '../support/media.ts';
+import { makeMediaCalls } from '../support/media-calls.ts';
 import { addHeightsPage, addHourPage, addPortraitPage, soundFormats } from '../support/media-pages.ts';
 
 const full = process.env.ROUNDS !== undefined;
-const video = { download_type: 'audio_video', video_quality: 'best', video_format: 'mp4' };
-const audio = { download_type: 'audio', audio_quality: 'best', audio_format: 'mp3' };
 
 describe('From a URL to a proved file', function () {
   this.timeout(120_000);
@@ -22,29 +20,7 @@ describe('From a URL to a proved file', function () {
     addPortraitPage(fixture.source);
   });
   after(() => fixture.stop());
-  const order = (path: string, args = {}): MediaOrder => ({
-    endpoint: 'video',
-    args: { query: fixture.source.url + path, ...video, ...args },
-  });
-  const sound = (path: string, args = {}): MediaOrder => ({
-    endpoint: 'audio',
-    args: { query: fixture.source.url + path, ...audio, ...args },
-  });
-  const good = (
-    wanted: MediaOrder,
-    check: (made: MadeFile, seen: ReturnType<typeof look>) => void,
-    limits?: Partial<MediaLimits>,
-  ) =>
-    fixture.make(
-      wanted,
-      (made) => {
-        expect(made.failed === null ? '' : `${made.failed.code} ${made.failed.detail}`).to.equal('');
-        const file = made.produced?.file ?? '';
-        check(made, look(file));
-        expect(decode(file)).to.equal('');
-      },
-      limits,
-    );
+  const { order, sound, good, fails } = makeMediaCalls(() => fixture);
 
   it('D33: returns size, checksum and content type of the file, and its progress never falls', () =>
     good(order('/rate/150000/clip.mp4'), ({ produced, told, folder }) => {
@@ -130,17 +106,6 @@ describe('From a URL to a proved file', function () {
     good(sound('/films/audio.m4a', { max_duration: 100, audio_format: 'm4a' }), (_, seen) =>
       expect(seen.duration).to.be.closeTo(4, 0.1),
     ));
-
-  const fails = (wanted: MediaOrder, code: string, limits?: Partial<MediaLimits>) =>
-    fixture.make(
-      wanted,
-      ({ failed, produced }) => {
-        expect(produced).to.equal(null);
-        expect(`${failed?.code} | ${failed?.code === code ? '' : failed?.detail}`).to.equal(`${code} | `);
-        expect(failed?.message).to.match(/^[A-Z][^|<>/]{10,160}$/);
-      },
-      limits,
-    );
 
   for (const [path, code] of [
     ['/status/404', 'deleted'],

@@ -1,10 +1,7 @@
 import { expect } from 'chai';
-import type { MediaLimits, MediaOrder } from '../../src/media/tools.ts';
 import { testsAtOnce } from '../support/at-once.ts';
-import { decode, look, type MadeFile, type MediaFixture, openMediaFixture } from '../support/media.ts';
-
-const video = { download_type: 'audio_video', video_quality: 'best', video_format: 'mp4' };
-const audio = { download_type: 'audio', audio_quality: 'best', audio_format: 'mp3' };
+import { look, type MediaFixture, openMediaFixture } from '../support/media.ts';
+import { anyFilm, makeMediaCalls } from '../support/media-calls.ts';
 
 describe('A source that takes its time', function () {
   this.timeout(120_000);
@@ -14,40 +11,7 @@ describe('A source that takes its time', function () {
     fixture = await openMediaFixture();
   });
   after(() => fixture.stop());
-  const order = (path: string, args = {}): MediaOrder => ({
-    endpoint: 'video',
-    args: { query: fixture.source.url + path, ...video, ...args },
-  });
-  const sound = (path: string, args = {}): MediaOrder => ({
-    endpoint: 'audio',
-    args: { query: fixture.source.url + path, ...audio, ...args },
-  });
-  const good = (
-    wanted: MediaOrder,
-    check: (made: MadeFile, seen: ReturnType<typeof look>) => void,
-    limits?: Partial<MediaLimits>,
-  ) =>
-    fixture.make(
-      wanted,
-      (made) => {
-        expect(made.failed === null ? '' : `${made.failed.code} ${made.failed.detail}`).to.equal('');
-        const file = made.produced?.file ?? '';
-        check(made, look(file));
-        expect(decode(file)).to.equal('');
-      },
-      limits,
-    );
-
-  const fails = (wanted: MediaOrder, code: string, limits?: Partial<MediaLimits>) =>
-    fixture.make(
-      wanted,
-      ({ failed, produced }) => {
-        expect(produced).to.equal(null);
-        expect(`${failed?.code} | ${failed?.code === code ? '' : failed?.detail}`).to.equal(`${code} | `);
-        expect(failed?.message).to.match(/^[A-Z][^|<>/]{10,160}$/);
-      },
-      limits,
-    );
+  const { order, sound, good, fails } = makeMediaCalls(() => fixture);
 
   it('an endless body ends at the size limit, and the disk holds little more', () =>
     fails(order('/endless'), 'file_too_large', { fileBytes: 3e7 }));
@@ -78,7 +42,7 @@ describe('A source that takes its time', function () {
     const list = await (await fetch(`${live.source.url}/live/list.m3u8`)).text();
     const listed = Math.max(...[...list.matchAll(/^(\d+)\.ts$/gm)].map(([, piece]) => Number(piece)));
     await live.make(
-      { endpoint: 'video', args: { ...video, query, max_duration: 8 } },
+      { endpoint: 'video', args: { ...anyFilm, query, max_duration: 8 } },
       ({ produced, failed, seconds }) => {
         expect(failed?.detail ?? '').to.equal('');
         expect(look(produced?.file ?? '').duration).to.be.closeTo(8, 3);
