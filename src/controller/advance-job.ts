@@ -1,4 +1,3 @@
-import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Traces } from '../base/traces.ts';
@@ -24,9 +23,9 @@ import { noteStoring } from '../store/jobs/note-storing.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { retryJob } from '../store/jobs/retry-job.ts';
 import { settleJob } from '../store/jobs/settle-job.ts';
-import { startAttempt } from '../store/jobs/start-attempt.ts';
 import type { RecordStore } from '../store/script.ts';
 import { AttemptStarter, isGone, seeWorker, startRefused, stopOtherAttempts } from './attempt-workers.ts';
+import { seeDelivered } from './delivered-file.ts';
 import { countCancelledAttempt, countRetriedAttempt, countSettledJob } from './job-metrics.ts';
 import { traceJob } from './job-trace.ts';
 import type { StorageLane } from './storage-lane.ts';
@@ -67,8 +66,6 @@ type NextDelay = Promise<number | null>;
 const atOnceMs = 1;
 /** A job that goes on may have been taken again while its last worker was stopped; a watch may be late to show that this one is gone. */
 const afterStopMs = 1_000;
-/** Longest wait for a joined file to be seen: S3 tells of the join once, and perhaps told an earlier leader. */
-const maxUnseenMs = 60_000;
 /** State of an attempt whose worker could not be made. */
 const neverStarted: Seen = { is: 'waiting', reason: startRefused };
 
@@ -155,12 +152,9 @@ export class JobAdvancer {
   }
 
   async #start({ term, job, runner }: Situation, attempt: number): NextDelay {
-    const { store, limits, mayStart } = this.#options;
+    const { limits, mayStart } = this.#options;
     if (!mayStart()) return null;
-    const recorded = await startAttempt(store, term, job, attempt).catch((error) => {
-      this.#starter.noteUnstarted(attemptNameOf(job.id, attempt));
-      throw error;
-    });
+    const recorded = await this.#starter.record(term, job, attempt);
     if (recorded.refused) return null;
     await this.#starter.start(runner, job, attempt, attemptMsOf(job, limits));
     const started = { ...job, attempt, deadline: null, storing_since: null, verdict: null };
@@ -215,18 +209,11 @@ export class JobAdvancer {
     const { store, objects } = this.#options;
     const { delivered, metadata } = step;
     const { job } = situation;
-    let found: Awaited<ReturnType<ObjectStore['see']>>;
-    try {
-      const isJoined = await objects.finish(delivered.key);
-      found = await objects.see(delivered.key);
-      // S3 may begin its answer with 200 and end it with an error, and some stores show a new object late.
-      const isLate = isJoined || (job.storing_since !== null && store.clock.now() - job.storing_since < maxUnseenMs);
-      if (isLate && found === null)
-        throw refuse('unavailable', 'The object store does not show the file that it has joined');
-    } catch (error) {
+    const storingMs = job.storing_since === null ? null : store.clock.now() - job.storing_since;
+    const found = await seeDelivered(objects, delivered.key, storingMs).catch(async (error) => {
       await this.#noteStoring(situation, step);
       throw error;
-    }
+    });
     if (found?.bytes === delivered.bytes && found.checksum === delivered.sha256) {
       return this.#settle(situation, { end: endOf(null), metadata }, delivered);
     }

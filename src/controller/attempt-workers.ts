@@ -3,6 +3,7 @@ import { hasOpenAttempt, type Seen } from '../model/next.ts';
 import { attemptNameOf, attemptNumberOf, type Runner } from '../runners/runner.ts';
 import { noteProgress } from '../store/jobs/note-progress.ts';
 import { readJob } from '../store/jobs/read-job.ts';
+import { startAttempt } from '../store/jobs/start-attempt.ts';
 import type { RecordStore } from '../store/script.ts';
 
 /** Stage of a job whose worker cannot be made. */
@@ -40,7 +41,7 @@ export async function stopOtherAttempts(
   }
 }
 
-/** Starts workers and remembers attempts whose start failed: without a worker they cannot be interrupted. */
+/** Records attempts, starts their workers and remembers those whose start failed: without a worker they cannot be interrupted. */
 export class AttemptStarter {
   readonly #store: RecordStore;
   readonly #failed = new Set<string>();
@@ -53,9 +54,12 @@ export class AttemptStarter {
     return this.#failed.has(attemptName);
   }
 
-  /** Notes that nobody has tried to start an attempt yet, which may be recorded all the same. */
-  noteUnstarted(attemptName: string): void {
-    this.#failed.add(attemptName);
+  /** Records an attempt. One whose answer is lost may be recorded all the same, and nobody has started it. */
+  record(term: string, job: Job, attempt: number): ReturnType<typeof startAttempt> {
+    return startAttempt(this.#store, term, job, attempt).catch((error) => {
+      this.#failed.add(attemptNameOf(job.id, attempt));
+      throw error;
+    });
   }
 
   /** True when the start of the attempt had failed. */
