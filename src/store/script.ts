@@ -233,30 +233,6 @@ export async function askAgain<T>(
   }
 }
 
-/**
- * Returns up to 100 members of a sorted set whose score is from `from` to `until`, lowest first, after the first `skipped`; `(`
- * before `until` excludes it.
- */
-export function readDue(
-  store: RecordStore,
-  key: string,
-  until: number | string,
-  skipped = 0,
-  from: number | '-inf' = '-inf',
-): Promise<string[]> {
-  return store.connection.read(['ZRANGEBYSCORE', key, String(from), String(until), 'LIMIT', String(skipped), '100']);
-}
-
-/**
- * Returns up to 100 members of a sorted set that are due now, and up to 100 that would wait longer than any does: their time was written
- * before the clock went back.
- */
-export async function readDueNow(store: RecordStore, key: string, maxWaitMs: number): Promise<string[]> {
-  const now = store.clock.now();
-  const late = ['ZREVRANGEBYSCORE', key, '+inf', `(${now + maxWaitMs}`, 'LIMIT', '0', '100'] as const;
-  return [...(await readDue(store, key, now)), ...(await store.connection.read(late))];
-}
-
 /** Returns an element of a reply as text; '' where the script answered nothing. */
 export function text(value: unknown): string {
   return value === null || value === undefined ? '' : String(value);

@@ -12,7 +12,8 @@ import { sweepLines } from './log/trim-lines.ts';
 import { maxMailAgeMs, takeMail } from './mail/take-mail.ts';
 import { maxPeriodMs, returnPeriod } from './money/return-period.ts';
 import { rollPeriod } from './money/roll-period.ts';
-import { type RecordStore, readDue } from './script.ts';
+import { readDue } from './redis/read-due.ts';
+import type { RecordStore } from './script.ts';
 
 /** Longer than the doubling of blocks is remembered. */
 const failureMs = 2 * 86_400_000;

@@ -1,6 +1,7 @@
 import { keys } from '../keys.ts';
 import { indexedStream } from '../lua/indexed-stream.ts';
-import { number, type RecordStore, readDue, run, script } from '../script.ts';
+import { readDue } from '../redis/read-due.ts';
+import { number, type RecordStore, run, script } from '../script.ts';
 import type { EntryStream, StreamEntry } from './archived-parts.ts';
 import { auditStream } from './read-audit.ts';
 import { ledgerStream } from './read-ledger.ts';

@@ -1,7 +1,8 @@
 import { keys } from '../keys.ts';
 import { ageArgNames, ageValues, beforeAge } from '../lua/age.ts';
 import { indexedStream } from '../lua/indexed-stream.ts';
-import { type RecordStore, readDue, run, script } from '../script.ts';
+import { readDue } from '../redis/read-due.ts';
+import { type RecordStore, run, script } from '../script.ts';
 
 const pageSize = 100;
 

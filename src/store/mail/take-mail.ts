@@ -1,7 +1,8 @@
 import { keys } from '../keys.ts';
 import { isEarly } from '../lua/is-early.ts';
 import { outboxKeyNames } from '../lua/outbox.ts';
-import { type RecordStore, readDueNow, run, script, text } from '../script.ts';
+import { readDueNow } from '../redis/read-due.ts';
+import { type RecordStore, run, script, text } from '../script.ts';
 
 /** Longer than the wait for any attempt: after a longer wait the clock of Redis must have gone back. */
 const maxWaitMs = 12 * 3_600_000;

@@ -1,6 +1,7 @@
 import { keys } from '../keys.ts';
 import { outboxKeyNames, outboxLua } from '../lua/outbox.ts';
-import { type RecordStore, readDue, run, script } from '../script.ts';
+import { readDue } from '../redis/read-due.ts';
+import { type RecordStore, run, script } from '../script.ts';
 
 const dayMs = 86_400_000;
 const lookAgainMs = 3_600_000;

@@ -1,7 +1,8 @@
 import { keys } from '../keys.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { isEarly } from '../lua/is-early.ts';
-import { type RecordStore, readDueNow, run, script } from '../script.ts';
+import { readDueNow } from '../redis/read-due.ts';
+import { type RecordStore, run, script } from '../script.ts';
 import { withRolledPeriod } from './roll-period.ts';
 
 /** A month, until which a reached cap lasts: after a longer wait the clock of Redis must have gone back. */

@@ -5,7 +5,8 @@ import { keys } from '../keys.ts';
 import { isEarly } from '../lua/is-early.ts';
 import { outboxKeyNames, outboxLua } from '../lua/outbox.ts';
 import { unwantedPurchaseLua } from '../lua/unwanted-purchase.ts';
-import { number, type RecordStore, readDueNow, run, script, text } from '../script.ts';
+import { readDueNow } from '../redis/read-due.ts';
+import { number, type RecordStore, run, script, text } from '../script.ts';
 
 /** Longer than the lease of a try: after a longer wait the clock of Redis must have gone back. */
 const maxWaitMs = 3_600_000;
