@@ -51,8 +51,9 @@ export function mergeParameters(
   query: Readonly<Record<string, unknown>>,
   body: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
-  const twice = Object.keys(body).filter((name) => Array.isArray(query[name]));
-  return { ...query, ...body, ...Object.fromEntries(twice.map((name) => [name, query[name]])) };
+  const merged = { ...query, ...body };
+  for (const name of Object.keys(body)) if (Array.isArray(query[name])) merged[name] = query[name];
+  return merged;
 }
 
 /** Returns a header field; Node joins one that was sent more than once. */

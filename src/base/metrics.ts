@@ -42,19 +42,29 @@ const labels = {
 } as const;
 
 type Label = keyof typeof labels;
+type Series = Readonly<Partial<Record<Label, string>>>;
 
 /**
- * Values with which a counter that alerts watch begins at 0. Prometheus takes a series for no increase that is born with its first
+ * Series with which a counter that alerts watch begins at 0. Prometheus takes a series for no increase that is born with its first
  * events, such as all workers of a dead node, which a new controller sees interrupted at once.
  */
-const begun: Partial<Record<string, readonly string[]>> = {
-  attempts_total: attemptClasses,
-  webhook_deliveries_total: webhookOutcomes,
-  upkeep_errors_total: tasks,
-  spans_total: spanOutcomes,
-  purchases_total: purchaseOutcomes,
-  mails_total: mailOutcomes,
+const begun: Partial<Record<string, readonly Series[]>> = {
+  attempts_total: attemptClasses.map((value) => ({ class: value })),
+  jobs_total: listOwnFailures(),
+  webhook_deliveries_total: webhookOutcomes.map((outcome) => ({ outcome })),
+  upkeep_errors_total: tasks.map((task) => ({ task })),
+  spans_total: spanOutcomes.map((outcome) => ({ outcome })),
+  purchases_total: purchaseOutcomes.map((outcome) => ({ outcome })),
+  mails_total: mailOutcomes.map((outcome) => ({ outcome })),
 };
+
+/** Returns the series of jobs that fail by our fault. */
+function listOwnFailures(): Series[] {
+  const ours = Object.entries(failures).filter(([, { blame }]) => blame === 'us');
+  return ['video', 'audio', 'metadata'].flatMap((endpoint) =>
+    ours.map(([code]) => ({ endpoint, outcome: 'failed', code, blame: 'us' })),
+  );
+}
 
 function listed(words: readonly string[]): string {
   const codes = words.map((word) => `\`${word}\``);
@@ -211,16 +221,7 @@ export function makeMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix });
   const made = Object.entries(declared).map(([name, metric]) => [name, make(name, metric, registry)]);
-  const metrics: Metrics = { ...Object.fromEntries(made), registry, refreshers: new Set() };
-  beginFailures(metrics);
-  return metrics;
-}
-
-/** Lets the failures that are our fault, which alerts watch, begin at 0 as the counters of `begun` do. */
-function beginFailures({ jobs_total }: Pick<Metrics, 'jobs_total'>): void {
-  const ours = Object.entries(failures).filter(([, { blame }]) => blame === 'us');
-  for (const endpoint of ['video', 'audio', 'metadata'])
-    for (const [code, { blame }] of ours) jobs_total.inc({ endpoint, outcome: 'failed', code, blame }, 0);
+  return { ...Object.fromEntries(made), registry, refreshers: new Set() };
 }
 
 /** Removes every series of these gauges: a role shows only what it knows, so a gauge that it does not set is absent, not 0. */
@@ -256,8 +257,7 @@ function make(name: string, metric: Declared[keyof Declared], registry: Registry
   const options = { name: prefix + name, help: metric.text, labelNames: metric.labels, registers: [registry] };
   if (metric.kind === 'counter') {
     const counter = new Counter<Label>(options);
-    const [label] = metric.labels;
-    for (const value of begun[name] ?? []) if (label) counter.inc({ [label]: value }, 0);
+    for (const series of begun[name] ?? []) counter.inc(series, 0);
     return counter;
   }
   if (metric.kind === 'histogram') return new Histogram({ ...options, buckets: [...metric.buckets] });
