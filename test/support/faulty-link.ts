@@ -57,9 +57,7 @@ export async function startFaultyLink(linkOfJob = new Map<string, LinkState>()):
     if (faults.elsewhere !== null && asking.url?.startsWith('/files/'))
       return void answer.writeHead(307, { location: faults.elsewhere + asking.url }).end();
     const onward = request(target + asking.url, { method: asking.method, headers: asking.headers, agent: false });
-    onward
-      .on('response', (came) => passBack(asking.url ?? '', answer, came, faults))
-      .on('error', () => answer.destroy());
+    onward.on('response', (came) => passBack(asking, answer, came, faults)).on('error', () => answer.destroy());
     answer.on('close', () => onward.destroy());
     asking.pipe(onward);
   });
@@ -143,7 +141,8 @@ function isDue(fault: { path: RegExp; times: number }, path: string): boolean {
 }
 
 /** Passes an answer back to the caller, with the faults that are on. */
-function passBack(path: string, answer: ServerResponse, came: IncomingMessage, faults: LinkFaults): void {
+function passBack(asking: IncomingMessage, answer: ServerResponse, came: IncomingMessage, faults: LinkFaults): void {
+  const path = asking.url ?? '';
   if (isDue(faults.held, path)) return void came.resume();
   if (isDue(faults.lost, path)) {
     came.resume().on('end', () => answer.destroy());
@@ -169,5 +168,11 @@ function passBack(path: string, answer: ServerResponse, came: IncomingMessage, f
     came.removeAllListeners('data').resume();
     void until(faults.mayCut, 20, 'the caller has read enough').finally(() => answer.destroy());
   });
-  came.on('end', () => (isCut ? undefined : answer.end())).on('error', () => answer.destroy());
+  // A connection that is closed while the caller still sends is reset, and the caller may lose the answer.
+  const end = () => {
+    if (asking.readableEnded) return void answer.end();
+    asking.unpipe();
+    asking.once('end', () => answer.end()).resume();
+  };
+  came.on('end', () => (isCut ? undefined : end())).on('error', () => answer.destroy());
 }
