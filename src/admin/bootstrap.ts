@@ -89,9 +89,18 @@ async function makeAccount(
 }
 
 function readKeyFile(path: string | undefined) {
-  const key = path === undefined ? null : readKey(readFileSync(path, 'utf8').trim());
+  const key = path === undefined ? null : readKey(readFileText(path).trim());
   if (key === null) throw new UsageError('--key-file must name a file with a key, as --new-key prints it', usage);
   return key;
+}
+
+function readFileText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new UsageError(`--key-file names a file that cannot be read (${code})`, usage);
+  }
 }
 
 function unwrap<T>(read: ReadInput<T>): T {

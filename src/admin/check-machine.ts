@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { mkdtempSync, rmdirSync } from 'node:fs';
 import { access, constants, readlink, stat, statfs } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { dirname, join, relative, resolve, sep } from 'node:path';
@@ -100,10 +101,20 @@ async function checkFolder(data: string): Promise<Finding> {
     if (!(await stat(place)).isDirectory()) throw new Error(`${place} is no folder`);
     await refuseLostLink(place, folder);
     await access(place, constants.W_OK | constants.X_OK);
+    tryFolder(place);
     return { level: 'ok', about: 'data folder', text: `The data folder is ${folder}.` };
   } catch (error) {
     const why = messageOf(error);
     return { level: 'problem', about: 'data folder', text: `The data folder ${folder} cannot be written: ${why}.` };
+  }
+}
+
+/** Throws when no folder can be made in another one: root may write below /proc by its rights. A full disk has a finding of its own. */
+function tryFolder(place: string): void {
+  try {
+    rmdirSync(mkdtempSync(join(place, '.trawl-')));
+  } catch (error) {
+    if (!/^(?:ENOSPC|EDQUOT)$/.test(String((error as NodeJS.ErrnoException).code))) throw error;
   }
 }
 

@@ -16,8 +16,8 @@ const help = `Usage: ${usage}
 
 Judges the settings, the programs of this machine, its clock and disk, the certificates of TLS between the parts,
 the record if one is there, and the bucket of finished files, the mail server and the key of Stripe if one is named. Changes
-nothing: the small file that it writes to the bucket is removed at once, and it sends no mail. The exit code is 1 when
-something is a problem.
+nothing: the small file that it writes to the bucket and the empty folder that it makes beside the data are removed at once, and
+it sends no mail. The exit code is 1 when something is a problem.
 
 With TRAWL_RUNNER=kubernetes it judges the cluster instead of the machine: rights of the controller, what the namespace of
 the workers lets in, images, names, egress, inspector, and whether network policies are enforced. The chart's value

@@ -38,8 +38,15 @@ export function keyOrigin({ TRAWL_API_KEY, TRAWL_API_KEY_FILE }: ClientEnv): str
 }
 
 /** Keeps credentials for later commands in a file that only its owner can read, and returns its path. */
-export async function keepCredentials({ url, key }: Credentials, env: ClientEnv): Promise<string> {
+export async function keepCredentials(credentials: Credentials, env: ClientEnv): Promise<string> {
   const path = credentialsPath(env);
+  await writeCredentials(path, credentials).catch((error) => {
+    throw new Error(`${path} cannot be written: ${messageOf(error)}`);
+  });
+  return path;
+}
+
+async function writeCredentials(path: string, { url, key }: Credentials): Promise<void> {
   await makeFolder(dirname(path), 0o700);
   // A new file, because the mode of one that is there would stay; renamed, so that no reader sees half of it.
   const fresh = `${path}.${process.pid}`;
@@ -50,7 +57,6 @@ export async function keepCredentials({ url, key }: Credentials, env: ClientEnv)
   } finally {
     await rm(fresh, { force: true });
   }
-  return path;
 }
 
 function readKept(env: ClientEnv): Credentials | null {

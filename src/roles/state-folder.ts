@@ -66,15 +66,20 @@ export async function writePrivateFile(file: string, text: string): Promise<void
 }
 
 async function readOrMakeSecret(file: string, record: string | null): Promise<Buffer> {
+  let text: string | null = null;
   try {
-    const kept = Buffer.from((await readFile(file, 'utf8')).trim(), 'base64');
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+      throw refuse('unavailable', `${file} cannot be read: ${messageOf(error)}`);
+  }
+  if (text !== null) {
+    const kept = Buffer.from(text.trim(), 'base64');
     if (kept.length === 32) return kept;
     throw refuse(
       'unavailable',
       `${file} does not hold 32 bytes in base64: without the secret, stored values stay sealed`,
     );
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
   // A first start makes the secret before the record.
   if (record !== null) throw refuse('unavailable', explainLoss(file, record));

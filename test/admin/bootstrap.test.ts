@@ -88,4 +88,15 @@ describe('trawl bootstrap', () => {
     writeFileSync(file, 'no key');
     expect((await make()).code).to.equal(2);
   });
+
+  it('says in a sentence that the file of the key cannot be read', async () => {
+    for (const [path, code] of [
+      [join(folder, 'missing'), 'ENOENT'],
+      [folder, 'EISDIR'],
+    ] as const) {
+      const read = await run('--account', 'films', '--key-file', path);
+      expect(read.code).to.equal(2);
+      expect(read.err).to.match(new RegExp(`^--key-file names a file that cannot be read \\(${code}\\)\nUsage: .*\n$`));
+    }
+  });
 });

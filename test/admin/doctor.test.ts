@@ -215,13 +215,16 @@ describe('the doctor', () => {
     expect(judged).to.deep.equal({ ffmpeg: 'unseen', ...problems });
   });
 
-  it('reports a data folder that cannot be created', async () => {
-    const { code, out } = await runProgram(process.execPath, ['src/main.ts', 'doctor', '--json'], {
-      TRAWL_DATA: `${root}/package.json/data`,
+  // A process of root may write everywhere by its rights, and yet make nothing below /proc.
+  for (const data of [`${root}/package.json/data`, '/proc/data']) {
+    it(`reports a data folder that cannot be created: ${data.replace(root, '…')}`, async () => {
+      const { code, out } = await runProgram(process.execPath, ['src/main.ts', 'doctor', '--json'], {
+        TRAWL_DATA: data,
+      });
+      expect(code).to.equal(1);
+      expect(levelsOf(JSON.parse(out).findings)).to.include({ 'data folder': 'problem' });
     });
-    expect(code).to.equal(1);
-    expect(levelsOf(JSON.parse(out).findings)).to.include({ 'data folder': 'problem' });
-  });
+  }
 
   it('reports a configured Redis that does not answer', async () => {
     const env = { PATH: '', TRAWL_REDIS_URL: 'redis://127.0.0.1:1' };

@@ -78,6 +78,23 @@ describe('trawl login', () => {
     ]);
   });
 
+  it('says in a sentence that nothing can be kept where a file or a folder is in the way', async () => {
+    const { key } = await api.addCaller();
+    const config = join(folder, '.config');
+    const waysIn: [() => void, string][] = [
+      [() => writeFileSync(config, ''), `ENOTDIR: not a directory, mkdir '${config}/trawl'`],
+      [() => mkdirSync(file(), { recursive: true }), 'EISDIR: illegal operation on a directory, rename '],
+    ];
+    for (const [hinder, why] of waysIn) {
+      rmSync(config, { recursive: true, force: true });
+      hinder();
+      const { code, out, err } = await login([api.url, key]);
+      expect([code, out], err).to.deep.equal([1, '']);
+      expect(err.startsWith(`${file()} cannot be written: ${why}`), err).to.equal(true);
+      expect(err.trimEnd().split('\n')).to.have.length(1);
+    }
+  });
+
   it('asks by the proxy of its environment when NODE_USE_ENV_PROXY is set', async () => {
     const { key } = await api.addCaller();
     const asked: string[] = [];

@@ -30,6 +30,17 @@ describe('trawl up that lacks a part of its data', function () {
     expect(existsSync(disk)).to.equal(false);
   });
 
+  it('says in a sentence which file cannot be read or written, because a folder is in its place', async () => {
+    for (const name of ['secret', 'lock']) {
+      mkdirSync(join(service.data, name), { recursive: true });
+      expect(await refused(service.data))
+        .to.contain(join(service.data, name))
+        .and.to.contain('EISDIR')
+        .and.not.match(/^ +at /m);
+      rmSync(service.data, { recursive: true });
+    }
+  });
+
   it('makes no other secret where its own is gone from beside the record, and names the line that makes one', async () => {
     await service.start();
     const { key } = await service.aCustomer();

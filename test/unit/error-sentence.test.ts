@@ -26,6 +26,11 @@ describe('the error of a program that does not start', () => {
       failed('Unknown option', { code: 'ERR_PARSE_ARGS_UNKNOWN_OPTION' }),
       'Unknown option',
     ],
+    [
+      'a file that stands where a folder should',
+      failed("ENOTDIR: not a directory, mkdir '/f/x'", { code: 'ENOTDIR', path: '/f/x' }),
+      "ENOTDIR: not a directory, mkdir '/f/x'",
+    ],
     ['a thrown text', 'gone', 'gone'],
   ];
   for (const [title, error, sentence] of rows) {
