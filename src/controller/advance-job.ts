@@ -23,6 +23,7 @@ import { noteStoring } from '../store/jobs/note-storing.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { retryJob } from '../store/jobs/retry-job.ts';
 import { settleJob } from '../store/jobs/settle-job.ts';
+import { findJobEntry } from '../store/money/ledger-entry.ts';
 import type { RecordStore } from '../store/script.ts';
 import { AttemptStarter, isGone, seeWorker, startRefused, stopOtherAttempts } from './attempt-workers.ts';
 import { seeDelivered } from './delivered-file.ts';
@@ -60,6 +61,8 @@ interface Situation {
 }
 
 type StepOf<D extends Step['do']> = Extract<Step, { readonly do: D }>;
+/** End of a job that Redis was asked for. */
+type AskedEnd = Pick<Situation, 'term' | 'job' | 'decidedAt'> & Pick<StepOf<'settle'>, 'end'>;
 /** Milliseconds until the job must be advanced again; `null`: at the next hint or full pass. */
 type NextDelay = Promise<number | null>;
 
@@ -74,6 +77,8 @@ export class JobAdvancer {
   readonly unsettled = new UnsettledJobs();
   readonly #options: AdvanceOptions;
   readonly #starter: AttemptStarter;
+  /** Ends whose answer was lost, by job: the script may have run before the connection broke. */
+  readonly #unanswered = new Map<string, AskedEnd>();
 
   constructor(options: AdvanceOptions) {
     this.#options = options;
@@ -86,8 +91,10 @@ export class JobAdvancer {
     await stopOtherAttempts(this.#options, jobId, read);
     if (read === null) {
       this.unsettled.delete(jobId);
+      this.#unanswered.delete(jobId);
       return null;
     }
+    await this.#tellLateEnd(term, read);
     const runner = this.#options.runnerOf(read);
     const seen = await seeWorker(runner, read);
     const job = await this.#readVerdict(read, seen);
@@ -226,20 +233,38 @@ export class JobAdvancer {
     { end, metadata, reason, dueAt }: Omit<StepOf<'settle'>, 'do'>,
     delivered: Delivered | null,
   ): NextDelay {
-    const { store, metrics } = this.#options;
+    const { store } = this.#options;
     const { term, job, runner, decidedAt } = situation;
-    const settled = await settleJob(store, term, job, { ...end, metadata, delivered, reason, dueAt });
+    const asked = { term, job, decidedAt, end };
+    const settled = await settleJob(store, term, job, { ...end, metadata, delivered, reason, dueAt }).catch((error) => {
+      this.#unanswered.set(job.id, asked);
+      throw error;
+    });
     if (settled.refused === 'early') return this.#decide(situation, settled.now);
     if (settled.refused === 'not_leading' || settled.refused === 'stale') return null;
     if (settled.done) {
-      countSettledJob(metrics, job, { end, balance: settled.balance, now: store.clock.now() });
-      this.#logOf(job).info('the job ended', { status: end.status, code: end.code, charged: settled.balance });
-      traceJob(this.#options, job, job.storing_since ?? decidedAt, this.#logOf(job));
+      this.#tellEnd(asked, settled.balance, store.clock.now());
       await this.#clear(runner, job, { status: end.status, delivered });
     } else {
       await this.#clear(runner, job, await readJob(store, job.id));
     }
     return null;
+  }
+
+  #tellEnd({ job, end, decidedAt }: AskedEnd, balance: string, now: number): void {
+    countSettledJob(this.#options.metrics, job, { end, balance, now });
+    this.#logOf(job).info('the job ended', { status: end.status, code: end.code, charged: balance });
+    traceJob(this.#options, job, job.storing_since ?? decidedAt, this.#logOf(job));
+  }
+
+  /** Counts an end whose answer was lost, when the record shows that it was carried out. */
+  async #tellLateEnd(term: string, read: Job): Promise<void> {
+    const asked = this.#unanswered.get(read.id);
+    if (asked === undefined) return;
+    const isDone = asked.term === term && read.status === asked.end.status && read.error_code === asked.end.code;
+    const entry = isDone ? await findJobEntry(this.#options.store, read) : null;
+    this.#unanswered.delete(read.id);
+    if (isDone) this.#tellEnd(asked, entry?.balance ?? '', read.ended_at ?? asked.decidedAt);
   }
 
   async #stop({ job, runner }: Situation): NextDelay {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { makeMetrics } from '../../src/base/metrics.ts';
+import { makeMetrics, renderMetrics } from '../../src/base/metrics.ts';
 import { startController } from '../../src/controller/controller.ts';
 import { sharesOf } from '../../src/model/preemption.ts';
 import { type Connection, connect } from '../../src/store/redis/connection.ts';
@@ -7,7 +7,18 @@ import { scripts } from '../../src/store/script.ts';
 import { advanceWith, aRunner } from '../support/advance.ts';
 import { type CutRedis, startCutRedis } from '../support/cut-redis.ts';
 import { jobLimits } from '../support/job-limits.ts';
-import { admitted, anAccount, holder, lead, storeOf, type TestStore, takeJob, theJob } from '../support/record.ts';
+import { someDelivered, someMetadata } from '../support/jobs.ts';
+import {
+  admitted,
+  anAccount,
+  aRunningJob,
+  holder,
+  lead,
+  storeOf,
+  type TestStore,
+  takeJob,
+  theJob,
+} from '../support/record.ts';
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
@@ -68,6 +79,30 @@ describe('a controller whose answer from Redis is lost', () => {
     await advance(id);
     expect(await theJob(store, id)).to.include({ attempt: 1, interruptions: 1 });
     expect(runner.started).to.deep.equal([`${id}-1`]);
+  });
+
+  it('counts a job that it has ended, and its charge, once', async () => {
+    const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
+    const delivered = { ...someDelivered(1), key: `${job.id}/1/media.mp4` };
+    const runner = aRunner({ [`${job.id}-1`]: { is: 'done', metadata: someMetadata, delivered } });
+    const see = async () => ({ bytes: delivered.bytes, checksum: delivered.sha256 });
+    const metrics = makeMetrics();
+    const advance = advanceWith(store, runner, {
+      metrics,
+      objects: { finish: async () => false, see, remove: async () => {} },
+    });
+    await loseAnswerTo('settle-job');
+    await advance(job.id);
+    expect(proxy.isCut()).to.equal(true);
+    await until(() => connection.ready(), 10, 'the next connection');
+    expect(await theJob(store, job.id)).to.include({ status: 'CompletedJob' });
+    for (let n = 0; n < 2; n++) await advance(job.id);
+    const counted = (await renderMetrics(metrics)).match(/^trawl_(?:jobs|charges|attempts)_total\{.* [1-9]\d*$/gm);
+    expect(counted).to.deep.equal([
+      'trawl_jobs_total{endpoint="video",outcome="completed",code="",blame=""} 1',
+      'trawl_charges_total{endpoint="video",balance="credits"} 1',
+      'trawl_attempts_total{class="done"} 1',
+    ]);
   });
 
   it('starts a job that it has taken by a full pass within seconds', async () => {
