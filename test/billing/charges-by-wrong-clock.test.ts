@@ -89,6 +89,27 @@ describe('limit-topup-cooldown: a charge while the clock of Redis has jumped', (
       expect(await paidAfter(0)).to.equal(1);
     });
 
+  it('begins the 72 hours of a purchase when its payment is told, although its refund was told before while the clock was behind', async () => {
+    const buyer = await aBuyer(store);
+    await spend(store, buyer, 5);
+    const { since: _, attempt: __, isWanted: ___, ...purchase } = await takenPurchase(store, buyer);
+    store.advance(10 * hour);
+    const { payment } = await provider.charge({ ...purchase, since: store.clock.now(), attempt: 1, isWanted: true });
+    const tell = (kind: 'paid' | 'refunded', event: string) =>
+      applyPayment(parts, { kind, purchase, payment, at: store.clock.now() }, event);
+    store.advance(-80 * hour);
+    await tell('refunded', 'evt_1');
+    store.advance(80 * hour);
+    await tell('paid', 'evt_2');
+    store.advance(71 * hour);
+    await spend(store, buyer, 1);
+    expect(await paidAfter(0), 'within 72 hours of the payment').to.equal(1);
+    await tell('paid', 'evt_2');
+    store.advance(hour);
+    await spend(store, buyer, 1);
+    expect(await paidAfter(0), 'after 72 hours').to.equal(2);
+  });
+
   it('keeps the 72 hours of the last purchase when money for an earlier one arrives while the clock is behind', async () => {
     const buyer = await aBuyer(store);
     await spend(store, buyer, 5);

@@ -7,7 +7,7 @@ import { withRolledPeriod } from './roll-period.ts';
 /**
  * Ends a purchase, once: paid adds the pack, gives the next number to its invoice and starts the 72 hours of a top-up;
  * declined disables the top-up (D49). Each leaves a mail. Money that arrives after a decline is still worth its pack; a
- * refund is final. Money for an account that was removed, or that a restored record does not have, adds nothing and leaves a mail
+ * refund is final: a payment that is told after it only begins the 72 hours. Money for an account that was removed, or that a restored record does not have, adds nothing and leaves a mail
  * to the operators, once a payment. An event that was carried out before is stale. Answers {'paid'}, {'declined'}, {'unbooked'}, {'stale'} or {'roll'}.
  */
 const endPurchaseScript = script(
@@ -24,11 +24,17 @@ local function done(word)
 end
 
 local seen = redis.call('HGET', bought, id)
-local state = seen and cjson.decode(seen).state
+local before = seen and cjson.decode(seen) or {}
+local state = before.state
 local fields = { 'purchase', 'last_purchase_at', 'enabled' }
 local setting = redis.call('HMGET', topup, unpack(fields))
 local is_current = setting[1] == id
-if state and not (state == 'declined' and verdict == 'paid') then return done('stale') end
+if state and not (state == 'declined' and verdict == 'paid') then
+  -- Its refund came first, and may have come while the clock was behind.
+  local is_unbooked = verdict == 'paid' and r.kind == 'topup' and not before.invoice
+  if is_unbooked and setting[3] then redis.call('HSET', topup, 'last_purchase_at', bought_at(id)) end
+  return done('stale')
+end
 if verdict == 'declined' and not is_current then return done('stale') end
 
 local function refuse_money(slug)
