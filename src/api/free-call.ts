@@ -11,6 +11,11 @@ export async function enterFree(store: RecordStore, { key, res }: KeyedCall) {
   return requireAllowed(res, await authorize(store, key));
 }
 
+/** Has the record check key and rate of a call before its body is read: its admission answers a repeat, then judges its permission (D10). */
+export async function enterRepeatable(store: RecordStore, { key, res }: KeyedCall) {
+  return requireAllowed(res, await authorize(store, key, true));
+}
+
 /** Returns the global parameters; refuses the call for its syntax or for one of them. */
 export function requireFlags({ fault, given }: KeyedCall): Flags {
   if (fault !== null) throw refuse('bad_request', fault);

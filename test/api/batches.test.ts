@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import { expect } from 'chai';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
+import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film, unknownId } from '../support/calls.ts';
@@ -77,6 +78,26 @@ describe('batches', () => {
     expect((await ask('new', films(2))).status).to.equal(202);
     expect((await ask('used', films(3))).json).to.deep.equal(json);
     expect(await heldOf(caller)).to.equal(5);
+  });
+
+  it('D10 D76: a suspended account gets the first answer of a batch that it repeats, as of any call, and 403 for another one', async () => {
+    const caller = await api.addCaller({ credits: 20 });
+    const repeat = { 'idempotency-key': 'batch-1' };
+    const [body, call] = [{ endpoint: 'video', items: films(3) }, { query: film }];
+    const single = () =>
+      api.call('POST', '/v1/video/download', {
+        ...{ key: caller.key, body: call },
+        headers: { 'idempotency-key': 'one' },
+      });
+    const [batch, job] = [await post(caller, body, repeat), await single()];
+    await setAccount(api.store, caller.account, { suspended: true });
+    expect((await single()).json).to.deep.equal(job.json);
+    const again = await post(caller, body, repeat);
+    expect([again.status, again.json]).to.deep.equal([202, batch.json]);
+    expectRefused(await post(caller, { ...body, items: films(2) }, repeat), 409, 'idempotency_conflict', /other param/);
+    expectRefused(await post(caller, body), 403, 'forbidden', 'Forbidden');
+    expectRefused(await post(caller, '{', { 'idempotency-key': 'new' }), 403, 'forbidden', 'Forbidden');
+    expect(await heldOf(caller)).to.equal(4);
   });
 
   it('refuses a batch as a whole, names the place of the first wrong item, and holds nothing', async () => {

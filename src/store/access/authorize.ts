@@ -110,15 +110,15 @@ end
 
 /**
  * Lua that does all of it for a call that costs nothing: marks the key as used (D40) and counts the call, also when the account
- * is suspended (D78).
+ * is suspended (D78). `permission` is Lua that is true when a suspended account is refused here.
  */
-export function authorizeFreeLua(fields: AuthorizedFields, rolls = false): string {
+export function authorizeFreeLua(fields: AuthorizedFields, rolls = false, permission = 'true'): string {
   return /* lua */ `${authorizeLua(fields, rolls)}
 redis.call('HSET', key, 'last_used_at', stamp)
 local over_rate = check_rate()
 if over_rate then return over_rate end
 if second then redis.call('HSET', account, 'rate', counted_rate()) end
-if account_suspended == '1' then return answer('forbidden') end
+if account_suspended == '1' and ${permission} then return answer('forbidden') end
 `;
 }
 
@@ -127,15 +127,16 @@ const authorizeScript = script(
   'authorize',
   'light',
   authorizeKeyNames,
-  authorizeArgNames,
-  /* lua */ `${authorizeFreeLua({ account: 'stats' })}
+  [...authorizeArgNames, 'isRepeatable'] as const,
+  /* lua */ `${authorizeFreeLua({ account: 'stats' }, false, "isRepeatable == ''")}
 return { 'entered', '', '', rates, account_stats }
 `,
 );
 
-/** Authorizes a free call that reads nothing else of the record. */
-export async function authorize(store: RecordStore, caller: Caller) {
-  return readAuthorized(await run(store, authorizeScript, caller), ([stats]) => ({ mayReadStats: stats === '1' }));
+/** Authorizes a call that reads nothing else of the record. The admission of a repeatable one judges its permission after its repeat (D10). */
+export async function authorize(store: RecordStore, caller: Caller, isRepeatable = false) {
+  const reply = await run(store, authorizeScript, { ...caller, isRepeatable: isRepeatable ? '1' : '' });
+  return readAuthorized(reply, ([stats]) => ({ mayReadStats: stats === '1' }));
 }
 
 /** Reads the reply about a free call: the refusal, or what the script answered behind the rates. */
