@@ -1,12 +1,4 @@
-/** A `%` of a password must be written as `%25`. */
-function decodes(text: string): boolean {
-  try {
-    decodeURIComponent(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
+import { isDecodable } from '../is-decodable.ts';
 
 /** Returns true for an http:// or https:// URL without user, query and fragment. */
 export function isPlainWebUrl(text: string): boolean {
@@ -16,7 +8,7 @@ export function isPlainWebUrl(text: string): boolean {
 
 /** Returns true for the URL of a Redis, of several nodes of a Cluster, or of a name at Sentinels. */
 export function isRedisUrl(text: string): boolean {
-  if (!decodes(text)) return false;
+  if (!isDecodable(text)) return false;
   const isRedis = (url: string) => hasHost(url, ['redis:', 'rediss:']);
   const sentinel = 'redis+sentinel://';
   if (!text.startsWith(sentinel)) return text.split(',').every((url) => isRedis(url.trim()));

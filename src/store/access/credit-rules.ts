@@ -1,6 +1,6 @@
 import { fairShareKeyNames } from '../lua/fair-share.ts';
 import { countOpenJobs } from '../lua/job-index.ts';
-import { quotaPlaces } from '../lua/sliding-window.ts';
+import { quotaPlaces, readQuotaHeads } from '../lua/sliding-window.ts';
 import { authorizeKeyNames } from './authorize.ts';
 
 /** Fields that the admission of credits reads besides those that authorize a call. */
@@ -38,8 +38,7 @@ export const countedWindows = [month, week, day].map((window) => `counted_in(${w
 export const creditRules = /* lua */ `
 local held = tonumber(account_held)
 local keptMs = 86400000
-local a, b, c, d, e, f, g, h, i =
-  string.match(key_windows or '', '(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)')
+${readQuotaHeads('key_windows')}
 
 local function repeat_of()
   if repeatKey == '' then return nil end

@@ -1,4 +1,4 @@
-import { quotaPlaces, slidingWindow } from '../lua/sliding-window.ts';
+import { quotaPlaces, readQuotaHeads, slidingWindow } from '../lua/sliding-window.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
 import { repeatKey } from './admit-call.ts';
 import type { HeldCall } from './charge-call.ts';
@@ -20,8 +20,7 @@ local held = redis.call('HGET', account, 'held')
 local is_repeatable = redis.call('HGET', repeats, 'id') == id
 local counted = tonumber(deadline) - tonumber(holdMs)
 local head = redis.call('HMGET', key, 'total', 'windows')
-local a, b, c, d, e, f, g, h, i =
-  string.match(head[2] or '', '(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)')
+${readQuotaHeads('head[2]')}
 undos[1] = function()
   redis.pcall('HSET', account, 'held', held)
   redis.pcall('ZADD', calls, deadline, member)

@@ -1,6 +1,6 @@
 import type { Key, QuotaWindow } from '../../model/account.ts';
 import { keys } from '../keys.ts';
-import { quotaPlaces, slidingWindow } from '../lua/sliding-window.ts';
+import { quotaPlaces, readQuotaHeads, slidingWindow } from '../lua/sliding-window.ts';
 import { pairs, type RecordStore, run, script } from '../script.ts';
 import { keyOf } from './read-keys.ts';
 
@@ -13,8 +13,7 @@ const readKeyUsageScript = script(
   /* lua */ `${slidingWindow}
 local flat, seen = redis.call('HGETALL', key), {}
 for n = 1, #flat, 2 do seen[flat[n]] = flat[n + 1] end
-local a, b, c, d, e, f, g, h, i =
-  string.match(seen.windows or '', '(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)')
+${readQuotaHeads('seen.windows')}
 return { 'used', flat, tonumber(seen.total or 0),
   read_window(quota, ${quotaPlaces.month}, a, b, c).sum,
   read_window(quota, ${quotaPlaces.week}, d, e, f).sum,

@@ -5,6 +5,12 @@ export const quotaPlaces = {
   day: '0, 288, 300000',
 } as const;
 
+/** Lua that reads the field `windows` of a key into the heads of its quotas: `a`, `b`, `c` of the month, then week and day; nil without one. */
+export function readQuotaHeads(windows: string): string {
+  return `local a, b, c, d, e, f, g, h, i =
+  string.match(${windows} or '', '(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)')`;
+}
+
 /**
  * Sliding windows that count calls. A window has `size` full buckets and the running one, so a call leaves it at most one
  * bucket late and never early. Its head is text kept beside other fields: cursor (the newest bucket), sum of all buckets,
