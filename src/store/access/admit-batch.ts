@@ -41,9 +41,9 @@ const argNames = [
 const admitBatchScript = script(
   'admit-batch',
   'needs memory',
-  [...admissionKeyNames, 'batch', 'openBatches'] as const,
+  [...admissionKeyNames, 'batch', 'openBatches'],
   argNames,
-  /* lua */ `${authorizeLua(creditFields, true)}
+)`${authorizeLua(creditFields, true)}
 local wanted = tonumber(count)
 ${jobRules}
 if redis.call('EXISTS', batch) == 1 then return { 'admitted', batchId, '', rates, held } end
@@ -69,8 +69,7 @@ redis.call('HSET', batch, 'account', accountId, 'created_at', stamp, 'jobs', sho
 redis.call('ZADD', openBatches, stamp, batchId)
 ${queueJobs(2 + argNames.length)}
 return { 'admitted', batchId, '', rates, held + wanted }
-`,
-);
+`;
 
 /** A batch as the record takes it over. */
 export interface NewBatch {

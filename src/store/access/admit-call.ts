@@ -25,7 +25,7 @@ import { admissionKeyNames, countedWindows, creditFields, creditRules } from './
 const admitScript = script(
   'admit-call',
   'needs memory',
-  [...admissionKeyNames, 'calls', 'job'] as const,
+  [...admissionKeyNames, 'calls', 'job'],
   [
     ...authorizeArgNames,
     'workChannel',
@@ -42,8 +42,8 @@ const admitScript = script(
     'line',
     'ip',
     'receiver',
-  ] as const,
-  /* lua */ `${authorizeLua(creditFields, true)}${fairShare}
+  ],
+)`${authorizeLua(creditFields, true)}${fairShare}
 local wanted = 1
 ${creditRules}
 -- True for a call that was admitted before: its caller asks again, because the answer was lost.
@@ -100,8 +100,7 @@ if kind == 'job' then
   end
 end
 return 'admitted' .. string.format(' %s  %s %d', id, rates, held + 1)
-`,
-);
+`;
 
 /** An Idempotency-Key, hashed, and the text of the request it stands for. */
 export interface Repeat {

@@ -128,10 +128,9 @@ const authorizeScript = script(
   'light',
   authorizeKeyNames,
   authorizeArgNames,
-  /* lua */ `${authorizeFreeLua({ account: 'stats' })}
+)`${authorizeFreeLua({ account: 'stats' })}
 return { 'entered', '', '', rates, account_stats }
-`,
-);
+`;
 
 /** Authorizes a free call that reads nothing else of the record. */
 export async function authorize(store: RecordStore, caller: Caller) {

@@ -89,18 +89,12 @@ async function restoreEntry(lease: RestoreLease, { key, value, expiresAt }: Snap
 }
 
 /** Disables an automatic top-up that is enabled. Answers {'done'}, or {'off'} when it is not. */
-const disableTopupScript = script(
-  'disable-topup',
-  'always',
-  ['topup', 'account'] as const,
-  ['waitsFrom'] as const,
-  /* lua */ `
+const disableTopupScript = script('disable-topup', 'always', ['topup', 'account'], ['waitsFrom'])`
 if redis.call('HGET', topup, 'enabled') ~= '1' then return { 'off' } end
 redis.call('HSET', account, 'topup', '')
 redis.call('HSET', topup, 'enabled', '0', 'last_purchase_at', waitsFrom)
 return { 'done' }
-`,
-);
+`;
 
 /**
  * Disables every automatic top-up that is enabled, and begins its wait after a purchase anew: the record does not know what was
@@ -122,17 +116,11 @@ async function disableTopup(store: RecordStore, accountId: string): Promise<bool
 }
 
 /** Leaves out so many numbers of invoices. Answers {'done', the last number that is taken}. */
-const skipInvoicesScript = script(
-  'skip-invoices',
-  'needs memory',
-  ['invoices'] as const,
-  ['count'] as const,
-  /* lua */ `
+const skipInvoicesScript = script('skip-invoices', 'needs memory', ['invoices'], ['count'])`
 local skipped = {}
 for n = 1, tonumber(count) do skipped[n] = '' end
 return { 'done', redis.call('RPUSH', invoices, unpack(skipped)) }
-`,
-);
+`;
 
 /**
  * Leaves out the numbers of invoices that may have been given after the backup: 100, and one for each minute since it was begun.
