@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { type ParsedUrlQuery, parse } from 'node:querystring';
 import { refuse } from '../base/errors.ts';
 import { readBody } from '../base/read-body.ts';
+import { decodes } from '../base/settings/url-forms.ts';
 import { batchParameters } from '../model/batch.ts';
 import { creditParameters, globalParameters } from '../model/request-parameters.ts';
 
@@ -90,7 +91,7 @@ export function judgeQuery(target: string): string | null {
   if (target.length > maxParameters && query.split('&').length > maxParameters) {
     return `Bad Request: there are more than ${maxParameters} parameters`;
   }
-  return isDecodable(query) ? null : 'Bad Request: the query has a percent sign that does not encode UTF-8';
+  return decodes(query) ? null : 'Bad Request: the query has a percent sign that does not encode UTF-8';
 }
 
 /** Returns true when bytes of a body follow the headers of a request. */
@@ -172,14 +173,4 @@ function isJson(type: string | undefined): boolean {
     kind === 'application/json' &&
     parameters.every((one) => !one.startsWith('charset=') || /^charset="?utf-?8"?$/.test(one))
   );
-}
-
-function isDecodable(text: string): boolean {
-  try {
-    decodeURIComponent(text);
-    return true;
-  } catch {
-    // It throws for nothing else.
-    return false;
-  }
 }

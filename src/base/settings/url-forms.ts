@@ -1,5 +1,5 @@
-/** A `%` of a password must be written as `%25`. */
-function decodes(text: string): boolean {
+/** Returns false for a `%` that encodes no UTF-8: one of a password must be written as `%25`. */
+export function decodes(text: string): boolean {
   try {
     decodeURIComponent(text);
     return true;
