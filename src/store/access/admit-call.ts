@@ -4,7 +4,7 @@ import { keys, shortId } from '../keys.ts';
 import { fairShare } from '../lua/fair-share.ts';
 import { scoreOf } from '../lua/job-index.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
-import { askAgain, type RecordStore, run, script, text } from '../script.ts';
+import { askAgain, type RecordStore, run, type ScriptReply, script, text } from '../script.ts';
 import {
   authorizeArgNames,
   authorizeLua,
@@ -162,6 +162,11 @@ export async function admitOnce(store: RecordStore, caller: Caller, call: Credit
       ...workArgs(work),
     }),
   );
+  return readAdmission(reply);
+}
+
+/** Reads what a script that admits has answered. */
+export function readAdmission(reply: ScriptReply): Admission {
   const [word, first, second, , held] = reply;
   if (word === 'admitted') return { admitted: text(first), held: Number(held), rates: readRates(reply) };
   if (word === 'repeated') return { repeated: text(first), answer: text(second), rates: readRates(reply) };

@@ -73,7 +73,7 @@ export async function restoreEntries(
 ): Promise<void> {
   let [batch, bytes]: [SnapshotEntry[], number] = [[], 0];
   const send = async () => {
-    await Promise.all(batch.map((entry) => restoreEntry(lease, entry, format)));
+    await Promise.all(batch.map(({ key, value, expiresAt }) => lease.put(key, expiresAt, dumpPayload(value, format))));
     [batch, bytes] = [[], 0];
   };
   for (const entry of entries) {
@@ -82,10 +82,6 @@ export async function restoreEntries(
     if (batch.length >= batchSize || bytes >= batchBytes) await send();
   }
   await send();
-}
-
-async function restoreEntry(lease: RestoreLease, { key, value, expiresAt }: SnapshotEntry, format: number) {
-  await lease.put(key, expiresAt, dumpPayload(value, format));
 }
 
 /** Disables an automatic top-up that is enabled. Answers {'done'}, or {'off'} when it is not. */
