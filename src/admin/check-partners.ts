@@ -1,6 +1,6 @@
 import { type Config, isLoopback } from '../base/config.ts';
 import { innermost, messageOf } from '../base/errors.ts';
-import { type Finding, findingOf } from './doctor-finding.ts';
+import { type Finding, findingOf, judged } from './doctor-finding.ts';
 
 type PartnerSettings = Pick<Config, 'smtpUrl' | 'stripeKey' | 'stripeUrl'>;
 
@@ -16,12 +16,8 @@ async function checkStripe(key: string, url: string | null): Promise<Finding> {
   const { isLive, tryStripe } = await import('../billing/stripe-provider.ts');
   try {
     const refusal = await tryStripe(key, url);
-    const well = `Stripe takes TRAWL_STRIPE_KEY, a key of the ${isLive(key) ? 'live' : 'test'} mode`;
-    return findingOf(
-      refusal === null,
-      about,
-      `${refusal === null ? well : `Stripe refuses TRAWL_STRIPE_KEY: ${refusal}`}.`,
-    );
+    const well = `Stripe takes TRAWL_STRIPE_KEY, a key of the ${isLive(key) ? 'live' : 'test'} mode.`;
+    return judged(about, refusal === null, well, `Stripe refuses TRAWL_STRIPE_KEY: ${refusal}.`);
   } catch (error) {
     return findingOf(false, about, `Stripe cannot be asked: ${messageOf(innermost(error))}.`);
   }
@@ -48,4 +44,19 @@ async function checkMail(url: string): Promise<Finding> {
   } catch (error) {
     return findingOf(false, about, `${server} cannot be asked: ${messageOf(innermost(error))}.`);
   }
+}
+
+/** Checks that the collector takes a request without spans; nothing but traces is missing while it does not. */
+export async function checkTraces({ tracesUrl: url }: Pick<Config, 'tracesUrl'>): Promise<Finding[]> {
+  if (url === null) return [];
+  const about = 'traces';
+  // Loaded only here, because the SDK of OpenTelemetry is large.
+  const { askCollector } = await import('../base/otlp-traces.ts');
+  const failure = await askCollector(url);
+  if (failure === null) return [findingOf(true, about, `${url} takes spans.`)];
+  const text =
+    typeof failure === 'number'
+      ? `${url} answers ${failure} to spans: they are dropped.`
+      : `${url} cannot be asked: ${failure.message}. Spans are dropped.`;
+  return [findingOf(false, about, text, 'note')];
 }

@@ -69,13 +69,14 @@ export async function checkConnection(connection: Connection, config: Rules): Pr
 async function checkChanges({ send }: Connection): Promise<Finding> {
   const isReplica = (await readSection(send, 'replication'))?.get('role') === 'slave';
   // A change that a replica refuses is asked for again, for as long as the doctor waits.
-  const bar = isReplica ? new Error('READONLY') : await send(['HDEL', keys.plans, '']).then(() => null, causeOf);
+  const bar = isReplica
+    ? new Error('READONLY')
+    : await send(['HDEL', keys.plans, '']).then(
+        () => null,
+        (error: Error) => (error instanceof Refusal ? error.cause : error),
+      );
   const text = bar === null ? 'Redis takes changes.' : `Redis takes no changes: ${explainFailure(bar)}.`;
   return findingOf(bar === null, 'changes', text);
-}
-
-function causeOf(error: Error): unknown {
-  return error instanceof Refusal ? error.cause : error;
 }
 
 async function checkRecordDurability(connection: Connection, mode: Config['durability']): Promise<Finding> {

@@ -4,7 +4,7 @@ import { createSecureContext } from 'node:tls';
 import { type Config, isLoopback } from '../base/config.ts';
 import { messageOf } from '../base/errors.ts';
 import { endsOfCertificates } from '../base/server-certificate.ts';
-import { type Finding, findingOf } from './doctor-finding.ts';
+import { type Finding, findingOf, judged } from './doctor-finding.ts';
 
 const dayMs = 86_400_000;
 /** cert-manager renews a third of the lifetime before the end: so close to it, nothing renews. */
@@ -36,13 +36,8 @@ export function checkBilling({
   const unheard =
     'TRAWL_STRIPE_WEBHOOK_SECRET is not set: owners cannot buy packs, and refunds and disputes are not noticed.';
   return [
-    findingOf(
-      stripeWebhookSecret !== null,
-      'payments',
-      stripeWebhookSecret === null ? unheard : 'Events of Stripe are taken.',
-      'note',
-    ),
-    findingOf(missing.length === 0, 'invoices', missing.length === 0 ? 'Invoices name their seller.' : unnamed, 'note'),
+    judged('payments', stripeWebhookSecret !== null, 'Events of Stripe are taken.', unheard, 'note'),
+    judged('invoices', missing.length === 0, 'Invoices name their seller.', unnamed, 'note'),
     ...(smtpUrl === null ? [findingOf(false, 'mail', unmailed, 'note')] : []),
   ];
 }
@@ -56,7 +51,7 @@ export function checkDashboard({
   const isSafe = protocol === 'https:' || isLoopback(hostname);
   const open = `TRAWL_DASHBOARD_URL is ${dashboardUrl}, without TLS: passwords and sessions can be read on the network. Put a proxy with TLS in front and name its https:// URL.`;
   const served = dashboardPort === null ? 'role dashboard serves it apart' : `it is served at port ${dashboardPort}`;
-  return findingOf(isSafe, 'dashboard', isSafe ? `People reach it at ${dashboardUrl}; ${served}.` : open, 'note');
+  return judged('dashboard', isSafe, `People reach it at ${dashboardUrl}; ${served}.`, open, 'note');
 }
 
 /** Judges certificate, key and authorities of the TLS between the parts, as far as the settings name them. */
@@ -89,13 +84,8 @@ function checkAuthorities(file: string, now: number): Finding {
     const text = `${file} names ${all.length} authorities, ${valid.length} of them valid`;
     if (valid.length === 0) return findingOf(false, 'tls', `${text}: no part can be reached.`);
     const last = Math.max(...valid);
-    const isSoon = last - now < soonDays * dayMs;
-    return findingOf(
-      !isSoon,
-      'tls',
-      isSoon ? `${text}, until ${new Date(last).toISOString()}: renew them now.` : `${text}.`,
-      'note',
-    );
+    const soon = `${text}, until ${new Date(last).toISOString()}: renew them now.`;
+    return judged('tls', last - now >= soonDays * dayMs, `${text}.`, soon, 'note');
   } catch (error) {
     return findingOf(false, 'tls', `The authorities in ${file} cannot be read: ${messageOf(error)}.`);
   }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import { parseJson } from '../base/parse-json.ts';
 
 export interface ConformAnswer {
   readonly status: number;
@@ -143,14 +144,5 @@ async function readAnswer(response: Response, words?: string): Promise<ConformAn
     text += decoder.decode(chunk, { stream: true });
     if (text.length > maxBytes || (words !== undefined && text.includes(words))) break;
   }
-  return { status: response.status, headers: response.headers, text, json: parse(text) };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // What is no JSON is judged by its text.
-    return null;
-  }
+  return { status: response.status, headers: response.headers, text, json: parseJson(text) ?? null };
 }

@@ -6,6 +6,17 @@ export interface Finding {
   readonly text: string;
 }
 
+/** Returns the sentence for a thing that is well, or the other one. */
+export function judged(
+  about: string,
+  isWell: boolean,
+  well: string,
+  ill: string,
+  otherwise?: Finding['level'],
+): Finding {
+  return findingOf(isWell, about, isWell ? well : ill, otherwise);
+}
+
 export function findingOf(
   well: boolean,
   about: string,

@@ -1,9 +1,8 @@
 import { type Config, ConfigError, readConfig } from '../base/config.ts';
 import type { Terminal } from '../base/terminal.ts';
 import { checkLimits, checkMachine, checkPrograms } from './check-machine.ts';
-import { checkPartners } from './check-partners.ts';
+import { checkPartners, checkTraces } from './check-partners.ts';
 import { checkBilling, checkDashboard, checkTls } from './check-settings.ts';
-import { checkTraces } from './check-traces.ts';
 import { UsageError } from './command.ts';
 import { reportError } from './command-io.ts';
 import { commandLog, patienceOf } from './command-record.ts';

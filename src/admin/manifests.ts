@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { type ConfigWith, readConfig } from '../base/config.ts';
+import { parseJson } from '../base/parse-json.ts';
 import type { Terminal } from '../base/terminal.ts';
 import type { AdmissionAllowances } from '../runners/kubernetes/admission-rules.ts';
 import type { AllowedTargets } from '../runners/kubernetes/namespace-policies.ts';
@@ -117,12 +118,8 @@ function readStore(text: string): AllowedTargets['stores'][number] {
 }
 
 function readPeer(text: string): object {
-  try {
-    const peer: unknown = JSON.parse(text);
-    if (typeof peer === 'object' && peer !== null && !Array.isArray(peer)) return peer;
-  } catch {
-    // The sentence below says what JSON is wanted.
-  }
+  const peer = parseJson(text);
+  if (typeof peer === 'object' && peer !== null && !Array.isArray(peer)) return peer;
   throw new UsageError(`--dns must be a peer in JSON, such as '{"ipBlock":{"cidr":"169.254.20.10/32"}}'`, usage);
 }
 
@@ -133,12 +130,9 @@ function readPort(text: string, option: string): number {
 }
 
 function readAllowedField(text: string): AdmissionAllowances['fields'][number] {
-  const [, name, json] = /^((?:worker\.)?[a-z][A-Za-z]*)=(.+)$/s.exec(text) ?? [];
-  try {
-    if (name !== undefined && json !== undefined) return { name, value: JSON.parse(json) as unknown };
-  } catch {
-    // The sentence below says what JSON is wanted.
-  }
+  const [, name, json = ''] = /^((?:worker\.)?[a-z][A-Za-z]*)=(.+)$/s.exec(text) ?? [];
+  const value = parseJson(json);
+  if (name !== undefined && value !== undefined) return { name, value };
   throw new UsageError(`--allow must be FIELD=JSON, such as 'nodeSelector={"pool":"films"}'`, usage);
 }
 

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../base/config.ts';
+import { parseJson } from '../base/parse-json.ts';
 
 export type ServedUrls = Pick<Config, 'publicUrl' | 'dashboardUrl'>;
 
@@ -30,10 +31,7 @@ export async function findServedUrls(
 }
 
 async function readUrls(file: string): Promise<Partial<ServedUrls>> {
-  try {
-    return JSON.parse(await readFile(file, 'utf8'));
-  } catch {
-    // No `trawl up` serves from this folder, as in a cluster.
-    return {};
-  }
+  // Without the file, no `trawl up` serves from this folder, as in a cluster.
+  const text = await readFile(file, 'utf8').catch(() => '');
+  return parseJson(text) ?? {};
 }

@@ -32,7 +32,7 @@ const policy = [
 ].join('; ');
 
 /** A body as it is, and pressed. */
-interface PageBody {
+export interface PageBody {
   readonly plain: Buffer;
   readonly pressed: Buffer;
 }
@@ -57,7 +57,7 @@ export function sendDocsFile(): OpenHandler {
     const body = bodies.get(name) ?? readFile(file.from).then(withPressed);
     bodies.set(name, body);
     res.setHeader('cache-control', 'public, max-age=3600');
-    return send(req, res, `${file.type}; charset=utf-8`, await body);
+    return sendPage(req, res, file.type, await body);
   };
 }
 
@@ -68,7 +68,7 @@ function showPage(name: string, fill: (text: string) => string): OpenHandler {
     res.setHeader('content-security-policy', policy);
     res.setHeader('referrer-policy', 'no-referrer');
     res.setHeader('cross-origin-opener-policy', 'same-origin');
-    return send(req, res, 'text/html; charset=utf-8', await body);
+    return sendPage(req, res, 'text/html', await body);
   };
 }
 
@@ -76,11 +76,12 @@ async function withPressed(plain: Buffer): Promise<PageBody> {
   return { plain, pressed: await press(plain) };
 }
 
-function send(req: ApiRequest, res: ServerResponse, type: string, { plain, pressed }: PageBody): null {
+/** Sends a body, pressed where the browser takes that. */
+export function sendPage(req: ApiRequest, res: ServerResponse, type: string, { plain, pressed }: PageBody): null {
   const isPressed = request.acceptsEncodings.call(req as Request, 'gzip') === 'gzip';
   const body = isPressed ? pressed : plain;
-  res.writeHead(200, {
-    'content-type': type,
+  res.writeHead(res.statusCode, {
+    'content-type': `${type}; charset=utf-8`,
     'content-length': body.length,
     vary: 'accept-encoding',
     ...(isPressed ? { 'content-encoding': 'gzip' } : {}),

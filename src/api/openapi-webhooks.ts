@@ -25,61 +25,45 @@ const responses = {
   default: { description: 'The post is repeated' },
 };
 
+type PostRow = Readonly<Record<'tag' | 'summary' | 'description', string>> & { parameters: object[]; content: object };
+
+function post(operationId: string, row: PostRow, answers: object = responses) {
+  const { tag, summary, description, parameters, content } = row;
+  const requestBody = { required: true, content: { 'application/json': content } };
+  const request = { operationId, tags: [tag], summary, description, security: [], parameters, requestBody };
+  return { post: { ...request, responses: answers } };
+}
+
 /** Requests that the service sends: the end of a download or a batch, to the `webhook_url` of its call, and tests of receivers. */
 export const webhooks = {
-  batchEnded: {
-    post: {
-      operationId: 'batchEnded',
-      tags: ['Batches'],
-      summary: 'The last job of a batch has ended',
-      description: 'Posted to the `webhook_url` of a batch within half a minute, like the end of a download.',
-      security: [],
-      parameters: parameters('batch'),
-      requestBody: {
-        required: true,
-        content: { 'application/json': { schema: ref('WebhookBatch'), example: batchWebhookExample } },
-      },
-      responses,
-    },
-  },
-  jobEnded: {
-    post: {
-      operationId: 'jobEnded',
-      tags: ['Downloads'],
-      summary: 'A download has ended',
-      description:
-        'Posted to the `webhook_url` of a download, after the charge. The receiver answers 2xx within 10 seconds; redirects ' +
-        'are not followed. Otherwise the post is repeated, up to 3 attempts in all, 5 seconds apart, so a receiver may see ' +
-        'the same `id` twice. The header `Authorization` is the `webhook_authorization` of the call.',
-      security: [],
-      parameters: parameters('job'),
-      requestBody: {
-        required: true,
-        content: {
-          'application/json': {
-            schema: { oneOf: [ref('WebhookCompleted'), ref('WebhookFailed')] },
-            examples: webhookExamples,
-          },
-        },
-      },
-      responses,
-    },
-  },
-  receiverTested: {
-    post: {
-      operationId: 'receiverTested',
-      tags: ['Downloads'],
+  batchEnded: post('batchEnded', {
+    tag: 'Batches',
+    summary: 'The last job of a batch has ended',
+    description: 'Posted to the `webhook_url` of a batch within half a minute, like the end of a download.',
+    parameters: parameters('batch'),
+    content: { schema: ref('WebhookBatch'), example: batchWebhookExample },
+  }),
+  jobEnded: post('jobEnded', {
+    tag: 'Downloads',
+    summary: 'A download has ended',
+    description:
+      'Posted to the `webhook_url` of a download, after the charge. The receiver answers 2xx within 10 seconds; redirects ' +
+      'are not followed. Otherwise the post is repeated, up to 3 attempts in all, 5 seconds apart, so a receiver may see ' +
+      'the same `id` twice. The header `Authorization` is the `webhook_authorization` of the call.',
+    parameters: parameters('job'),
+    content: { schema: { oneOf: [ref('WebhookCompleted'), ref('WebhookFailed')] }, examples: webhookExamples },
+  }),
+  receiverTested: post(
+    'receiverTested',
+    {
+      tag: 'Downloads',
       summary: 'A person tests a receiver',
       description:
         'Posted once, when a person of the account asks for it on the dashboard: to an address that they give, or to the ' +
         '`webhook_url` of a download with its `webhook_authorization`. It tells of no job.',
-      security: [],
       parameters: [...signature('test'), header('x-trawl-test', 'Always `true`.')],
-      requestBody: {
-        required: true,
-        content: { 'application/json': { schema: ref('WebhookTest'), example: webhookTestExample } },
-      },
-      responses: { default: { description: 'The person is told what came back' } },
+      content: { schema: ref('WebhookTest'), example: webhookTestExample },
     },
-  },
-} as const;
+    { default: { description: 'The person is told what came back' } },
+  ),
+};

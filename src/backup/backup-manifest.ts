@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { refuse } from '../base/errors.ts';
+import { parseJson } from '../base/parse-json.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { makeRdbReader, type SnapshotEntry } from '../store/backup/rdb-reader.ts';
 import { isOfRecord } from '../store/backup/restore-entries.ts';
@@ -117,21 +118,13 @@ async function readManifest(folder: string): Promise<BackupManifest> {
   const text = await readFile(join(folder, manifestFile), 'utf8').catch(() => {
     throw broken(folder, `${manifestFile} is missing`);
   });
-  const manifest = parse(text) as Partial<BackupManifest> | null;
+  const manifest = parseJson(text) as Partial<BackupManifest> | null | undefined;
   const times = [manifest?.begun_at, manifest?.taken_at].map((time) => Date.parse(String(time)));
   const numbers = [manifest?.layout, manifest?.keys, manifest?.database, manifest?.bytes, ...times];
   if (manifest?.version !== 1 || !numbers.every(Number.isSafeInteger)) {
     throw broken(folder, `${manifestFile} is not that of a backup which this release reads`);
   }
   return manifest as BackupManifest;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 function broken(folder: string, why: string) {

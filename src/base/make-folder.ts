@@ -14,7 +14,7 @@ export async function makeFolder(path: string, mode = 0o777): Promise<void> {
   });
 }
 
-async function isMissing(path: string): Promise<boolean> {
+export async function isMissing(path: string): Promise<boolean> {
   return stat(path).then(
     () => false,
     ({ code }: NodeJS.ErrnoException) => code === 'ENOENT',

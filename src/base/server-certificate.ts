@@ -15,11 +15,6 @@ export interface CertificateFiles {
   readonly onUse?: (cert: string) => void;
 }
 
-interface CertificatePair {
-  readonly cert: string;
-  readonly key: string;
-}
-
 export interface CertificateOptions {
   readonly files: CertificateFiles;
   readonly log: Log;
@@ -76,7 +71,7 @@ export function endsOfCertificates(pem: string): number[] {
 }
 
 /** Refuses with a sentence when the files hold no certificate with its key. */
-function readPair({ certFile, keyFile }: CertificateFiles): CertificatePair {
+function readPair({ certFile, keyFile }: CertificateFiles) {
   try {
     const pair = { cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') };
     createSecureContext(pair);

@@ -1,20 +1,15 @@
-import type { Log } from '../base/log.ts';
-import type { Metrics } from '../base/metrics.ts';
 import type { Purchase, Seller } from '../model/purchase.ts';
 import { endPurchase } from '../store/money/end-purchase.ts';
 import { findPurchase } from '../store/money/read-purchases.ts';
 import { reversePurchase } from '../store/money/reverse-purchase.ts';
 import { setTopup } from '../store/money/set-topup.ts';
-import type { RecordStore } from '../store/script.ts';
+import type { UpkeepParts } from '../store/upkeep-parts.ts';
 import type { PaymentNews, PaymentProvider } from './payment-provider.ts';
 
-export interface PaymentParts {
-  readonly store: RecordStore;
+export interface PaymentParts extends UpkeepParts {
   /** `null` where nothing can be bought; events of earlier purchases may still come. */
   readonly provider: Pick<PaymentProvider, 'purchase'> | null;
   readonly seller: Seller;
-  readonly metrics: Metrics;
-  readonly log: Log;
 }
 
 /**

@@ -37,7 +37,8 @@ export function openSmtp({ url, from }: SmtpOptions): Mailer {
       try {
         // As an object: a text with a comma would be two addresses.
         const headers = { 'Auto-Submitted': 'auto-generated' };
-        await openTransport(url()).sendMail({
+        // Each mail has a connection of its own.
+        await createTransport(optionsOf(url())).sendMail({
           from,
           to: { name: '', address: to },
           headers,
@@ -86,11 +87,6 @@ export async function tryMailServer(url: string): Promise<MailTrial> {
   } finally {
     connection.close();
   }
-}
-
-/** Opens nothing yet: each mail has a connection of its own. */
-function openTransport(url: string) {
-  return createTransport(optionsOf(url));
 }
 
 function optionsOf(url: string) {

@@ -21,12 +21,6 @@ export type PaymentNews =
       readonly at: number;
     };
 
-/** Event of the provider; its repetitions have the same id. */
-interface PaymentEvent {
-  readonly id: string;
-  readonly news: PaymentNews;
-}
-
 /** Visit of an owner to the provider's own page. */
 export interface CheckoutOrder {
   readonly id: string;
@@ -58,6 +52,9 @@ export interface PaymentProvider {
 
 /** Reads the provider's events. */
 export interface PaymentEvents {
-  /** Returns `null` for an event that is none of ours; throws a Refusal for one that the provider did not sign. */
-  read(body: Buffer, signature: string): PaymentEvent | null;
+  /**
+   * Returns an event, whose repetitions have the same id, `null` for one that is none of ours; throws a Refusal for one that the
+   * provider did not sign.
+   */
+  read(body: Buffer, signature: string): { readonly id: string; readonly news: PaymentNews } | null;
 }

@@ -1,6 +1,4 @@
 import { backoffMs } from '../base/backoff.ts';
-import type { Log } from '../base/log.ts';
-import type { Metrics } from '../base/metrics.ts';
 import { type PeriodicTask, startPeriodicTask } from '../base/periodic-task.ts';
 import type { Seal } from '../base/seal.ts';
 import { mailedLinkPurpose } from '../model/person.ts';
@@ -11,18 +9,16 @@ import { dueMails, type Mail, takeMail } from '../store/mail/take-mail.ts';
 import { readPurchase } from '../store/money/read-purchases.ts';
 import { listPeople } from '../store/people/read-people.ts';
 import type { RecordStore } from '../store/script.ts';
+import type { UpkeepParts } from '../store/upkeep-parts.ts';
 import { messageIdOf, writeLetter } from './letters.ts';
 import type { Mailer } from './mailer.ts';
 
-interface MailOptions {
-  readonly store: RecordStore;
+interface MailOptions extends UpkeepParts {
   readonly mailer: Mailer;
   /** Opens the secrets of sign-in links. */
   readonly seal: Pick<Seal, 'open'>;
   readonly from: string;
   readonly dashboardUrl: string;
-  readonly metrics: Metrics;
-  readonly log: Log;
   readonly intervalMs?: number;
 }
 

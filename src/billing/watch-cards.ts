@@ -1,16 +1,11 @@
-import type { Log } from '../base/log.ts';
-import type { Metrics } from '../base/metrics.ts';
 import { type PeriodicTask, startPeriodicTask } from '../base/periodic-task.ts';
 import { dueCards, noteCard } from '../store/money/card-expiry.ts';
 import { readTopup } from '../store/money/set-topup.ts';
-import type { RecordStore } from '../store/script.ts';
+import type { UpkeepParts } from '../store/upkeep-parts.ts';
 import type { PaymentProvider } from './payment-provider.ts';
 
-interface CardOptions {
-  readonly store: RecordStore;
+interface CardOptions extends UpkeepParts {
   readonly provider: Pick<PaymentProvider, 'card'>;
-  readonly metrics: Metrics;
-  readonly log: Log;
   /** Time between two polls of what is due. */
   readonly intervalMs?: number;
 }

@@ -1,6 +1,7 @@
+import { parseJson } from '../base/parse-json.ts';
 import { printable } from '../base/terminal.ts';
 import type { ServicePatience, Silence } from './patience.ts';
-import { CallRefused, parseJson, readRetryAfter, readText, refusalOf, type ServiceClient } from './service-client.ts';
+import { CallRefused, readRetryAfter, readText, refusalOf, type ServiceClient } from './service-client.ts';
 
 /** A job as the service shows it, with the fields that are asked for. */
 export interface SeenJob {

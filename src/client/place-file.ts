@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { link, open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, parse } from 'node:path';
-import { makeFolder } from '../base/make-folder.ts';
+import { isMissing, makeFolder } from '../base/make-folder.ts';
 import { cutBytes } from '../model/file-link.ts';
 
 /** Partial file of a download, and the way to its final name. */
@@ -58,7 +58,7 @@ export async function placeFile(wanted: string): Promise<PlacedFile> {
 async function claim(wanted: string, first: number): Promise<[path: string, n: number]> {
   for (let n = first; n < maxNames; n++) {
     const path = numbered(wanted, n);
-    if (await isThere(path)) continue;
+    if (!(await isMissing(path))) continue;
     try {
       // Exclusive: a download that runs beside this one keeps its own partial file.
       await (await open(partOf(path), 'wx')).close();
@@ -109,13 +109,6 @@ export async function isFolder(path: string): Promise<boolean> {
   return stat(path).then(
     (found) => found.isDirectory(),
     () => false,
-  );
-}
-
-async function isThere(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => error.code !== 'ENOENT',
   );
 }
 

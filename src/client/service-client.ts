@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { parseJson } from '../base/parse-json.ts';
 import { printable } from '../base/terminal.ts';
 import type { Credentials } from './credentials.ts';
 import { ServiceAway, type ServicePatience, type Silence, wordsOf } from './patience.ts';
@@ -170,15 +171,6 @@ export async function readText(response: Response): Promise<string> {
     if (text.length > maxAnswerBytes) throw new Error('the answer is too large');
   }
   return text;
-}
-
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // What is no JSON is judged by its status.
-    return null;
-  }
 }
 
 /** Returns true for an error that no waiting ends: a wrong certificate, a name that does not exist, a port that is never asked. */

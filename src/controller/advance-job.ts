@@ -1,5 +1,4 @@
 import type { Log } from '../base/log.ts';
-import type { Metrics } from '../base/metrics.ts';
 import type { Traces } from '../base/traces.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import {
@@ -24,7 +23,7 @@ import { readJob } from '../store/jobs/read-job.ts';
 import { retryJob } from '../store/jobs/retry-job.ts';
 import { settleJob } from '../store/jobs/settle-job.ts';
 import { findJobEntry } from '../store/money/ledger-entry.ts';
-import type { RecordStore } from '../store/script.ts';
+import type { UpkeepParts } from '../store/upkeep-parts.ts';
 import { AttemptStarter, isGone, seeWorker, startRefused, stopOtherAttempts } from './attempt-workers.ts';
 import { seeDelivered } from './delivered-file.ts';
 import { countCancelledAttempt, countRetriedAttempt, countSettledJob } from './job-metrics.ts';
@@ -32,8 +31,7 @@ import { traceJob } from './job-trace.ts';
 import type { StorageLane } from './storage-lane.ts';
 import { UnsettledJobs } from './unsettled-jobs.ts';
 
-export interface AdvanceOptions {
-  readonly store: RecordStore;
+export interface AdvanceOptions extends UpkeepParts {
   /** The term of this controller as leader: scripts refuse steps that were decided in an earlier one. */
   readonly term: () => string;
   readonly limits: JobLimits;
@@ -44,10 +42,8 @@ export interface AdvanceOptions {
   readonly runnerOf: (job: Pick<Job, 'endpoint'>) => Runner;
   /** False while the controller starts no attempts. */
   readonly mayStart: () => boolean;
-  readonly metrics: Metrics;
   /** `null` where no traces are sent. */
   readonly traces: Traces | null;
-  readonly log: Log;
 }
 
 interface Situation {

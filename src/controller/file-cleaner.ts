@@ -1,5 +1,3 @@
-import type { Log } from '../base/log.ts';
-import type { Metrics } from '../base/metrics.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { dropFile, findOldFiles, postponeFile } from '../store/jobs/kept-files.ts';
 import {
@@ -11,15 +9,12 @@ import {
   postponeStray,
 } from '../store/jobs/stray-objects.ts';
 import { removeOld } from '../store/old-entries.ts';
-import type { RecordStore } from '../store/script.ts';
+import type { UpkeepParts } from '../store/upkeep-parts.ts';
 import type { StorageProbe } from './storage-probe.ts';
 
-interface FileCleanerOptions {
-  readonly store: RecordStore;
+interface FileCleanerOptions extends UpkeepParts {
   readonly objects: Pick<ObjectStore, 'remove' | 'listNames'>;
   readonly probe: Pick<StorageProbe, 'check'>;
-  readonly metrics: Metrics;
-  readonly log: Log;
   readonly goOn: () => boolean;
 }
 

@@ -1,18 +1,14 @@
-import type { Log } from '../base/log.ts';
 import { hideGauges, type Metrics } from '../base/metrics.ts';
 import { shareRun } from '../base/single-flight.ts';
 import { boundBackupNotes, noteSchedule, readBackupNotes } from '../store/backup/backup-notes.ts';
 import { findOldestUnstarted, readOpenings } from '../store/jobs/open-work.ts';
-import type { RecordStore } from '../store/script.ts';
+import type { UpkeepParts } from '../store/upkeep-parts.ts';
 
-interface GaugeOptions {
-  readonly store: RecordStore;
-  readonly metrics: Metrics;
+interface GaugeOptions extends UpkeepParts {
   readonly isLeading: () => boolean;
   /** When the first worker ended whose job is not settled yet, `null` for none. */
   readonly oldestUnsettled: () => number | null;
   readonly backupsScheduled: boolean;
-  readonly log: Log;
 }
 
 /** While this controller leads: refreshes the gauges at each request for /metrics. A former leader shows none of them. */

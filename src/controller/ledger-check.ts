@@ -1,20 +1,16 @@
 import { isRefusal } from '../base/errors.ts';
-import type { Log } from '../base/log.ts';
-import { hideGauges, type Metrics } from '../base/metrics.ts';
+import { hideGauges } from '../base/metrics.ts';
 import { startPeriodicTask } from '../base/periodic-task.ts';
 import { type AccountCursor, firstAccount, listLedgerPage } from '../store/accounts/read-accounts.ts';
 import { type LedgerWalk, readLedgerWalk, saveLedgerWalk } from '../store/log/ledger-walk.ts';
 import { verifyLedger } from '../store/log/verify-ledger.ts';
-import type { RecordStore } from '../store/script.ts';
+import type { UpkeepParts } from '../store/upkeep-parts.ts';
 
 const defaultTickMs = 2_000;
 const everyMs = 3_600_000;
 
-interface LedgerCheckOptions {
-  readonly store: RecordStore;
-  readonly metrics: Metrics;
+interface LedgerCheckOptions extends UpkeepParts {
   readonly isLeading: () => boolean;
-  readonly log: Log;
   readonly tickMs?: number;
 }
 

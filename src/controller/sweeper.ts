@@ -1,24 +1,19 @@
 import { type ArchiveObjects, archiveDays, dayOf, removeArchivedDays } from '../archive/archive-days.ts';
-import type { Log } from '../base/log.ts';
-import type { Metrics } from '../base/metrics.ts';
 import { startPeriodicTask } from '../base/periodic-task.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { removeRevocations, revocationLifeMs } from '../objects/revocations.ts';
 import { readRedisTime } from '../store/old-entries.ts';
 import { maxClockDifferenceMs } from '../store/redis/redis-time.ts';
-import type { RecordStore } from '../store/script.ts';
 import { type Lifetimes, sweepRecord } from '../store/sweep-record.ts';
+import type { UpkeepParts } from '../store/upkeep-parts.ts';
 import { findStrayObjects, removeDueFiles, removeStrayObjects } from './file-cleaner.ts';
 import type { StorageProbe } from './storage-probe.ts';
 
-interface SweeperOptions {
-  readonly store: RecordStore;
+interface SweeperOptions extends UpkeepParts {
   readonly objects: ArchiveObjects & Pick<ObjectStore, 'sweepTemporary' | 'listNames'>;
   readonly probe: Pick<StorageProbe, 'check' | 'isAway'>;
   readonly lifetimes: Lifetimes & { readonly file: number };
   readonly isLeading: () => boolean;
-  readonly metrics: Metrics;
-  readonly log: Log;
 }
 
 const intervalMs = 20_000;

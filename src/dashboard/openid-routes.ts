@@ -6,7 +6,6 @@ import { isRefusal, Refusal, refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Seal } from '../base/seal.ts';
 import { accountToOpen, personIdOf, readEmail } from '../model/person.ts';
-import { openSession } from '../store/people/open-session.ts';
 import { readPerson } from '../store/people/read-people.ts';
 import type { RecordStore } from '../store/script.ts';
 import { type OpenCall, type OpenRoute, openRoute } from './dashboard-app.ts';
@@ -126,15 +125,11 @@ async function comeBack(parts: OpenidParts, provider: oidc.Configuration, { req,
   const person = email === undefined ? null : await readPerson(store, email);
   if (person === null)
     throw refuse('sign_in_failed', 'Nobody was invited with an e-mail address that the provider has verified');
-  const { secret, header } = cookies.make(personIdOf(person.email));
   const { ip } = findCaller(req.socket.remoteAddress, req.get('x-forwarded-for'));
-  const old = cookies.secretOf(req);
-  const oldHash = old?.personId === person.id ? old.secretHash : '';
-  const made = { session: secret, oldHash, ip, agent: req.get('user-agent') ?? '' };
   const proof = { identity: `${iss} ${sub}`, accountId: accountToOpen(person, begun.account) };
-  if (!(await openSession(store, proof, made))) {
+  const header = await cookies.open(req, ip, personIdOf(person.email), proof);
+  if (header === null)
     throw refuse('sign_in_failed', 'This e-mail address belongs to another identity of the provider');
-  }
   res.append('set-cookie', header);
   res.redirect(303, begun.to ?? '/');
   return null;

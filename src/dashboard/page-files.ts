@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import type { Express, Request, Response } from 'express';
+import { type PageBody, sendPage } from '../api/document-pages.ts';
 import type { OpenLimit } from '../api/open-limit.ts';
 import { errorReply, sendReply } from '../api/reply.ts';
 import { views } from './dashboard-views.ts';
@@ -19,10 +20,8 @@ const files: Readonly<Record<string, string>> = {
   '/vendor/uplot.css': fileURLToPath(import.meta.resolve('uplot/dist/uPlot.min.css')),
 };
 
-interface PageFile {
+interface PageFile extends PageBody {
   readonly type: keyof typeof types;
-  readonly plain: Buffer;
-  readonly gzipped: Buffer;
   /** Time for which a browser keeps it without asking. */
   readonly seconds: number;
 }
@@ -30,7 +29,7 @@ interface PageFile {
 /** Adds the files of the pages, which are the same for everybody and hold nothing of an account. */
 export function servePages(app: Express, limitOpen: OpenLimit): void {
   const page = readPageFile('/index.html', join(folder, 'index.html'));
-  const sendPage = (req: Request, res: Response) => {
+  const sendIndex = (req: Request, res: Response) => {
     try {
       limitOpen(req, res);
       send(req, res, page);
@@ -38,7 +37,7 @@ export function servePages(app: Express, limitOpen: OpenLimit): void {
       sendReply(res, errorReply(error));
     }
   };
-  app.get(views, sendPage);
+  app.get(views, sendIndex);
   // Not counted: a page loads thirty of them, and many people may share an address.
   for (const [path, name] of Object.entries(files)) {
     const file = readPageFile(path, name);
@@ -48,22 +47,17 @@ export function servePages(app: Express, limitOpen: OpenLimit): void {
   app.get(/^\/(?!api\/)/, (req, res, next) => {
     if (req.accepts(['json', 'html']) !== 'html') return next();
     res.status(404);
-    sendPage(req, res);
+    sendIndex(req, res);
   });
 }
 
 function readPageFile(path: string, name: string): PageFile {
   const plain = readFileSync(name);
   const type = path.slice(path.lastIndexOf('.') + 1) as keyof typeof types;
-  return { type, plain, gzipped: gzipSync(plain), seconds: path.startsWith('/vendor/') ? week : 0 };
+  return { type, plain, pressed: gzipSync(plain), seconds: path.startsWith('/vendor/') ? week : 0 };
 }
 
-function send(req: Request, res: Response, { type, plain, gzipped, seconds }: PageFile): void {
-  const isGzipped = req.acceptsEncodings('gzip') === 'gzip';
-  const content = isGzipped ? gzipped : plain;
-  res.set('content-type', `${types[type]}; charset=utf-8`);
-  res.set('cache-control', seconds > 0 ? `public, max-age=${seconds}` : 'no-cache');
-  res.set('vary', 'accept-encoding').set('content-length', String(content.length));
-  if (isGzipped) res.set('content-encoding', 'gzip');
-  res.end(content);
+function send(req: Request, res: Response, file: PageFile): void {
+  res.set('cache-control', file.seconds > 0 ? `public, max-age=${file.seconds}` : 'no-cache');
+  sendPage(req, res, types[file.type], file);
 }

@@ -1,15 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Request } from 'express';
 import type { Seal } from '../base/seal.ts';
-import {
-  makePersonSecret,
-  type Person,
-  type PersonSecret,
-  readPersonSecret,
-  roleIn,
-  type SessionRole,
-} from '../model/person.ts';
-import { sessionMs } from '../store/people/open-session.ts';
+import { makePersonSecret, type Person, readPersonSecret, roleIn, type SessionRole } from '../model/person.ts';
+import { openSession, sessionMs } from '../store/people/open-session.ts';
 import { readSession, type StoredSession } from '../store/people/read-people.ts';
 import type { RecordStore } from '../store/script.ts';
 
@@ -30,10 +23,11 @@ export interface SignedIn {
 export interface SessionCookies {
   /** Returns who sends a request; `null` without a session that has not ended. */
   read(req: Request): Promise<SignedIn | null>;
-  /** Returns the secret in the cookie of a request, of whatever session. */
-  secretOf(req: Request): PersonSecret | null;
-  /** Returns a fresh secret and the Set-Cookie header for it. */
-  make(personId: string): { readonly secret: PersonSecret; readonly header: string };
+  /**
+   * Opens a session of a person by what they have just shown, in place of the one that the browser had; returns its Set-Cookie header, or
+   * `null` for a proof that opens nothing.
+   */
+  open(req: Request, ip: string, personId: string, proof: Parameters<typeof openSession>[1]): Promise<string | null>;
   /** Set-Cookie header that removes the cookie. */
   clear(): string;
 }
@@ -66,10 +60,12 @@ export function makeSessionCookies(store: RecordStore, seal: Seal, isSecure: () 
         isCsrfToken: (token = '') => seal.verify(purpose, text, token),
       };
     },
-    secretOf,
-    make(personId) {
+    async open(req, ip, personId, proof) {
       const text = makePersonSecret(personId, randomBytes(32));
-      return { secret: readPersonSecret(text)!, header: header(text, sessionMs / 1000) };
+      const old = secretOf(req);
+      const oldHash = old?.personId === personId ? old.secretHash : '';
+      const made = { session: readPersonSecret(text)!, oldHash, ip, agent: req.get('user-agent') ?? '' };
+      return (await openSession(store, proof, made)) ? header(text, sessionMs / 1000) : null;
     },
     clear: () => header('', 0),
   };

@@ -21,7 +21,6 @@ import { findAccount, readNames } from '../store/accounts/read-accounts.ts';
 import { endSession, moveSession, setPassword } from '../store/people/change-session.ts';
 import { countSignIn, takeSignInBack } from '../store/people/count-sign-in.ts';
 import { mailSignInLink } from '../store/people/mail-sign-in-link.ts';
-import { openSession } from '../store/people/open-session.ts';
 import { listPasskeys } from '../store/people/passkeys.ts';
 import { listSessions, readPerson, readPersonById } from '../store/people/read-people.ts';
 import type { RecordStore } from '../store/script.ts';
@@ -139,12 +138,9 @@ async function signIn(parts: SignInParts, call: OpenCall): Promise<ApiReply> {
   return { status: 200, body: { signed_in: true } };
 }
 
-async function openByToken({ store, cookies }: SignInParts, { req, given }: OpenCall, ip: string) {
+async function openByToken({ cookies }: SignInParts, { req, given }: OpenCall, ip: string) {
   const link = readPersonSecret(requireText(given, 'token', 500));
-  if (link === null) return null;
-  const { secret, header } = cookies.make(link.personId);
-  const isOpen = await openSession(store, { linkHash: link.secretHash }, sessionOf(cookies, req, secret, ip));
-  return isOpen ? header : null;
+  return link && cookies.open(req, ip, link.personId, { linkHash: link.secretHash });
 }
 
 async function openByPasskey(parts: SignInParts, { req, given }: OpenCall, ip: string) {
@@ -153,10 +149,7 @@ async function openByPasskey(parts: SignInParts, { req, given }: OpenCall, ip: s
   const person = signed && (await readPersonById(store, signed.personId));
   if (signed === null || person === null) return null;
   const { personId, ...proof } = signed;
-  const { secret, header } = cookies.make(personId);
-  const accountId = accountToOpen(person, req.get('x-account'));
-  const isOpen = await openSession(store, { ...proof, accountId }, sessionOf(cookies, req, secret, ip));
-  return isOpen ? header : null;
+  return cookies.open(req, ip, personId, { ...proof, accountId: accountToOpen(person, req.get('x-account')) });
 }
 
 async function openByPassword({ store, cookies, log }: SignInParts, { req, given }: OpenCall, ip: string) {
@@ -169,25 +162,13 @@ async function openByPassword({ store, cookies, log }: SignInParts, { req, given
   if (count > maxFailuresOfEmail) throw refuse('rate_limited', emailSentence, Math.ceil(leftMs / 1000));
   const person = value === undefined ? null : await readPerson(store, value);
   if (!(await isPassword(password, person?.password ?? '')) || person === null) return null;
-  const { secret, header } = cookies.make(person.id);
-  const made = sessionOf(cookies, req, secret, ip);
   const accountId = accountToOpen(person, req.get('x-account'));
-  if (!(await openSession(store, { password: person.password, accountId }, made))) return null;
+  const header = await cookies.open(req, ip, person.id, { password: person.password, accountId });
+  if (header === null) return null;
   await takeSignInBack(store, personId).catch((error) =>
     log.warn('a sign-in that succeeded still counts as failed', { error }),
   );
   return header;
-}
-
-function sessionOf(
-  cookies: SessionCookies,
-  req: Request,
-  session: { personId: string; secretHash: string },
-  ip: string,
-) {
-  const old = cookies.secretOf(req);
-  const oldHash = old?.personId === session.personId ? old.secretHash : '';
-  return { session, oldHash, ip, agent: req.get('user-agent') ?? '' };
 }
 
 async function showSession(

@@ -56,13 +56,7 @@ export function chooseFormatsFor(page: SourcePage, order: MediaOrder): FormatCho
   return { parts, start, seconds: cuts ? seconds : null, section, expected };
 }
 
-interface Taken {
-  readonly format: SourceFormat;
-  readonly video: boolean;
-  readonly audio: boolean;
-}
-
-function chooseFormats(page: SourcePage, { endpoint, args }: MediaOrder, length: number | null): Taken[] {
+function chooseFormats(page: SourcePage, { endpoint, args }: MediaOrder, length: number | null) {
   const usable = page.formats.filter((format) => format.vcodec !== 'none' || format.acodec !== 'none');
   if (usable.length === 0) throw new Failed('extractor_failed');
   if (endpoint === 'audio' || args.download_type === 'audio') {

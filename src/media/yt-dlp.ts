@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { parseJson } from '../base/parse-json.ts';
 import type { ChosenFormat } from './choose-formats.ts';
 import { classifyFailure, readFailure } from './classify-failure.ts';
 import { mediaEnv } from './ffmpeg-arguments.ts';
@@ -71,7 +72,8 @@ export function startYtDlp(
     entries.reject(error);
   };
   const onLine = (text: string) => {
-    const said = asRecord(parseLine(text));
+    // A library may print; only JSON lines are answers.
+    const said = asRecord(parseJson(text));
     if (said.info !== undefined) page.resolve(readPage(said.info));
     else if (said.progress !== undefined) reportProgress(readProgress(said.progress));
     else if (said.done !== undefined) done.resolve(readEnd(said.done));
@@ -129,13 +131,4 @@ function readEnd(json: unknown): FetchEnd {
 function readProgress(json: unknown): FetchProgress {
   const fields = asRecord(json);
   return { part: positive(fields.part) ?? 0, bytes: positive(fields.bytes) ?? 0, total: positive(fields.total) };
-}
-
-function parseLine(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // A library may print; only JSON lines are answers.
-    return null;
-  }
 }

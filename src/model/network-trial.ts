@@ -1,3 +1,5 @@
+import { parseJson } from '../base/parse-json.ts';
+
 /** Ways of a worker pod that are not as network policies want them, as addresses. */
 export interface NetworkTrial {
   /** Addresses that workers need and the pod does not reach. */
@@ -10,12 +12,8 @@ export interface NetworkTrial {
 
 /** Returns the trial that a pod has left as JSON, `null` for any other text. */
 export function readNetworkTrial(text: string): NetworkTrial | null {
-  try {
-    const { missed, open, kernel } = JSON.parse(text) as Partial<Record<keyof NetworkTrial, unknown>>;
-    return isTexts(missed) && isTexts(open) && typeof kernel === 'string' ? { missed, open, kernel } : null;
-  } catch {
-    return null;
-  }
+  const { missed, open, kernel } = (parseJson(text) ?? {}) as Partial<Record<keyof NetworkTrial, unknown>>;
+  return isTexts(missed) && isTexts(open) && typeof kernel === 'string' ? { missed, open, kernel } : null;
 }
 
 function isTexts(value: unknown): value is string[] {

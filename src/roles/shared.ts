@@ -1,7 +1,6 @@
 import type { Finding } from '../admin/doctor-finding.ts';
 import type { Config, ConfigRule } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
-import type { Metrics } from '../base/metrics.ts';
 import { findListenError } from '../base/reach-server.ts';
 import { makeSeal, type Seal } from '../base/seal.ts';
 import type { ServerAddress } from '../base/server-address.ts';
@@ -9,7 +8,7 @@ import type { Traces } from '../base/traces.ts';
 import type { Inspector } from '../model/inspection-result.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { openObjects } from '../objects/open-objects.ts';
-import type { RecordStore } from '../store/script.ts';
+import type { UpkeepParts } from '../store/upkeep-parts.ts';
 import { askInspector } from './inspector-client.ts';
 import { openRecord } from './open-record.ts';
 import { openTraces } from './open-traces.ts';
@@ -33,14 +32,11 @@ export const sharedRules: readonly ConfigRule[] = [
 ];
 
 /** Parts of every API, dashboard and controller. */
-export interface SharedParts {
+export interface SharedParts extends UpkeepParts {
   readonly config: Config;
-  readonly store: RecordStore;
   readonly seal: Seal;
   readonly objects: ObjectStore;
   readonly inspector: Inspector;
-  readonly log: Log;
-  readonly metrics: Metrics;
   /** `null` where no traces are sent. */
   readonly traces: Traces | null;
 }

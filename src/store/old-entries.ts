@@ -2,15 +2,9 @@ import { ageArgNames, ageValues, beforeAge } from './lua/age.ts';
 import { type RecordStore, run, script, text } from './script.ts';
 
 /** Finds the oldest members of a sorted set that have reached their age. Answers {'old', member, …}. */
-const oldEntriesScript = script(
-  'old-entries',
-  'light',
-  ['index'] as const,
-  ['shift', 'count', ...ageArgNames] as const,
-  /* lua */ `${beforeAge}
+const oldEntriesScript = script('old-entries', 'light', ['index'], ['shift', 'count', ...ageArgNames])`${beforeAge}
 return { 'old', unpack(redis.call('ZRANGEBYSCORE', index, '-inf', string.format('(%.0f', before - shift), 'LIMIT', 0, count)) }
-`,
-);
+`;
 
 /**
  * Returns the oldest member of a sorted set that has reached its age by TIME of this moment, or the oldest `count` of them. `shift` is

@@ -32,9 +32,9 @@ const forgetMs = 24 * unseenMs;
 const prepareSchemaScript = script(
   'prepare-schema',
   'light',
-  ['schema', 'leastRelease', 'releases', 'restoring'] as const,
-  ['release', 'own', 'oldest', 'unseenMs', 'forgetMs'] as const,
-  /* lua */ `
+  ['schema', 'leastRelease', 'releases', 'restoring'],
+  ['release', 'own', 'oldest', 'unseenMs', 'forgetMs'],
+)`
 if redis.call('EXISTS', restoring) == 1 then return { 'restoring' } end
 local present = redis.call('GET', schema)
 if not present then
@@ -54,8 +54,7 @@ for n = 1, #seen, 2 do
 end
 if not refused then redis.call('HSET', releases, me, string.format('%d %d', first, now)) end
 return { refused and 'refused' or 'noted', present, redis.call('GET', leastRelease) or '', redis.call('HGETALL', releases) }
-`,
-);
+`;
 
 /**
  * Gives the record the next layout, unless an older release was seen within `quietMs`. Answers {'moved', layout} or {'seen'}.
@@ -65,7 +64,7 @@ const moveLayoutScript = notedScript(
   'always',
   ['schema', 'leastRelease', 'releases'],
   ['from', 'own', 'release', 'quietMs'],
-  /* lua */ `
+)`
 local present = redis.call('GET', schema)
 if present ~= from then return { 'moved', present } end
 local seen = redis.call('HGETALL', releases)
@@ -78,8 +77,7 @@ note_change()
 redis.call('SET', leastRelease, release)
 redis.call('SET', schema, own)
 return { 'moved', own }
-`,
-);
+`;
 
 /** The record as a release finds it. */
 export interface RecordState extends RecordLayout {

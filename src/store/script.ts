@@ -53,14 +53,18 @@ export interface RecordStore {
  */
 type ScriptKind = 'needs memory' | 'always' | 'light';
 
+/** Takes Lua as a template and makes something of it. */
+type LuaTag<T> = (pieces: TemplateStringsArray, ...values: readonly (string | number)[]) => T;
+
 /** Every script, in the order in which they are declared. */
 export const scripts: Script<string, string>[] = [];
 
 /**
- * Declares a script. Its Lua sees every key and argument by name, `clock` (TIME of Redis), and `now`: that time in
- * milliseconds plus the rehearsal's offset, so that replicas cannot disagree. Rules: validate first, write last; answer
- * {word, values …}, or on paths that every job takes the same as one text with spaces between, for which Redis allocates no
- * list; a script that refuses has written nothing. A Lua function takes at most 60 outer locals, a script 200.
+ * Declares a script, whose Lua is the template behind the call. The Lua sees every key and argument by name, `clock` (TIME of
+ * Redis), and `now`: that time in milliseconds plus the rehearsal's offset, so that replicas cannot disagree. Rules: validate
+ * first, write last; answer {word, values …}, or on paths that every job takes the same as one text with spaces between, for
+ * which Redis allocates no list; a script that refuses has written nothing. A Lua function takes at most 60 outer locals, a
+ * script 200.
  *
  * Redis does not roll back: a script with several writes is repeatable after each of them, or adds a function to `undos`
  * before them. When it fails, these run, the last one first. A script that would begin after its first argument, when its
@@ -71,14 +75,16 @@ export function script<const K extends string, const A extends string>(
   kind: ScriptKind,
   keys: readonly K[],
   args: readonly A[],
-  body: string,
-): Script<K, A> {
-  const lua = wholeScript(kind === 'needs memory' ? '' : 'allow-oom', keys, args, body);
-  const sha = createHash('sha1').update(lua).digest('hex');
-  const [readKeys, readArgs] = [keys.map(readerOf), args.map(readerOf)];
-  const declared = { name, readKeys, readArgs, lua, sha, isKept: kind !== 'light' };
-  scripts.push(declared);
-  return declared;
+): LuaTag<Script<K, A>> {
+  return (pieces, ...values) => {
+    const body = String.raw({ raw: pieces }, ...values);
+    const lua = wholeScript(kind === 'needs memory' ? '' : 'allow-oom', keys, args, body);
+    const sha = createHash('sha1').update(lua).digest('hex');
+    const [readKeys, readArgs] = [keys.map(readerOf), args.map(readerOf)];
+    const declared = { name, readKeys, readArgs, lua, sha, isKept: kind !== 'light' };
+    scripts.push(declared);
+    return declared;
+  };
 }
 
 /** Keys and channels that a script names; `run` makes them from the ids among its values. */
@@ -176,9 +182,9 @@ export function notedScript<const K extends string, const A extends string>(
   kind: ScriptKind,
   keys: readonly K[],
   args: readonly A[],
-  body: string,
-) {
-  return script(name, kind, [...keys, ...noteKeyNames], [...args, ...noteArgNames], noteChange + body);
+): LuaTag<Script<K | NoteName, A | NoteName>> {
+  const tag = script(name, kind, [...keys, ...noteKeyNames], [...args, ...noteArgNames]);
+  return (pieces, ...values) => tag`${noteChange}${String.raw({ raw: pieces }, ...values)}`;
 }
 
 type NoteName = (typeof noteKeyNames)[number] | (typeof noteArgNames)[number];

@@ -39,27 +39,27 @@ interface SweepOptions {
 export async function sweepRecord(
   store: RecordStore,
   lifetimes: Lifetimes,
-  { report, goOn }: SweepOptions = { report: rethrow, goOn: () => true },
+  options: SweepOptions = { report: rethrow, goOn: () => true },
 ) {
   const now = store.clock.now();
   const attempt = (work: () => Promise<number>): Promise<number> =>
     work().catch((error) => {
-      report(error);
+      options.report(error);
       return 0;
     });
   return {
     blocks: await attempt(() => forgetBlocks(store)),
     failures: await attempt(() => forgetFailures(store, failureMs)),
-    calls: await attempt(() => sweepCalls(store, now, { report, goOn })),
-    removals: await attempt(() => finishRemovals(store, report)),
-    periods: await attempt(() => sweepPeriods(store, now, { report, goOn })),
+    calls: await attempt(() => sweepCalls(store, now, options)),
+    removals: await attempt(() => finishRemovals(store, options.report)),
+    periods: await attempt(() => sweepPeriods(store, now, options)),
     // Before the removals, which may be millions after a shorter lifetime was set: a webhook waits for this.
-    endedBatches: await attempt(() => endBatches(store, now, { report, goOn })),
-    jobs: await attempt(() => sweepJobs(store, lifetimes.job, { report, goOn })),
-    batches: await attempt(() => sweepBatches(store, lifetimes.job, { report, goOn })),
+    endedBatches: await attempt(() => removeDue(store, keys.openBatches, now, options, (id) => endBatch(store, id))),
+    jobs: await attempt(() => sweepJobs(store, lifetimes.job, options)),
+    batches: await attempt(() => sweepBatches(store, lifetimes.job, options)),
     lines: await attempt(() => sweepLines(store, lifetimes.line)),
-    expiring: await attempt(() => sweepExpiring(store, now, { report, goOn })),
-    mails: await attempt(() => sweepMails(store, now, { report, goOn })),
+    expiring: await attempt(() => removeDue(store, keys.expiringKeys, now, options, (key) => tellExpiry(store, key))),
+    mails: await attempt(() => sweepMails(store, now, options)),
   };
 }
 
@@ -114,18 +114,10 @@ async function sweepPeriods(store: RecordStore, now: number, options: SweepOptio
   );
 }
 
-function sweepExpiring(store: RecordStore, now: number, options: SweepOptions): Promise<number> {
-  return removeDue(store, keys.expiringKeys, now, options, (member) => tellExpiry(store, member));
-}
-
 /** Without a mail server nobody takes mails. */
 function sweepMails(store: RecordStore, now: number, options: SweepOptions): Promise<number> {
   const before = now - maxMailAgeMs;
   return removeDue(store, keys.outboxDue, before, options, async (id) => (await takeMail(store, id, 0)) === 'given_up');
-}
-
-function endBatches(store: RecordStore, now: number, options: SweepOptions): Promise<number> {
-  return removeDue(store, keys.openBatches, now, options, (id) => endBatch(store, id));
 }
 
 function sweepBatches(store: RecordStore, ageMs: number, options: SweepOptions): Promise<number> {

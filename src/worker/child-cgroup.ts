@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { readText } from './process-usage.ts';
 
 /** Cgroup of the children of one attempt, or of the inspector; the orphan cleaner removes it. */
 export interface ChildCgroup {
@@ -28,13 +29,4 @@ export function makeChildCgroup(folder: string, memoryBytes: number): ChildCgrou
     ? () => count('memory.events', /^oom (\d+)/m) > 0 && count('memory.events', /^oom_kill (\d+)/m) > 0
     : () => count('memory.failcnt', /(\d+)/) > 0 && count('memory.oom_control', /^oom_kill (\d+)/m) > 0;
   return { folder, wasReached };
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    // It was removed.
-    return '';
-  }
 }

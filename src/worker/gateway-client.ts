@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { retry } from '../base/backoff.ts';
 import { type HttpAnswer, type HttpRequest, sendRequest } from '../base/http-client.ts';
+import { parseJson } from '../base/parse-json.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import {
   type AttemptProgress,
@@ -110,12 +111,8 @@ function judge({ status, text }: HttpAnswer): unknown {
   if (status === 410) throw new AttemptOver('The job is over');
   if (status >= 500 || status === 429 || status === 408) throw new Error(`The gateway answered with ${status}`);
   if (status < 200 || status > 299) throw new GatewayRefusal(`The gateway answered with ${status}`);
-  try {
-    return text === '' ? null : JSON.parse(text);
-  } catch {
-    // Cut off or not JSON: the readers of the protocol refuse it.
-    return null;
-  }
+  // Cut off or not JSON: the readers of the protocol refuse it.
+  return parseJson(text);
 }
 
 function refuse(sentence: string): never {

@@ -187,18 +187,12 @@ function failure({ code, message: text }: Failed): InspectionFailure {
   return { failure: { code, text } };
 }
 
-interface WarmParents {
-  readonly first: Promise<void>;
-  readonly current: () => InspectorParent | null;
-  readonly end: () => Promise<void>;
-}
-
 /** Keeps one parent warm: replaces it when it has ended, or after `maxRequests` as soon as its successor is warm. The signal ends all. */
 function keepWarm(
   start: () => Promise<InspectorParent>,
   { maxRequests, log }: InspectorPoolOptions,
   signal: AbortSignal,
-): WarmParents {
+) {
   let current: InspectorParent | null = null;
   let leaving: InspectorParent[] = [];
   const first = Promise.withResolvers<void>();
@@ -257,16 +251,13 @@ function startParent(
     cpu_seconds: inspectSeconds,
     processes: maxProcesses,
   };
+  // The parent's filter lets port-forwarder.py connect to UNIX sockets, at which a request would get around the limit of its port.
+  const ownFilter = hasNamespaces(sandbox) ? (seccompFilter(false)?.toString('hex') ?? '') : '';
   return startInspectorParent(
     sandboxCommand(command, inside),
     { folder, env },
-    { paths, limits: ofRequest, filter: hasNamespaces(sandbox) ? withoutUnixSockets() : '' },
+    { paths, limits: ofRequest, filter: ownFilter },
     endingOf(sandbox),
     stop,
   );
-}
-
-/** The parent's filter lets port-forwarder.py connect to UNIX sockets, at which a request would get around the limit of its port. */
-function withoutUnixSockets(): string {
-  return seccompFilter(false)?.toString('hex') ?? '';
 }

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { closeServer } from '../base/close-server.ts';
+import { parseJson } from '../base/parse-json.ts';
 import { readBody } from '../base/read-body.ts';
 import { listenAt, type ServerAddress } from '../base/server-address.ts';
 import { type CertificateOptions, makeHttpServer } from '../base/server-certificate.ts';
@@ -61,15 +62,11 @@ async function answer(request: IncomingMessage, response: ServerResponse, inspec
 }
 
 function readQuestion(body: Buffer | null) {
-  try {
-    const { url, account, maxEntries = maxItems } = JSON.parse(String(body));
-    const isUrl = typeof url === 'string' && url.length <= maxUrlLength + 1 && /^https?:/i.test(url);
-    const isCount = Number.isInteger(maxEntries) && maxEntries >= 1 && maxEntries <= maxItems;
-    return isUrl && isCount && typeof account === 'string' ? { url, account, maxEntries: Number(maxEntries) } : null;
-  } catch {
-    // Not JSON, or no object.
-    return null;
-  }
+  const { url, account, maxEntries = maxItems } = (parseJson(String(body)) ?? {}) as Readonly<Record<string, unknown>>;
+  const isUrl = typeof url === 'string' && url.length <= maxUrlLength + 1 && /^https?:/i.test(url);
+  const most = Number.isInteger(maxEntries) ? Number(maxEntries) : 0;
+  const isCount = most >= 1 && most <= maxItems;
+  return isUrl && isCount && typeof account === 'string' ? { url, account, maxEntries: most } : null;
 }
 
 function reply(response: ServerResponse, status: number, json: object): void {

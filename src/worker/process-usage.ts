@@ -87,11 +87,16 @@ function idsOf(id: number): number[] {
   return ids.split('\t').map(Number);
 }
 
+/** Returns '' for a process that ended after it was listed. */
 function readProc(id: string, file: string): string {
+  return readText(join('/proc', id, file));
+}
+
+/** Returns a file of the kernel; '' for one that is gone. */
+export function readText(path: string): string {
   try {
-    return readFileSync(join('/proc', id, file), 'utf8');
+    return readFileSync(path, 'utf8');
   } catch {
-    // The process ended after it was listed.
     return '';
   }
 }

@@ -3,11 +3,6 @@ import type { AttemptProgress } from '../model/attempt-protocol.ts';
 import { AttemptOver, type GatewayClient } from './gateway-client.ts';
 import type { StageClock } from './stage-clock.ts';
 
-interface ProgressReporter {
-  readonly note: (progress: AttemptProgress) => void;
-  readonly stop: () => void;
-}
-
 /** The gateway writes no more than that. */
 const reportEveryMs = 1_000;
 /** Reports at least so often, also without a change: the answer says whether the job goes on. */
@@ -19,7 +14,7 @@ export function startProgressReporter(
   stages: StageClock,
   patienceSeconds: number,
   onEnd: (reason: 'over' | 'lost') => void,
-): ProgressReporter {
+) {
   // The gateway notes this itself when it hands out the order.
   let newest: AttemptProgress = { progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null };
   let told = newest;
@@ -41,7 +36,7 @@ export function startProgressReporter(
   });
   const timer = setInterval(() => void run(), reportEveryMs);
   return {
-    note: (progress) => {
+    note: (progress: AttemptProgress) => {
       stages.enter(progress.stage);
       newest = progress;
     },

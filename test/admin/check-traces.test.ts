@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { checkTraces } from '../../src/admin/check-traces.ts';
+import { checkTraces } from '../../src/admin/check-partners.ts';
 
 describe('trawl doctor, of traces', () => {
   it('asks the collector of traces, where one is named', async () => {

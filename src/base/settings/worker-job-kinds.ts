@@ -1,3 +1,4 @@
+import { parseJson } from '../parse-json.ts';
 import { pattern, type SettingKind, whole } from './kinds.ts';
 
 export const namespace = pattern('the name of a Kubernetes namespace', /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
@@ -30,10 +31,6 @@ export const quantity = pattern('a quantity of Kubernetes such as 250m or 3Gi', 
 export const startSeconds = whole('a whole number of seconds from 1 to 3000', 1, 3_000);
 
 function readJsonObject(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(text);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
 }

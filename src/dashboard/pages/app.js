@@ -3,7 +3,7 @@ import { onOld, readAgain } from '/answers.js';
 import { Audit } from '/audit.js';
 import { Billing } from '/billing.js';
 import { Download } from '/download.js';
-import { Action, html, Notice, useEffect, useRef, useState } from '/elements.js';
+import { Action, html, Notice, useEffect, useRef, useState, useTurns } from '/elements.js';
 import { Job, Jobs } from '/jobs.js';
 import { Keys } from '/keys.js';
 import { Overview } from '/overview.js';
@@ -275,15 +275,13 @@ function Address({ of }) {
 /** Operators see every account, and change nothing. */
 function OperatorChoice({ session }) {
   const [slug, setSlug] = useState('');
-  const [error, setError] = useState(null);
+  const { error, run } = useTurns();
   const show = async (event) => {
     event.preventDefault();
-    try {
+    await run(async () => {
       await ask('POST', '/api/session/account', { account: slug });
       location.reload();
-    } catch (failed) {
-      setError(failed);
-    }
+    });
   };
   return html`<form class="row card" onSubmit=${show}>
     <label>Account shown <small>Operators read every account and change none.</small>

@@ -79,27 +79,38 @@ export function Copy({ text }) {
   return html`<button type="button" onClick=${copy}>${told.text === text ? told.words : 'Copy'}</button>`;
 }
 
+/** Runs one piece of work at a time; `error` is that of the last one. */
+export function useTurns() {
+  const [error, setError] = useState(null);
+  const [isRunning, setRunning] = useState(false);
+  const run = async (work) => {
+    if (isRunning) return;
+    setRunning(true);
+    setError(null);
+    try {
+      await work();
+    } catch (failed) {
+      setError(failed);
+    } finally {
+      setRunning(false);
+    }
+  };
+  return { error, isRunning, run };
+}
+
 /** A link that saves a file; where the server refuses it, its sentence stands beside the link. */
 export function FileLink({ path, name, kind = '', children }) {
-  const [error, setError] = useState(null);
-  const isSaving = useRef(false);
+  const { error, run } = useTurns();
   const save = async (event) => {
     if (event.metaKey || event.ctrlKey || event.shiftKey) return;
     event.preventDefault();
-    if (isSaving.current) return;
-    isSaving.current = true;
-    setError(null);
-    try {
+    await run(async () => {
       const link = document.createElement('a');
       link.href = URL.createObjectURL(await askFile(path));
       link.download = name;
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-    } catch (failed) {
-      setError(failed);
-    } finally {
-      isSaving.current = false;
-    }
+    });
   };
   return html`<span
     ><a class=${kind} download=${name} href=${ofAccount(path)} onClick=${save}>${children}</a>
@@ -143,20 +154,10 @@ export function Dialog({ title, onClose, children }) {
 
 /** A form that sends once at a time and shows the sentence of a refusal beside its button; `more` stands behind that. */
 export function Form({ onSend, button, row = false, more = null, children }) {
-  const [error, setError] = useState(null);
-  const [isSending, setSending] = useState(false);
+  const { error, isRunning: isSending, run } = useTurns();
   const send = async (event) => {
     event.preventDefault();
-    if (isSending) return;
-    setSending(true);
-    setError(null);
-    try {
-      await onSend(new FormData(event.target));
-    } catch (failed) {
-      setError(failed);
-    } finally {
-      setSending(false);
-    }
+    await run(() => onSend(new FormData(event.target)));
   };
   return html`<form class=${row ? 'row' : ''} onSubmit=${send}>
     ${children}
@@ -167,20 +168,11 @@ export function Form({ onSend, button, row = false, more = null, children }) {
 
 /** A button for one request at a time, which shows its refusal as its title and text. */
 export function Action({ run, kind = '', confirm: question, children }) {
-  const [error, setError] = useState(null);
-  const [isRunning, setRunning] = useState(false);
+  const { error, isRunning, run: runOnce } = useTurns();
   const act = async () => {
     if (isRunning) return;
     if (question && !window.confirm(question)) return;
-    setRunning(true);
-    setError(null);
-    try {
-      await run();
-    } catch (failed) {
-      setError(failed);
-    } finally {
-      setRunning(false);
-    }
+    await runOnce(run);
     keepFocus();
   };
   return html`<span

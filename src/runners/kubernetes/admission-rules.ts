@@ -107,7 +107,7 @@ export function listAdmissionRules(shape: WorkerShape, allowances: AdmissionAllo
       'pod',
       otherFields,
       defaults,
-      alternatives('').filter(isNotPlaced),
+      alternatives('').filter(([field]) => !placed.includes(field)),
       ['containers', 'activeDeadlineSeconds', ...placed, ...added],
       securityOf('pod', otherFields),
     ),
@@ -180,10 +180,6 @@ function compareArgs(known: readonly unknown[]): AdmissionRule {
 
 function valuesOf(field: string) {
   return ([name, value]: readonly [field: string, value: unknown]) => (name === field ? [value] : []);
-}
-
-function isNotPlaced([field]: readonly [field: string, value: unknown]): boolean {
-  return !placed.includes(field);
 }
 
 function atMost(name: keyof typeof places, field: string, most: number): AdmissionRule {

@@ -1,3 +1,4 @@
+import { parseJson } from '../../base/parse-json.ts';
 import type { Seen } from '../../model/next.ts';
 import { type Outcome, readVerdict } from '../../model/outcome.ts';
 import { outcomeOfExitCode } from '../runner.ts';
@@ -107,13 +108,9 @@ function outcomeOfPod(pod: PodSnapshot, job: JobSnapshot | null): Outcome {
 
 /** Returns the verdict in the termination message. `interrupted` only means SIGTERM: the cluster knows the cause. */
 function verdictOf({ exit }: PodSnapshot): Outcome | null {
-  try {
-    const verdict = readVerdict(JSON.parse(exit?.message ?? ''));
-    return verdict?.is === 'interrupted' ? null : verdict;
-  } catch {
-    // No message, a truncated one, or the kubelet's own: the exit code decides.
-    return null;
-  }
+  // Without a message, or with a truncated one or the kubelet's own, the exit code decides.
+  const verdict = readVerdict(parseJson(exit?.message ?? ''));
+  return verdict?.is === 'interrupted' ? null : verdict;
 }
 
 function alarmOf(pod: PodSnapshot | null, said: readonly string[]): string {

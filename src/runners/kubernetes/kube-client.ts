@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Agent } from 'undici';
 import { retry } from '../../base/backoff.ts';
+import { parseJson } from '../../base/parse-json.ts';
 import type { ClusterAccess, ClusterTls } from './cluster-access.ts';
 import { type KubeAnswer, NoAnswerError, sendKubeRequest } from './kube-request.ts';
 import type { ApiRateLimit } from './rate-limiter.ts';
@@ -234,11 +235,7 @@ function errorOf(asked: string, { status, headers, text }: KubeAnswer): KubeErro
 }
 
 function readStatus(text: string): StatusBody {
-  try {
-    const { message, reason } = JSON.parse(text) as StatusBody;
-    return { message, reason };
-  } catch {
-    // A proxy in front of the API server answers no Status object.
-    return { message: text.slice(0, 300) };
-  }
+  const status = parseJson(text) as StatusBody | null | undefined;
+  // A proxy in front of the API server answers no Status object.
+  return status ? { message: status.message, reason: status.reason } : { message: text.slice(0, 300) };
 }

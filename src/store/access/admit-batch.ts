@@ -1,17 +1,9 @@
 import type { JobWebhook } from '../jobs/read-job.ts';
 import { keys, shortId } from '../keys.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
-import { askAgain, type RecordStore, run, type ScriptReply, script, text } from '../script.ts';
-import { type NewJob, type Repeat, repeatKey } from './admit-call.ts';
-import {
-  authorizeArgNames,
-  authorizeLua,
-  type Caller,
-  type Rates,
-  type RefusedCall,
-  readRates,
-  readRefused,
-} from './authorize.ts';
+import { askAgain, type RecordStore, run, type ScriptReply, script } from '../script.ts';
+import { type Admission, type NewJob, type Repeat, readAdmission, repeatKey } from './admit-call.ts';
+import { authorizeArgNames, authorizeLua, type Caller, type Rates, readRates } from './authorize.ts';
 import { admissionKeyNames, creditFields } from './credit-rules.ts';
 import { jobRules, jobTexts, queueJobs } from './queue-jobs.ts';
 
@@ -41,9 +33,9 @@ const argNames = [
 const admitBatchScript = script(
   'admit-batch',
   'needs memory',
-  [...admissionKeyNames, 'batch', 'openBatches'] as const,
+  [...admissionKeyNames, 'batch', 'openBatches'],
   argNames,
-  /* lua */ `${authorizeLua(creditFields, true)}
+)`${authorizeLua(creditFields, true)}
 local wanted = tonumber(count)
 ${jobRules}
 if redis.call('EXISTS', batch) == 1 then return { 'admitted', batchId, '', rates, held } end
@@ -69,8 +61,7 @@ redis.call('HSET', batch, 'account', accountId, 'created_at', stamp, 'jobs', sho
 redis.call('ZADD', openBatches, stamp, batchId)
 ${queueJobs(2 + argNames.length)}
 return { 'admitted', batchId, '', rates, held + wanted }
-`,
-);
+`;
 
 /** A batch as the record takes it over. */
 export interface NewBatch {
@@ -87,13 +78,8 @@ export interface NewBatch {
   readonly webhook: JobWebhook | null;
 }
 
-type BatchAdmission =
-  | { readonly admitted: string; readonly held: number; readonly rates: Rates }
-  | { readonly repeated: string; readonly rates: Rates }
-  | RefusedCall;
-
 /** Admits a batch in one atomic step. Its id makes it repeatable: a lost answer is asked for once more. */
-export function admitBatch(store: RecordStore, caller: Caller, batch: NewBatch): Promise<BatchAdmission> {
+export function admitBatch(store: RecordStore, caller: Caller, batch: NewBatch): Promise<Admission> {
   return askAgain(store, async (asked) => readAdmission(await runAdmission(asked, caller, batch, false)));
 }
 
@@ -105,7 +91,7 @@ export async function tryBatch(
   store: RecordStore,
   caller: Caller,
   batch: Pick<NewBatch, 'isOpen' | 'repeat'>,
-): Promise<BatchAdmission | { readonly ready: true; readonly rates: Rates }> {
+): Promise<Admission | { readonly ready: true; readonly rates: Rates }> {
   const wanted = { ...batch, id: '-', valid: true, items: [], count: 1, webhook: null };
   const reply = await runAdmission(store, caller, wanted, true);
   return reply[0] === 'ready' ? { ready: true, rates: readRates(reply) } : readAdmission(reply);
@@ -132,13 +118,4 @@ function runAdmission(store: RecordStore, caller: Caller, batch: NewBatch, isTri
   };
   const jobKeys = items.map(({ jobId }) => keys.job(jobId));
   return withRolledPeriod(store, caller.accountId, () => run(store, admitBatchScript, values, texts, false, jobKeys));
-}
-
-function readAdmission(reply: ScriptReply): BatchAdmission {
-  const [word, given, , , held] = reply;
-  if (word === 'admitted') return { admitted: text(given), held: Number(held), rates: readRates(reply) };
-  if (word === 'repeated') return { repeated: text(given), rates: readRates(reply) };
-  const refused = readRefused(reply);
-  if (!refused) throw new Error(`admit-batch answered ${word}`);
-  return refused;
 }

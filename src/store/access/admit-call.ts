@@ -4,7 +4,7 @@ import { keys, shortId } from '../keys.ts';
 import { fairShare } from '../lua/fair-share.ts';
 import { scoreOf } from '../lua/job-index.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
-import { askAgain, type RecordStore, run, script, text } from '../script.ts';
+import { askAgain, type RecordStore, run, type ScriptReply, script, text } from '../script.ts';
 import {
   authorizeArgNames,
   authorizeLua,
@@ -25,7 +25,7 @@ import { admissionKeyNames, countedWindows, creditFields, creditRules } from './
 const admitScript = script(
   'admit-call',
   'needs memory',
-  [...admissionKeyNames, 'calls', 'job'] as const,
+  [...admissionKeyNames, 'calls', 'job'],
   [
     ...authorizeArgNames,
     'workChannel',
@@ -42,8 +42,8 @@ const admitScript = script(
     'line',
     'ip',
     'receiver',
-  ] as const,
-  /* lua */ `${authorizeLua(creditFields, true)}${fairShare}
+  ],
+)`${authorizeLua(creditFields, true)}${fairShare}
 local wanted = 1
 ${creditRules}
 -- True for a call that was admitted before: its caller asks again, because the answer was lost.
@@ -100,8 +100,7 @@ if kind == 'job' then
   end
 end
 return 'admitted' .. string.format(' %s  %s %d', id, rates, held + 1)
-`,
-);
+`;
 
 /** An Idempotency-Key, hashed, and the text of the request it stands for. */
 export interface Repeat {
@@ -163,6 +162,11 @@ export async function admitOnce(store: RecordStore, caller: Caller, call: Credit
       ...workArgs(work),
     }),
   );
+  return readAdmission(reply);
+}
+
+/** Reads what a script that admits has answered. */
+export function readAdmission(reply: ScriptReply): Admission {
   const [word, first, second, , held] = reply;
   if (word === 'admitted') return { admitted: text(first), held: Number(held), rates: readRates(reply) };
   if (word === 'repeated') return { repeated: text(first), answer: text(second), rates: readRates(reply) };

@@ -123,15 +123,12 @@ if account_suspended == '1' and ${permission} then return answer('forbidden') en
 }
 
 /** Authorizes a free call that reads nothing else. Answers {'entered', '', '', rates, may read statistics} or a refusal. */
-const authorizeScript = script(
-  'authorize',
-  'light',
-  authorizeKeyNames,
-  [...authorizeArgNames, 'isRepeatable'] as const,
-  /* lua */ `${authorizeFreeLua({ account: 'stats' }, false, "isRepeatable == ''")}
+const authorizeScript = script('authorize', 'light', authorizeKeyNames, [
+  ...authorizeArgNames,
+  'isRepeatable',
+] as const)`${authorizeFreeLua({ account: 'stats' }, false, "isRepeatable == ''")}
 return { 'entered', '', '', rates, account_stats }
-`,
-);
+`;
 
 /** Authorizes a call that reads nothing else of the record. The admission of a repeatable one judges its permission after its repeat (D10). */
 export async function authorize(store: RecordStore, caller: Caller, isRepeatable = false) {

@@ -13,9 +13,9 @@ import { type Repeat, repeatKey } from './admit-call.ts';
 const chargeCallScript = script(
   'charge-call',
   'always',
-  [...balanceKeyNames, 'calls', 'paidLines', 'lineStreams', 'stats', 'repeats'] as const,
-  ['accountId', 'id', 'line', 'took', 'ip', 'answer'] as const,
-  /* lua */ `${balances}${statistics}
+  [...balanceKeyNames, 'calls', 'paidLines', 'lineStreams', 'stats', 'repeats'],
+  ['accountId', 'id', 'line', 'took', 'ip', 'answer'],
+)`${balances}${statistics}
 local deadline = redis.call('ZSCORE', calls, accountId .. '/' .. id)
 if not deadline or now >= tonumber(deadline) then return { 'gone' } end
 local refused = read_balances()
@@ -37,8 +37,7 @@ count_answer(200, tonumber(took), tonumber(took))
 redis.call('ZREM', calls, accountId .. '/' .. id)
 if repeated[1] == id and not is_stored then redis.call('DEL', repeats) end
 return { 'charged', balance }
-`,
-);
+`;
 
 /** An answer that was lost was at most this long under way. */
 const maxCallMs = 10_000;

@@ -6,7 +6,7 @@ const clearBlockScript = notedScript(
   'always',
   ['failures', 'failing', 'blocks'],
   ['address', 'blocksChannel'],
-  /* lua */ `
+)`
 if not redis.call('ZSCORE', blocks, address) and redis.call('HEXISTS', failures, address) == 0 then return { 'not_found' } end
 if note_change() then return { 'audit_full' } end
 redis.call('ZREM', blocks, address)
@@ -14,8 +14,7 @@ redis.call('ZREM', failing, address)
 redis.call('HDEL', failures, address)
 redis.call('PUBLISH', blocksChannel, address)
 return { 'cleared' }
-`,
-);
+`;
 
 /** Ends the block of an address and forgets its failures; returns false when it had neither. */
 export async function clearBlock(store: RecordStore, address: string): Promise<boolean> {

@@ -10,9 +10,9 @@ import { type RecordStore, run, script } from '../script.ts';
 const countAuthFailureScript = script(
   'count-auth-failure',
   'needs memory',
-  ['failures', 'failing', 'blocks'] as const,
-  ['address', 'max', 'window', 'block', 'maxFailing', 'maxBlocked', 'blocksChannel'] as const,
-  /* lua */ `
+  ['failures', 'failing', 'blocks'],
+  ['address', 'max', 'window', 'block', 'maxFailing', 'maxBlocked', 'blocksChannel'],
+)`
 local day = 86400000
 local known = redis.call('HGET', failures, address)
 local seen, last, old = string.match(known or '', '^(%d+) (%d+)(.*)$')
@@ -46,25 +46,18 @@ if redis.call('ZCARD', failing) > tonumber(maxFailing) then
   redis.call('HDEL', failures, redis.call('ZPOPMIN', failing)[1])
 end
 return answer
-`,
-);
+`;
 
 const pageSize = 100;
 
 /** Forgets up to 100 addresses whose last failure has reached an age. Answers {'forgotten', how many}. */
-const forgetFailuresScript = script(
-  'forget-failures',
-  'always',
-  ['failures', 'failing'] as const,
-  ageArgNames,
-  /* lua */ `${beforeAge}
+const forgetFailuresScript = script('forget-failures', 'always', ['failures', 'failing'], ageArgNames)`${beforeAge}
 local old = redis.call('ZRANGEBYSCORE', failing, '-inf', string.format('%.0f', before), 'LIMIT', 0, ${pageSize})
 if #old == 0 then return { 'forgotten', 0 } end
 redis.call('HDEL', failures, unpack(old))
 redis.call('ZREM', failing, unpack(old))
 return { 'forgotten', #old }
-`,
-);
+`;
 
 /** Limit of failed authentications of an address (D38), and the length of its first block. */
 export interface BlockRule {
@@ -107,15 +100,9 @@ export async function forgetFailures(store: RecordStore, ageMs: number): Promise
 }
 
 /** Forgets blocks that have ended. Answers {'forgotten', how many}. */
-const forgetBlocksScript = script(
-  'forget-blocks',
-  'always',
-  ['blocks'] as const,
-  ageArgNames,
-  /* lua */ `${beforeAge}
+const forgetBlocksScript = script('forget-blocks', 'always', ['blocks'], ageArgNames)`${beforeAge}
 return { 'forgotten', redis.call('ZREMRANGEBYSCORE', blocks, '-inf', string.format('%.0f', before)) }
-`,
-);
+`;
 
 /** Forgets the blocks of addresses that have ended; returns how many. */
 export async function forgetBlocks(store: RecordStore): Promise<number> {

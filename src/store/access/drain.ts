@@ -6,12 +6,7 @@ import { notedScript, type RecordStore, runNoted } from '../script.ts';
  * Begins a drain, or keeps the one that lasts: from then on every script with `creditRules` refuses with `draining`. With `endsMs` a drain
  * that is new, or has an end, ends after that time; without, it lasts. Answers {'on'} or {'known'}.
  */
-const beginDrainScript = notedScript(
-  'begin-drain',
-  'always',
-  ['drain'],
-  ['endsMs'],
-  /* lua */ `
+const beginDrainScript = notedScript('begin-drain', 'always', ['drain'], ['endsMs'])`
 local left = redis.call('PTTL', drain)
 if left == -2 then
   note_change()
@@ -20,21 +15,14 @@ end
 if endsMs == '' then redis.call('PERSIST', drain)
 elseif left ~= -1 then redis.call('PEXPIRE', drain, endsMs) end
 return { left == -2 and 'on' or 'known' }
-`,
-);
+`;
 
 /** Ends a drain. Answers {'off'}. */
-const endDrainScript = notedScript(
-  'end-drain',
-  'always',
-  ['drain'],
-  [],
-  /* lua */ `
+const endDrainScript = notedScript('end-drain', 'always', ['drain'], [])`
 if redis.call('EXISTS', drain) == 1 then note_change() end
 redis.call('DEL', drain)
 return { 'off' }
-`,
-);
+`;
 
 /** Begins a drain, which survives every restart; with `endsMs` it ends after that time. Returns false when one lasts already. */
 export async function beginDrain(store: RecordStore, endsMs: number | null = null): Promise<boolean> {

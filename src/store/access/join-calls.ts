@@ -100,7 +100,7 @@ const admitJoinedScript = script(
   'needs memory',
   admissionKeyNames,
   admitArgNames,
-  /* lua */ `${authorizeLua(creditFields, true)}
+)`${authorizeLua(creditFields, true)}
 local wanted, repeatKey, request, otherwise, valid, isOpen = tonumber(count), '', '', '', '1', '1'
 ${jobRules}
 -- A command that was given up with its connection may arrive late, when its jobs were admitted one by one.
@@ -113,8 +113,7 @@ end
 if check_rate(wanted) or refusal(wanted) or knows_one() then return { 'apart' } end
 ${queueJobs(firstText)}
 return 'admitted' .. string.format('   %s %d', rates, held + wanted)
-`,
-);
+`;
 
 type JobCall = CreditCall & { readonly work: NewJob };
 
@@ -159,9 +158,9 @@ export async function admitJoined(store: RecordStore, caller: Caller, call: Cred
 const pollJoinedScript = script(
   'poll-joined',
   'light',
-  [...authorizeKeyNames, 'queue'] as const,
+  [...authorizeKeyNames, 'queue'],
   authorizeArgNames,
-  /* lua */ `${authorizeLua({ account: positionFields })}${findJob}
+)`${authorizeLua({ account: positionFields })}${findJob}
 local firstId = ${2 + authorizeArgNames.length}
 local polls = #ARGV - firstId
 local firstKey = #KEYS - 2 * polls
@@ -174,8 +173,7 @@ for n = 1, polls do
   reply[5 + 2 * n], reply[6 + 2 * n] = found or '', position or ''
 end
 return reply
-`,
-);
+`;
 
 /** Polls a job like `pollJob`, joined with other polls of the same key. */
 export const pollJoined = joinCalls<string, PolledJob>(async (store, caller, jobIds) => {

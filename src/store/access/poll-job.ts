@@ -42,14 +42,13 @@ end
 const pollJobScript = script(
   'poll-job',
   'light',
-  [...authorizeKeyNames, 'job', 'endedJob', 'queue'] as const,
-  [...authorizeArgNames, 'jobId'] as const,
-  /* lua */ `${authorizeFreeLua({ account: positionFields })}${findJob}
+  [...authorizeKeyNames, 'job', 'endedJob', 'queue'],
+  [...authorizeArgNames, 'jobId'],
+)`${authorizeFreeLua({ account: positionFields })}${findJob}
 local found, position = find_job(job, endedJob, jobId)
 if not found then return answer('not_found') end
 return { 'entered', '', '', rates, found, position, account_running, account_concurrency }
-`,
-);
+`;
 
 /** A job as its account sees it, or the refusal of the poll. */
 export type PolledJob = { readonly job: Job; readonly position: QueuePosition; readonly rates: Rates } | RefusedCall;

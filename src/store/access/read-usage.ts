@@ -15,11 +15,10 @@ const readUsageScript = script(
   'light',
   [...authorizeKeyNames, 'packs'],
   authorizeArgNames,
-  /* lua */ `${authorizeFreeLua({}, true)}
+)`${authorizeFreeLua({}, true)}
 return { 'entered', '', '', rates, redis.call('HGETALL', account), redis.call('HGETALL', packs),
   redis.call('HGETALL', key), plan_json or '' }
-`,
-);
+`;
 
 /** Authorizes the caller and reads the usage of its account, in one step. */
 export async function readUsage(store: RecordStore, caller: Caller) {

@@ -10,9 +10,9 @@ import type { HeldCall } from './charge-call.ts';
 const refuseCallScript = script(
   'refuse-call',
   'always',
-  ['account', 'calls', 'key', 'quota', 'repeats'] as const,
-  ['accountId', 'id', 'holdMs'] as const,
-  /* lua */ `${slidingWindow}
+  ['account', 'calls', 'key', 'quota', 'repeats'],
+  ['accountId', 'id', 'holdMs'],
+)`${slidingWindow}
 local member = accountId .. '/' .. id
 local deadline = redis.call('ZSCORE', calls, member)
 if not deadline then return { 'gone' } end
@@ -37,8 +37,7 @@ end
 redis.call('ZREM', calls, member)
 if is_repeatable then redis.call('DEL', repeats) end
 return { 'refused' }
-`,
-);
+`;
 
 /** A held call whose hold lasts `holdMs`, and the key that it counts for. */
 interface RefusedHold extends HeldCall {

@@ -15,9 +15,9 @@ export const maxHoldMs = 86_400_000;
 const releaseCallScript = script(
   'release-call',
   'always',
-  ['account', 'calls', 'stats', 'repeats'] as const,
-  ['accountId', 'id', 'log', 'took', 'isExpired'] as const,
-  /* lua */ `${statistics}
+  ['account', 'calls', 'stats', 'repeats'],
+  ['accountId', 'id', 'log', 'took', 'isExpired'],
+)`${statistics}
 local deadline = redis.call('ZSCORE', calls, accountId .. '/' .. id)
 if not deadline then return { 'gone' } end
 if isExpired == '1' and ${isEarly('deadline', maxHoldMs)} then return { 'early' } end
@@ -32,8 +32,7 @@ if log ~= '' then count_answer(log, tonumber(took), tonumber(took)) end
 redis.call('ZREM', calls, accountId .. '/' .. id)
 if is_repeatable then redis.call('DEL', repeats) end
 return { 'released' }
-`,
-);
+`;
 
 /** Gives the hold of a synchronous call back, once; `log` is the status of its answer, `null` when it was not answered. */
 export async function releaseCall(

@@ -15,7 +15,7 @@ const createAccountScript = notedScript(
   'needs memory',
   [...balanceKeyNames, 'slugs', 'planUsers', 'periods'],
   ['accountId', 'slug', 'plan', 'fields', 'start', 'finish'],
-  /* lua */ `${balances}
+)`${balances}
 if redis.call('HEXISTS', slugs, slug) == 1 or redis.call('EXISTS', account) == 1 then return { 'already_exists' } end
 if plan ~= '' and redis.call('HEXISTS', plans, plan) == 0 then return { 'no_plan' } end
 if note_change() then return { 'audit_full' } end
@@ -42,8 +42,7 @@ if plan ~= '' then
 end
 redis.call('HSET', slugs, slug, accountId)
 return { 'created' }
-`,
-);
+`;
 
 const defaults: Required<Omit<AccountChange, 'name' | 'plan'>> = {
   stats: false,

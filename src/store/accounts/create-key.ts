@@ -11,7 +11,7 @@ const createKeyScript = notedScript(
   'needs memory',
   ['account', 'keyring', 'key', 'expiringKeys'],
   ['accountId', 'alias', 'hash', 'fields', 'member'],
-  /* lua */ `${watchExpiry}
+)`${watchExpiry}
 if redis.call('HGET', account, 'removed_at') ~= '' then return { 'not_found' } end
 if redis.call('HEXISTS', keyring, alias) == 1 or redis.call('EXISTS', key) == 1 then return { 'already_exists' } end
 if redis.call('HLEN', keyring) >= ${recordLimits.keysOfAccount} then return { 'too_many' } end
@@ -23,8 +23,7 @@ redis.call('HSET', key, unpack(flat))
 watch_expiry(member, cjson.decode(fields).expires)
 redis.call('HSET', keyring, alias, hash)
 return { 'created' }
-`,
-);
+`;
 
 const defaults = { category: '', active: true, expires: null };
 const noQuotas = Object.fromEntries(quotaWindows.map((window) => [window, null]));

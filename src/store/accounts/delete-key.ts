@@ -11,7 +11,7 @@ const deleteKeyScript = notedScript(
   'always',
   ['keyring', 'key', 'quota', 'freeLines', 'paidLines', 'lineStreams', 'freeDays', 'paidDays'],
   ['alias', 'hash', 'force'],
-  /* lua */ `
+)`
 if redis.call('HGET', keyring, alias) ~= hash then return { 'not_found' } end
 if force ~= '1' and redis.call('HGET', key, 'last_used_at') ~= '' then return { 'key_has_history' } end
 if note_change() then return { 'audit_full' } end
@@ -20,8 +20,7 @@ redis.call('ZREM', lineStreams, freeLines, paidLines)
 redis.call('HDEL', keyring, alias)
 redis.call('DEL', key, quota, freeLines, paidLines, freeDays, paidDays)
 return { 'deleted' }
-`,
-);
+`;
 
 /** Throws `key_has_history` for a used key unless forced. */
 export async function deleteKey(store: RecordStore, accountId: string, alias: string, force = false): Promise<void> {

@@ -22,9 +22,9 @@ end
 const tellExpiryScript = script(
   'tell-expiry',
   'always',
-  ['expiringKeys', 'key', ...outboxKeyNames] as const,
-  ['accountId', 'member'] as const,
-  /* lua */ `${outboxLua}${watchExpiry}
+  ['expiringKeys', 'key', ...outboxKeyNames],
+  ['accountId', 'member'],
+)`${outboxLua}${watchExpiry}
 local due = redis.call('ZSCORE', expiringKeys, member)
 if not due or now < tonumber(due) then return { 'early' } end
 undos[#undos + 1] = function() redis.pcall('ZADD', expiringKeys, due, member) end
@@ -41,8 +41,7 @@ end
 put_mail('key-' .. member, { kind = 'key', account = accountId, alias = known[3], expires = ends })
 redis.call('ZREM', expiringKeys, member)
 return { 'told' }
-`,
-);
+`;
 
 /** Member of `expiringKeys`. */
 export function expiryMember(accountId: string, hash: string): string {

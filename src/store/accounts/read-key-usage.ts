@@ -5,12 +5,7 @@ import { pairs, type RecordStore, run, script } from '../script.ts';
 import { keyOf } from './read-keys.ts';
 
 /** Reads a key and counts the calls in each of its quotas. Answers {'used', fields, total, monthly, weekly, daily}. */
-const readKeyUsageScript = script(
-  'read-key-usage',
-  'light',
-  ['key', 'quota'] as const,
-  [] as const,
-  /* lua */ `${slidingWindow}
+const readKeyUsageScript = script('read-key-usage', 'light', ['key', 'quota'], [])`${slidingWindow}
 local flat, seen = redis.call('HGETALL', key), {}
 for n = 1, #flat, 2 do seen[flat[n]] = flat[n + 1] end
 ${readQuotaHeads('seen.windows')}
@@ -18,8 +13,7 @@ return { 'used', flat, tonumber(seen.total or 0),
   read_window(quota, ${quotaPlaces.month}, a, b, c).sum,
   read_window(quota, ${quotaPlaces.week}, d, e, f).sum,
   read_window(quota, ${quotaPlaces.day}, g, h, i).sum }
-`,
-);
+`;
 
 export type UsedKey = Key & { readonly used: Readonly<Record<QuotaWindow, number>> };
 

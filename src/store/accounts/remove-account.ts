@@ -16,7 +16,7 @@ const removeAccountScript = notedScript(
   'always',
   ['account', 'jobs', 'slugs', 'removed', 'leaving', 'planUsers', 'periods', 'ready', 'topup', 'purchases'],
   ['accountId', 'slug'],
-  /* lua */ `
+)`
 local seen = redis.call('HMGET', account, 'held', 'plan', 'period_end', 'topup')
 if redis.call('HGET', slugs, slug) ~= accountId then return { 'not_found' } end
 if ${countOpenJobs} > 0 or tonumber(seen[1]) > 0 then return { 'has_open_jobs' } end
@@ -47,8 +47,7 @@ redis.call('HSET', removed, slug, earlier and accountId .. ' ' .. earlier or acc
 redis.call('SADD', leaving, accountId)
 redis.call('HDEL', slugs, slug)
 return { 'removed' }
-`,
-);
+`;
 
 /** Removes an account, its people and its keys; its ledger stays. Throws `in_use` during a purchase, `has_open_jobs` or `not_found`. */
 export async function removeAccount(store: RecordStore, accountId: string, slug: string): Promise<void> {

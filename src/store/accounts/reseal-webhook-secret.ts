@@ -3,17 +3,11 @@ import { keys } from '../keys.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
 
 /** Replaces the sealed webhook secret of an account, unless another one was set meanwhile. Answers {'resealed'} or {'changed'}. */
-const resealScript = script(
-  'reseal-webhook-secret',
-  'always',
-  ['account'] as const,
-  ['sealed', 'resealed'] as const,
-  /* lua */ `
+const resealScript = script('reseal-webhook-secret', 'always', ['account'], ['sealed', 'resealed'])`
 if redis.call('HGET', account, 'webhook_secret') ~= sealed then return { 'changed' } end
 redis.call('HSET', account, 'webhook_secret', resealed)
 return { 'resealed' }
-`,
-);
+`;
 
 /**
  * Seals the webhook secret of an account with the current TRAWL_SECRET. Returns false when neither secret opens it; true also for an

@@ -14,7 +14,7 @@ const rotateKeyScript = notedScript(
   'needs memory',
   ['keyring', 'oldKey', 'oldQuota', 'newKey', 'newQuota', 'expiringKeys'],
   ['alias', 'oldHash', 'newHash', 'newId', 'oldAlias', 'overlap', 'maxKeys', 'oldMember', 'newMember'],
-  /* lua */ `${watchExpiry}
+)`${watchExpiry}
 if redis.call('HGET', keyring, alias) ~= oldHash then return { 'not_found' } end
 if redis.call('HEXISTS', keyring, oldAlias) == 1 then return { 'already_exists' } end
 if redis.call('HLEN', keyring) >= tonumber(maxKeys) then return { 'too_many' } end
@@ -41,8 +41,7 @@ redis.call('HSET', keyring, oldAlias, oldHash, alias, newHash)
 watch_expiry(newMember, old.expires)
 redis.call('ZREM', expiringKeys, oldMember)
 return { 'rotated', string.format('%d', ends) }
-`,
-);
+`;
 
 interface Rotation {
   /** Id and hash of the new secret. */

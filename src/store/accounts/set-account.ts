@@ -17,7 +17,7 @@ const setAccountScript = notedScript(
   'always',
   [...balanceKeyNames, ...fairShareKeyNames.filter((key) => key !== 'account'), 'planUsers', 'periods'],
   ['accountId', 'plan', 'fields', 'start', 'finish'],
-  /* lua */ `${balances}${fairShare}
+)`${balances}${fairShare}
 local refused = read_balances()
 if refused then return refused end
 local changes = cjson.decode(fields)
@@ -65,8 +65,7 @@ for name, value in pairs(changes) do set_field(name, value) end
 write_balances()
 update_ready(accountId, tonumber(b.running), b.concurrency, b.tag)
 return { 'set' }
-`,
-);
+`;
 
 /** Fields of an account that an operator may change; an absent field keeps its value. */
 export interface AccountChange extends Partial<Omit<Account, 'id' | 'slug' | 'created_at'>> {

@@ -10,14 +10,13 @@ const setKeyScript = notedScript(
   'always',
   ['keyring', 'key', 'expiringKeys'],
   ['alias', 'hash', 'fields', 'member'],
-  /* lua */ `${watchExpiry}
+)`${watchExpiry}
 if redis.call('HGET', keyring, alias) ~= hash then return { 'not_found' } end
 if note_change() then return { 'audit_full' } end
 for name, value in pairs(cjson.decode(fields)) do redis.call('HSET', key, name, value) end
 watch_expiry(member, redis.call('HGET', key, 'expires'))
 return { 'set' }
-`,
-);
+`;
 
 /** Fields of a key that an operator may change; an absent field keeps its value. */
 export interface KeyChange extends Partial<Pick<Key, 'category' | 'active' | 'expires'>> {

@@ -4,19 +4,13 @@ import { recordLimits } from '../../model/record-limits.ts';
 import { notedScript, type RecordStore, runNoted } from '../script.ts';
 
 /** Creates or changes a plan, for every account that has it from the next request on. Answers {'set'}, {'too_many'} or {'other'} when it is not as expected. */
-const setPlanScript = notedScript(
-  'set-plan',
-  'always',
-  ['plans'],
-  ['plan', 'json', 'expected'],
-  /* lua */ `
+const setPlanScript = notedScript('set-plan', 'always', ['plans'], ['plan', 'json', 'expected'])`
 if expected ~= '' and (redis.call('HGET', plans, plan) or 'none') ~= expected then return { 'other' } end
 if redis.call('HEXISTS', plans, plan) == 0 and redis.call('HLEN', plans) >= ${recordLimits.plans} then return { 'too_many' } end
 if note_change() then return { 'audit_full' } end
 redis.call('HSET', plans, plan, json)
 return { 'set' }
-`,
-);
+`;
 
 /**
  * Returns false, and changes nothing, when the text of the plan is not as it was read: `expected`, with `null` for a plan that did not exist.

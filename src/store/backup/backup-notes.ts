@@ -12,16 +12,10 @@ export interface BackupNotes {
 }
 
 /** Notes a time, or keeps the one that is there. Answers {'done'}. A Redis whose memory is full takes it too: a backup is wanted most then. */
-const noteTimeScript = script(
-  'backup-notes',
-  'light',
-  ['backup'] as const,
-  ['field', 'at', 'keeps'] as const,
-  /* lua */ `
+const noteTimeScript = script('backup-notes', 'light', ['backup'], ['field', 'at', 'keeps'])`
 redis.call(keeps == '1' and 'HSETNX' or 'HSET', backup, field, at)
 return { 'done' }
-`,
-);
+`;
 
 /** Notes that a backup begins: one that never succeeds is told by its age, too. */
 export async function noteBackupBegun(store: RecordStore): Promise<void> {

@@ -73,7 +73,7 @@ export async function restoreEntries(
 ): Promise<void> {
   let [batch, bytes]: [SnapshotEntry[], number] = [[], 0];
   const send = async () => {
-    await Promise.all(batch.map((entry) => restoreEntry(lease, entry, format)));
+    await Promise.all(batch.map(({ key, value, expiresAt }) => lease.put(key, expiresAt, dumpPayload(value, format))));
     [batch, bytes] = [[], 0];
   };
   for (const entry of entries) {
@@ -84,23 +84,13 @@ export async function restoreEntries(
   await send();
 }
 
-async function restoreEntry(lease: RestoreLease, { key, value, expiresAt }: SnapshotEntry, format: number) {
-  await lease.put(key, expiresAt, dumpPayload(value, format));
-}
-
 /** Disables an automatic top-up that is enabled. Answers {'done'}, or {'off'} when it is not. */
-const disableTopupScript = script(
-  'disable-topup',
-  'always',
-  ['topup', 'account'] as const,
-  ['waitsFrom'] as const,
-  /* lua */ `
+const disableTopupScript = script('disable-topup', 'always', ['topup', 'account'], ['waitsFrom'])`
 if redis.call('HGET', topup, 'enabled') ~= '1' then return { 'off' } end
 redis.call('HSET', account, 'topup', '')
 redis.call('HSET', topup, 'enabled', '0', 'last_purchase_at', waitsFrom)
 return { 'done' }
-`,
-);
+`;
 
 /**
  * Disables every automatic top-up that is enabled, and begins its wait after a purchase anew: the record does not know what was
@@ -122,17 +112,11 @@ async function disableTopup(store: RecordStore, accountId: string): Promise<bool
 }
 
 /** Leaves out so many numbers of invoices. Answers {'done', the last number that is taken}. */
-const skipInvoicesScript = script(
-  'skip-invoices',
-  'needs memory',
-  ['invoices'] as const,
-  ['count'] as const,
-  /* lua */ `
+const skipInvoicesScript = script('skip-invoices', 'needs memory', ['invoices'], ['count'])`
 local skipped = {}
 for n = 1, tonumber(count) do skipped[n] = '' end
 return { 'done', redis.call('RPUSH', invoices, unpack(skipped)) }
-`,
-);
+`;
 
 /**
  * Leaves out the numbers of invoices that may have been given after the backup: 100, and one for each minute since it was begun.

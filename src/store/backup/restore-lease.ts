@@ -8,62 +8,32 @@ const leaseMs = 60_000;
 const renewEveryMs = 10_000;
 
 /** Answers {'done'}, as the scripts below do. */
-const renewScript = script(
-  'renew-lease',
-  'light',
-  ['restoreLease'] as const,
-  ['leaseMs'] as const,
-  /* lua */ `
+const renewScript = script('renew-lease', 'light', ['restoreLease'], ['leaseMs'])`
 redis.call('PEXPIRE', restoreLease, leaseMs)
 return { 'done' }
-`,
-);
+`;
 
-const endScript = script(
-  'end-lease',
-  'light',
-  ['restoreLease'] as const,
-  [] as const,
-  /* lua */ `
+const endScript = script('end-lease', 'light', ['restoreLease'], [])`
 redis.call('DEL', restoreLease)
 return { 'done' }
-`,
-);
+`;
 
-const putScript = script(
-  'put-key',
-  'needs memory',
-  ['restoredKey'] as const,
-  ['expiresAt', 'payload'] as const,
-  /* lua */ `
+const putScript = script('put-key', 'needs memory', ['restoredKey'], ['expiresAt', 'payload'])`
 redis.call('RESTORE', restoredKey, expiresAt, payload, 'REPLACE', 'ABSTTL')
 return { 'done' }
-`,
-);
+`;
 
-const removeScript = script(
-  'remove-keys',
-  'light',
-  [] as const,
-  [] as const,
-  /* lua */ `
+const removeScript = script('remove-keys', 'light', [], [])`
 for n = 1, #KEYS do redis.call('UNLINK', KEYS[n]) end
 return { 'done' }
-`,
-);
+`;
 
-const openScript = script(
-  'open-restored',
-  'always',
-  ['restoring', 'restored', 'backup'] as const,
-  ['takenAt', 'restoredAt'] as const,
-  /* lua */ `
+const openScript = script('open-restored', 'always', ['restoring', 'restored', 'backup'], ['takenAt', 'restoredAt'])`
 redis.call('HSET', restored, 'taken_at', takenAt, 'restored_at', restoredAt)
 redis.call('HSET', backup, 'begun_first', takenAt, 'taken_at', takenAt)
 redis.call('DEL', restoring)
 return { 'done' }
-`,
-);
+`;
 
 /** Lua that stands first in every script of a restore; the lease and its token are the last key and the last argument. */
 const guardLua = `if redis.call('GET', table.remove(KEYS)) ~= table.remove(ARGV) then return { 'lost' } end\n`;

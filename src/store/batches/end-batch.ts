@@ -9,9 +9,9 @@ import { hasBatchEnded, readBatch } from './read-batch.ts';
 const endBatchScript = script(
   'end-batch',
   'always',
-  ['batch', 'openBatches', 'endedBatches', 'webhooks', 'webhook', 'deliveries'] as const,
-  ['batchId', 'shortId', 'webhooksChannel'] as const,
-  /* lua */ `
+  ['batch', 'openBatches', 'endedBatches', 'webhooks', 'webhook', 'deliveries'],
+  ['batchId', 'shortId', 'webhooksChannel'],
+)`
 local since = redis.call('ZSCORE', openBatches, batchId)
 if not since then return { 'known' } end
 local at = string.format('%d', now)
@@ -33,8 +33,7 @@ if receiver and receiver ~= '' then
   redis.call('PUBLISH', webhooksChannel, '')
 end
 return { 'ended' }
-`,
-);
+`;
 
 /** Ends a batch if none of its jobs is open; false while one is, or when it ended before. */
 export async function endBatch(store: RecordStore, batchId: string): Promise<boolean> {

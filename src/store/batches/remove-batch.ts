@@ -6,9 +6,9 @@ import { type RecordStore, run, script, text } from '../script.ts';
 const removeBatchScript = script(
   'remove-batch',
   'always',
-  ['batch', 'endedBatches', 'webhooks', 'webhook', 'deliveries'] as const,
-  ['batchId', 'shortId', ...ageArgNames] as const,
-  /* lua */ `${beforeAge}
+  ['batch', 'endedBatches', 'webhooks', 'webhook', 'deliveries'],
+  ['batchId', 'shortId', ...ageArgNames],
+)`${beforeAge}
 local at = redis.call('ZSCORE', endedBatches, batchId)
 if at and tonumber(at) > before then return { 'kept' } end
 local receiver = redis.call('HGET', batch, 'receiver')
@@ -17,8 +17,7 @@ redis.call('ZREM', deliveries, shortId)
 redis.call('DEL', batch, webhook)
 redis.call('ZREM', endedBatches, batchId)
 return { 'removed' }
-`,
-);
+`;
 
 /** Removes an ended batch; its jobs go by themselves. False when its end is younger. */
 export async function removeBatch(store: RecordStore, batchId: string, ageMs: number): Promise<boolean> {

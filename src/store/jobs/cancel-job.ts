@@ -7,18 +7,12 @@ import { packTexts } from './ended-job.ts';
  * Ends a job as cancelled at once, in whatever state: its hold is released; the controller finds it ended and stops its
  * worker. Answers {'cancelled'}, {'already_ended'}, {'not_found'} or {'roll'}.
  */
-const cancelJobScript = script(
-  'cancel-job',
-  'always',
-  endJobKeyNames,
-  endJobArgNames,
-  /* lua */ `${endJob}
+const cancelJobScript = script('cancel-job', 'always', endJobKeyNames, endJobArgNames)`${endJob}
 local refused = read_job() or read_balances()
 if refused then return refused end
 end_job({ status = 'Error', code = 'cancelled', log = 400, reason = '' })
 return { 'cancelled' }
-`,
-);
+`;
 
 export async function cancelJob(
   store: RecordStore,

@@ -10,9 +10,9 @@ import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
 const interruptRecordingScript = script(
   'interrupt-recording',
   'always',
-  ['lead', ...openJobKeyNames, 'account', 'slugs'] as const,
-  ['term', 'accountId', 'attempt', 'slots', 'maxLostMs'] as const,
-  /* lua */ `${readOpenJob('account preempted recorded verdict storing_since')}
+  ['lead', ...openJobKeyNames, 'account', 'slugs'],
+  ['term', 'accountId', 'attempt', 'slots', 'maxLostMs'],
+)`${readOpenJob('account preempted recorded verdict storing_since')}
 if redis.call('GET', lead) ~= term then return { 'not_leading' } end
 local fields, refused = read_open_job()
 if refused then return refused end
@@ -24,8 +24,7 @@ local running = tonumber(redis.call('HGET', account, 'running'))
 if running < tonumber(slots) or redis.call('HLEN', slugs) < 2 then return { 'unneeded' } end
 redis.call('HSET', job, 'preempted', attempt)
 return { 'preempted' }
-`,
-);
+`;
 
 /** Marks a recording to be interrupted that leaves no worker to other accounts; the controller that advances the job next carries it out. */
 export async function interruptRecording(

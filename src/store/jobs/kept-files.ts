@@ -15,19 +15,13 @@ export function fileScore(at: string): string {
 }
 
 /** Gives an ended job the score of one without files. Answers {'dropped'} or {'not_kept'}. */
-const dropFileScript = script(
-  'drop-file',
-  'always',
-  ['ended', 'endedJob'] as const,
-  ['shortId'] as const,
-  /* lua */ `${readEnd}
+const dropFileScript = script('drop-file', 'always', ['ended', 'endedJob'], ['shortId'])`${readEnd}
 local score = redis.call('ZSCORE', ended, shortId)
 if not score or tonumber(score) >= 0 then return { 'not_kept' } end
 local words = read_end()
 if words then redis.call('ZADD', ended, words.ended_at, shortId) else redis.call('ZREM', ended, shortId) end
 return { 'dropped' }
-`,
-);
+`;
 
 interface KeptFile {
   readonly jobId: string;

@@ -10,9 +10,9 @@ import { type RecordStore, run, script, text } from '../script.ts';
 const leadershipScript = script(
   'leadership',
   'light',
-  ['lead', 'terms'] as const,
-  ['holder', 'term', 'milliseconds', 'isOff', 'seizes'] as const,
-  /* lua */ `
+  ['lead', 'terms'],
+  ['holder', 'term', 'milliseconds', 'isOff', 'seizes'],
+)`
 local present = redis.call('GET', lead)
 local lasts = tonumber(milliseconds)
 if present == term and lasts <= 0 then redis.call('DEL', lead) end
@@ -27,8 +27,7 @@ end
 redis.call('SET', lead, term, 'PX', lasts)
 redis.call('HSET', terms, 'off', isOff)
 return { 'leading', term }
-`,
-);
+`;
 
 /** Lifetime of leadership that is not renewed. */
 export const controllerLeaseMs = 15_000;

@@ -15,12 +15,12 @@ import { openJobKeyNames, readOpenFields } from './read-open-job.ts';
 const noteProgressScript = script(
   'note-progress',
   'light',
-  [...openJobKeyNames, 'jobs', 'account'] as const,
+  [...openJobKeyNames, 'jobs', 'account'],
   [
-    ...(['jobId', 'shortId', 'attempt', 'running', 'progress', 'stage', 'speed', 'eta', 'stages'] as const),
-    ...(['stagesMs', 'lasts', 'jobChannel', 'workChannel'] as const),
+    ...['jobId', 'shortId', 'attempt', 'running', 'progress', 'stage', 'speed', 'eta', 'stages'],
+    ...['stagesMs', 'lasts', 'jobChannel', 'workChannel'],
   ],
-  /* lua */ `${readOpenFields('attempt failures interruptions revision created_at progress watched recorded verdict deadline')}
+)`${readOpenFields('attempt failures interruptions revision created_at progress watched recorded verdict deadline')}
 local is_counted = tonumber(attempt) <= (job_failures or 0) + (job_interruptions or 0)
 if job_attempt ~= attempt or is_counted then return { 'stale' } end
 local raised = math.max(tonumber(job_progress or 0), math.min(99, math.floor(tonumber(progress))))
@@ -51,8 +51,7 @@ redis.call('HSET', job, unpack(written))
 if records then redis.call('PUBLISH', workChannel, jobId) end
 if job_watched then redis.call('PUBLISH', jobChannel, jobId) end
 return 'noted'
-`,
-);
+`;
 
 export interface NotedProgress extends AttemptProgress {
   /** False while the worker only waits; the stage then says for what. */

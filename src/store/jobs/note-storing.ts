@@ -9,9 +9,9 @@ import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
 const noteStoringScript = script(
   'note-storing',
   'always',
-  ['lead', ...openJobKeyNames] as const,
-  ['term', 'attempt', 'metadata', 'delivered'] as const,
-  /* lua */ `${readOpenJob('storing_since')}
+  ['lead', ...openJobKeyNames],
+  ['term', 'attempt', 'metadata', 'delivered'],
+)`${readOpenJob('storing_since')}
 if redis.call('GET', lead) ~= term then return { 'not_leading' } end
 local fields, refused = read_open_job()
 if refused then return refused end
@@ -19,8 +19,7 @@ if fields.attempt ~= attempt then return { 'stale' } end
 if fields.storing_since ~= '' then return { 'storing', fields.storing_since } end
 redis.call('HSET', job, 'storing_since', now, 'metadata', metadata, 'delivered', delivered)
 return { 'storing', now }
-`,
-);
+`;
 
 export async function noteStoring(
   store: RecordStore,

@@ -65,20 +65,14 @@ export function listOverdue(store: RecordStore, before: number): Promise<string[
  * Reads the open work of the whole record at one moment, at the same cost however many accounts there are. Answers {'open',
  * queued, active, delayed jobs, calls in hand, webhooks, blocked addresses, time of the oldest queued job or '', of the oldest webhook, since when it is drained or ''}.
  */
-const openWorkScript = script(
-  'open-work',
-  'always',
-  ['openWork', 'calls', 'webhooks', 'blocks', 'drain'] as const,
-  [],
-  /* lua */ `
+const openWorkScript = script('open-work', 'always', ['openWork', 'calls', 'webhooks', 'blocks', 'drain'], [])`
 local function oldest(set) return redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2] or '' end
 local queued = redis.call('ZCOUNT', openWork, '${workRanges.queued.join("', '")}')
 local active = ${countActive}
 return { 'open', queued, active, redis.call('ZCARD', openWork) - queued - active, redis.call('ZCARD', calls), redis.call('ZCARD', webhooks),
   redis.call('ZCOUNT', blocks, string.format('(%d', now), '+inf'), queued > 0 and redis.call('ZRANGE', openWork, active, active, 'WITHSCORES')[2] or '', oldest(webhooks),
   redis.call('GET', drain) or '' }
-`,
-);
+`;
 
 /** Returns the open work of the whole record; times are milliseconds, `null` when there is none. */
 export async function readOpenings(store: RecordStore) {

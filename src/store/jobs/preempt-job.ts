@@ -14,9 +14,9 @@ import { countActive } from './work-ranges.ts';
 const preemptScript = script(
   'preempt-job',
   'always',
-  ['lead', ...openJobKeyNames, 'account', 'openWork', 'ready', 'waitingQueue'] as const,
-  ['term', 'accountId', 'jobId', 'attempt', 'slots', 'maxWait', 'waiting'] as const,
-  /* lua */ `${readOpenJob('account preempted recorded verdict storing_since')}
+  ['lead', ...openJobKeyNames, 'account', 'openWork', 'ready', 'waitingQueue'],
+  ['term', 'accountId', 'jobId', 'attempt', 'slots', 'maxWait', 'waiting'],
+)`${readOpenJob('account preempted recorded verdict storing_since')}
 if redis.call('GET', lead) ~= term then return { 'not_leading' } end
 local fields, refused = read_open_job()
 if refused then return refused end
@@ -35,8 +35,7 @@ undos[1] = function() redis.pcall('HSET', job, 'preempted', '') end
 redis.call('HSET', job, 'preempted', attempt)
 redis.call('HINCRBY', account, 'bound', 1)
 return { 'preempted' }
-`,
-);
+`;
 
 /** Marks an attempt to be interrupted for the account that waits; the controller that advances the job next carries it out. */
 export async function preemptJob(

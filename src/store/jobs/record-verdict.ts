@@ -7,12 +7,14 @@ import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
  * Keeps the verdict of the open attempt's worker, with its stages, for whichever controller leads; the last one counts. Refused once the
  * attempt is counted or the job has ended. Answers {'told'}, {'stale'}, {'already_ended'} or {'not_found'}.
  */
-const recordVerdictScript = script(
-  'record-verdict',
-  'always',
-  openJobKeyNames,
-  ['jobId', 'attempt', 'verdict', 'stages', 'stagesMs', 'workChannel'] as const,
-  /* lua */ `${readOpenJob()}
+const recordVerdictScript = script('record-verdict', 'always', openJobKeyNames, [
+  'jobId',
+  'attempt',
+  'verdict',
+  'stages',
+  'stagesMs',
+  'workChannel',
+])`${readOpenJob()}
 local fields, refused = read_open_job()
 if refused then return refused end
 if fields.attempt ~= attempt or is_counted(fields) then return { 'stale' } end
@@ -23,8 +25,7 @@ else
 end
 redis.call('PUBLISH', workChannel, jobId)
 return 'told'
-`,
-);
+`;
 
 export async function recordVerdict(
   store: RecordStore,

@@ -11,9 +11,9 @@ import { fileScore } from './kept-files.ts';
 const removeFileScript = script(
   'remove-file',
   'always',
-  ['endedJob', 'ended'] as const,
-  ['accountId', 'jobId', 'shortId', 'workChannel'] as const,
-  /* lua */ `${readEnd}
+  ['endedJob', 'ended'],
+  ['accountId', 'jobId', 'shortId', 'workChannel'],
+)`${readEnd}
 local words, marks, texts = read_end()
 if not words or words.account ~= accountId or words.status ~= 'C' then return { 'not_found' } end
 if words.removed_at ~= '' then return { 'already_removed' } end
@@ -22,8 +22,7 @@ redis.call('ZADD', ended, ${fileScore('0')}, shortId)
 ${writeEnd((name) => `words.${name}`, 'marks', 'texts')}
 redis.call('PUBLISH', workChannel, jobId)
 return { 'removed' }
-`,
-);
+`;
 
 /** The caller has seen that the job has a file: a completed one without any is a job for metadata. */
 export async function removeFile(

@@ -7,9 +7,9 @@ import { readEnd } from './ended-job.ts';
 const removeJobScript = script(
   'remove-job',
   'always',
-  ['job', 'endedJob', 'jobs', 'ended', 'webhook', 'webhooks', 'deliveries'] as const,
-  ['accountId', 'jobId', 'shortId', ...ageArgNames] as const,
-  /* lua */ `${readEnd}${beforeAge}
+  ['job', 'endedJob', 'jobs', 'ended', 'webhook', 'webhooks', 'deliveries'],
+  ['accountId', 'jobId', 'shortId', ...ageArgNames],
+)`${readEnd}${beforeAge}
 local words = read_end()
 if not words then
   redis.call('ZREM', ended, shortId)
@@ -22,8 +22,7 @@ redis.call('ZREM', jobs, shortId)
 redis.call('DEL', endedJob, webhook)
 redis.call('ZREM', ended, shortId)
 return { 'removed' }
-`,
-);
+`;
 
 /** Removes the record of an ended job with its webhook; false when its end is younger, or it has not ended. */
 export async function removeJob(store: RecordStore, jobId: string, ageMs: number): Promise<boolean> {

@@ -13,9 +13,9 @@ import { workShift } from './work-ranges.ts';
 const requeueDelayedScript = script(
   'requeue-delayed',
   'always',
-  [...fairShareKeyNames, 'openWork', 'job'] as const,
-  ['accountId', 'jobId'] as const,
-  /* lua */ `${fairShare}
+  [...fairShareKeyNames, 'openWork', 'job'],
+  ['accountId', 'jobId'],
+)`${fairShare}
 local place = redis.call('ZSCORE', openWork, jobId)
 local at = tonumber(place or 0) - ${workShift}
 local seen = redis.call('HMGET', job, 'account', 'created_at')
@@ -31,8 +31,7 @@ redis.call('ZADD', openWork, seen[2], jobId)
 redis.call('ZADD', queue, seen[2] .. '000', jobId)
 update_ready(accountId, tonumber(owner[1]), owner[2], owner[3])
 return { 'queued' }
-`,
-);
+`;
 
 /** Puts up to 100 jobs whose wait before another attempt is over back into their queues. Returns how many. */
 export async function requeueDelayed(store: RecordStore): Promise<number> {

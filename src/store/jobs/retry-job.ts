@@ -14,7 +14,7 @@ import { workShift } from './work-ranges.ts';
 const retryJobScript = script(
   'retry-job',
   'always',
-  [...fairShareKeyNames, ...openJobKeyNames, 'openWork', 'lead'] as const,
+  [...fairShareKeyNames, ...openJobKeyNames, 'openWork', 'lead'],
   [
     'term',
     'accountId',
@@ -27,8 +27,8 @@ const retryJobScript = script(
     'dueAt',
     'jobChannel',
     'workChannel',
-  ] as const,
-  /* lua */ `${readOpenJob('account stages')}${fairShare}
+  ],
+)`${readOpenJob('account stages')}${fairShare}
 if redis.call('GET', lead) ~= term then return { 'not_leading' } end
 local fields, refused = read_open_job()
 if refused then return refused end
@@ -59,8 +59,7 @@ redis.call('HSET', job, counter, fields[counter] + 1, 'not_before', notBefore, '
 tell_watchers(fields)
 redis.call('PUBLISH', workChannel, '')
 return { 'waiting' }
-`,
-);
+`;
 
 export const maxReasonChars = 300;
 

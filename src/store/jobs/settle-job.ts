@@ -26,9 +26,9 @@ import { maxReasonChars } from './retry-job.ts';
 const settleJobScript = script(
   'settle-job',
   'always',
-  [...endJobKeyNames, 'lead'] as const,
-  [...endJobArgNames, 'term', 'attempt', 'status', 'code', 'log', 'isDelivered', 'reason', 'dueAt'] as const,
-  /* lua */ `${endJob}
+  [...endJobKeyNames, 'lead'],
+  [...endJobArgNames, 'term', 'attempt', 'status', 'code', 'log', 'isDelivered', 'reason', 'dueAt'],
+)`${endJob}
 if redis.call('GET', lead) ~= term then return { 'not_leading' } end
 local refused = read_job()
 if refused then return refused end
@@ -37,8 +37,7 @@ ${refuseEarly}
 refused = read_balances()
 if refused then return refused end
 return 'settled' .. ' ' .. end_job({ status = status, code = code, log = log, is_delivered = isDelivered == '1', reason = reason })
-`,
-);
+`;
 
 export interface JobEnding extends Pick<JobEnd, 'status' | 'code' | 'text' | 'log'> {
   readonly metadata: Job['metadata'];

@@ -10,9 +10,9 @@ import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
 const startAttemptScript = script(
   'start-attempt',
   'always',
-  ['lead', ...openJobKeyNames, 'openWork'] as const,
-  ['term', 'jobId', 'attempt', 'jobChannel'] as const,
-  /* lua */ `${readOpenJob()}
+  ['lead', ...openJobKeyNames, 'openWork'],
+  ['term', 'jobId', 'attempt', 'jobChannel'],
+)`${readOpenJob()}
 if redis.call('GET', lead) ~= term then return { 'not_leading' } end
 local fields, refused = read_open_job()
 if refused then return refused end
@@ -23,8 +23,7 @@ redis.call('HSET', job, 'attempt', attempt, 'deadline', '', 'storing_since', '',
   'revision', next_revision(fields), 'attempts', mark(fields, attempt))
 tell_watchers(fields)
 return 'started'
-`,
-);
+`;
 
 /** Records that an attempt begins; its worker may be started when that is done, also by an earlier call. */
 export async function startAttempt(

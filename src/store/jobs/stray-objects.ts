@@ -17,17 +17,11 @@ export async function findStrays(store: RecordStore, jobIds: readonly string[]):
 }
 
 /** Notes that these jobs were found now, unless they were before; their short ids follow its arguments. Answers {'noted'} or {'full'}. */
-const noteStraysScript = script(
-  'note-strays',
-  'always',
-  ['strays'] as const,
-  ['max'] as const,
-  /* lua */ `
+const noteStraysScript = script('note-strays', 'always', ['strays'], ['max'])`
 if redis.call('ZCARD', strays) >= tonumber(max) then return { 'full' } end
 for n = 4, #ARGV do redis.call('ZADD', strays, 'NX', string.format('%d', now), ARGV[n]) end
 return { 'noted' }
-`,
-);
+`;
 
 /** Notes when such a job was found first. */
 async function noteStrays(store: RecordStore, jobIds: readonly string[]): Promise<void> {

@@ -17,9 +17,9 @@ const maxLookedAt = 100;
 const takeJobsScript = script(
   'take-jobs',
   'always',
-  [...fairShareKeyNames, 'openWork', 'lead', 'slugs'] as const,
-  ['term', 'accountId', 'slots', 'kept', 'maxWait'] as const,
-  /* lua */ `${fairShare}
+  [...fairShareKeyNames, 'openWork', 'lead', 'slugs'],
+  ['term', 'accountId', 'slots', 'kept', 'maxWait'],
+)`${fairShare}
 -- A job that has not run can be interrupted. It stands in the queue with microseconds, and one that comes back without.
 local function oldest_fresh()
   local jobs = redis.call('ZRANGE', queue, 0, ${maxLookedAt - 1}, 'WITHSCORES')
@@ -82,8 +82,7 @@ local other, due_of_other = turns[1], turns[2]
 if other == accountId then other, due_of_other = turns[3], turns[4] end
 if due and (not other or due < tonumber(due_of_other)) then other = accountId end
 return 'taken' .. ' ' .. id .. ' ' .. (other or '')
-`,
-);
+`;
 
 /** Another controller that takes jobs can make every guess of the next account wrong: then the next pass goes on. */
 const maxMisses = 100;

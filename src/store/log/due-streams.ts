@@ -8,15 +8,9 @@ import { ledgerStream } from './read-ledger.ts';
 import { freeLineStream, paidLineStream } from './read-lines.ts';
 
 /** Brings the index of a stream up to date. Answers {'noted', time of the oldest entry or ''}. */
-const noteOldestScript = script(
-  'note-oldest',
-  'always',
-  ['stream', 'index'] as const,
-  [],
-  /* lua */ `${indexedStream}
+const noteOldestScript = script('note-oldest', 'always', ['stream', 'index'], [])`${indexedStream}
 return { 'noted', note_oldest(stream, index) }
-`,
-);
+`;
 
 /**
  * Returns a function that lists up to 100 streams of an index whose oldest entry is older than `before`, oldest first, after the first

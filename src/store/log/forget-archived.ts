@@ -7,17 +7,11 @@ import { type ArchivedPart, archivedPartKey } from './archived-parts.ts';
  * Forgets a part. `json` is its element of the list, '' when the list has none; it is looked for from the oldest on, where an
  * expired one stands unless a clock went back. Answers {'dropped'}.
  */
-const forgetArchivedScript = script(
-  'forget-archived',
-  'always',
-  ['list', 'expiring'] as const,
-  ['member', 'json'] as const,
-  /* lua */ `
+const forgetArchivedScript = script('forget-archived', 'always', ['list', 'expiring'], ['member', 'json'])`
 if json ~= '' then redis.call('LREM', list, 1, json) end
 redis.call('ZREM', expiring, member)
 return { 'dropped' }
-`,
-);
+`;
 
 const pageSize = 20;
 

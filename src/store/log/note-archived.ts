@@ -12,9 +12,9 @@ import { type ArchivedPart, archivedPartName, type EntryStream, type StreamEntry
 const noteArchivedScript = script(
   'note-archived',
   'always',
-  ['stream', 'index', 'list', 'expiring'] as const,
-  ['from', 'after', 'json', 'member', 'at', ...ageArgNames] as const,
-  /* lua */ `${indexedStream}${beforeAge}
+  ['stream', 'index', 'list', 'expiring'],
+  ['from', 'after', 'json', 'member', 'at', ...ageArgNames],
+)`${indexedStream}${beforeAge}
 if tonumber(at) >= before - before % 86400000 then return { 'early' } end
 local newest = redis.call('LINDEX', list, -1)
 if (newest and cjson.decode(newest).last or '0-0') ~= from then return { 'stale' } end
@@ -31,8 +31,7 @@ redis.call('XTRIM', stream, 'MINID', after)
 is_trimmed = true
 note_oldest(stream, index)
 return { 'moved' }
-`,
-);
+`;
 
 /**
  * Removes archived entries from Redis, up to `newest`; `from` is the newest entry that was archived before. Returns false

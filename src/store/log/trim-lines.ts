@@ -13,9 +13,9 @@ const pageSize = 100;
 const trimLinesScript = script(
   'trim-lines',
   'always',
-  ['lines', 'lineStreams'] as const,
+  ['lines', 'lineStreams'],
   ageArgNames,
-  /* lua */ `${indexedStream}${beforeAge}
+)`${indexedStream}${beforeAge}
 local old = {}
 for _, line in ipairs(redis.call('XRANGE', lines, '-', '+', 'COUNT', ${pageSize})) do
   if line[2][1] ~= 'at' or tonumber(line[2][2]) >= before then break end
@@ -24,8 +24,7 @@ end
 if #old > 0 then redis.call('XDEL', lines, unpack(old)) end
 note_oldest(lines, lineStreams)
 return { 'trimmed', #old }
-`,
-);
+`;
 
 /** Removes lines that have reached an age; returns their number. Costs what is due: other streams are not looked at. */
 export async function sweepLines(store: RecordStore, ageMs: number): Promise<number> {

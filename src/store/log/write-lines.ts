@@ -10,12 +10,7 @@ const lineFields = ['at', 'endpoint', 'status', 'duration_ms', 'ip', 'credits'] 
  * Writes request-log lines of one key and keeps about the `cap` newest, fewer when the account has many keys. The lines follow the
  * named arguments, each as the values of `lineFields`. Answers {'written'}.
  */
-const writeLinesScript = script(
-  'write-lines',
-  'needs memory',
-  ['lines', 'lineStreams', 'keyring'] as const,
-  ['cap'] as const,
-  /* lua */ `
+const writeLinesScript = script('write-lines', 'needs memory', ['lines', 'lineStreams', 'keyring'], ['cap'])`
 local sharing = redis.call('HLEN', keyring) / ${recordLimits.fullLogsOfAccount}
 local most = string.format('%d', math.max(1, cap / math.max(1, sharing)))
 local written = {}
@@ -25,8 +20,7 @@ for n = 4, #ARGV, ${lineFields.length} do
   written[#written + 1] = redis.call('XADD', lines, 'MAXLEN', '~', most, '*', ${lineFields.map((name, n) => `'${name}', ARGV[n + ${n}]`).join(', ')})
 end
 return { 'written' }
-`,
-);
+`;
 
 export interface LogLine {
   readonly at: number;

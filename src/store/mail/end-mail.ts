@@ -6,12 +6,7 @@ import type { Mail } from './take-mail.ts';
  * Ends one attempt of a mail: removed once it is done, else due again after a gap; notes who has it. An attempt whose lease
  * another one has taken over, or whose mail was replaced, changes nothing. Answers {'ended'} or {'stale'}.
  */
-const endMailScript = script(
-  'end-mail',
-  'always',
-  outboxKeyNames,
-  ['id', 'at', 'attempt', 'gap', 'done'] as const,
-  /* lua */ `
+const endMailScript = script('end-mail', 'always', outboxKeyNames, ['id', 'at', 'attempt', 'gap', 'done'])`
 local json = redis.call('HGET', outbox, id)
 local mail = json and cjson.decode(json)
 if not mail or mail.at ~= tonumber(at) or mail.attempts ~= tonumber(attempt) then return { 'stale' } end
@@ -29,8 +24,7 @@ else
   redis.call('ZADD', outboxDue, now + tonumber(gap), id)
 end
 return { 'ended' }
-`,
-);
+`;
 
 /** Ends one attempt; `gapMs` is `null` when nobody needs another one. `done`: addresses that need none. */
 export async function endMail(

@@ -12,12 +12,7 @@ const maxWaitMs = 12 * 3_600_000;
  * without a lease nothing else happens.
  * Answers {'taken', its JSON}, {'given_up'}, {'early'} or {'gone'}.
  */
-const takeMailScript = script(
-  'take-mail',
-  'always',
-  outboxKeyNames,
-  ['id', 'lease', 'max'] as const,
-  /* lua */ `
+const takeMailScript = script('take-mail', 'always', outboxKeyNames, ['id', 'lease', 'max'])`
 local at = redis.call('ZSCORE', outboxDue, id)
 local json = redis.call('HGET', outbox, id)
 if not at then return { 'gone' } end
@@ -38,8 +33,7 @@ redis.call('ZADD', outboxDue, now + tonumber(lease), id)
 local taken = cjson.encode(mail)
 redis.call('HSET', outbox, id, taken)
 return { 'taken', taken }
-`,
-);
+`;
 
 /** A mail that nobody took for so long is removed, too. */
 export const maxMailAgeMs = 7 * 86_400_000;

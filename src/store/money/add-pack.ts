@@ -11,7 +11,7 @@ const addPackScript = notedScript(
   'needs memory',
   [...balanceKeyNames],
   ['accountId', 'id', 'json', 'total', 'purchasedAt'],
-  /* lua */ `${balances}
+)`${balances}
 local refused = read_balances()
 if refused then return refused end
 if redis.call('HEXISTS', packs, id) == 1 then return { 'already_added' } end
@@ -22,8 +22,7 @@ book_plan_quota()
 grant_pack(id, json, tonumber(total), purchasedAt)
 write_balances()
 return { 'added' }
-`,
-);
+`;
 
 export async function addPack(store: RecordStore, accountId: string, pack: Omit<Pack, 'used'>): Promise<void> {
   const { id, title, purchased_at, total } = pack;

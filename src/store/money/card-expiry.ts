@@ -26,9 +26,9 @@ end
 const noteCardScript = script(
   'note-card',
   'always',
-  ['account', 'topup', 'expiringCards', ...outboxKeyNames] as const,
-  ['accountId', 'method', 'label', 'ends'] as const,
-  /* lua */ `${outboxLua}
+  ['account', 'topup', 'expiringCards', ...outboxKeyNames],
+  ['accountId', 'method', 'label', 'ends'],
+)`${outboxLua}
 local due = redis.call('ZSCORE', expiringCards, accountId)
 if not due or now < tonumber(due) then return { 'early' } end
 local known = redis.call('HMGET', topup, 'payment_method', 'card_expires')
@@ -54,8 +54,7 @@ look_again(ahead == 7 and last or last - (ahead and 7 or 30) * ${dayMs})
 if not ahead then return { 'kept' } end
 put_mail('card-' .. accountId, { kind = 'card', account = accountId, card = label, expires = last })
 return { 'told' }
-`,
-);
+`;
 
 /** A stored card: its words for people, and the time from which it is not taken any more. */
 export interface StoredCard {

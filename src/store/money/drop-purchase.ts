@@ -10,15 +10,14 @@ import type { TakenPurchase } from './take-purchase.ts';
 const dropPurchaseScript = script(
   'drop-purchase',
   'always',
-  ['account', 'plans', 'topup', 'purchases', 'topupLooks'] as const,
-  ['accountId', 'id', 'attempt'] as const,
-  /* lua */ `${outboxLua}${unwantedPurchaseLua}
+  ['account', 'plans', 'topup', 'purchases', 'topupLooks'],
+  ['accountId', 'id', 'attempt'],
+)`${outboxLua}${unwantedPurchaseLua}
 local current, enabled, attempts = unpack(redis.call('HMGET', topup, 'purchase', 'enabled', 'purchase_attempts'))
 if current ~= id or attempts ~= attempt or is_wanted(enabled) then return { 'early' } end
 drop_unwanted(id)
 return { 'dropped' }
-`,
-);
+`;
 
 /** Returns true when it dropped the purchase. */
 export async function dropPurchase(

@@ -13,9 +13,9 @@ import { withRolledPeriod } from './roll-period.ts';
 const endPurchaseScript = script(
   'end-purchase',
   'always',
-  [...balanceKeyNames, 'bought', 'invoices', 'payments', 'paymentEvents'] as const,
-  ['accountId', 'id', 'verdict', 'record', 'json', 'eventId'] as const,
-  /* lua */ `${balances}${paymentEventOnce}
+  [...balanceKeyNames, 'bought', 'invoices', 'payments', 'paymentEvents'],
+  ['accountId', 'id', 'verdict', 'record', 'json', 'eventId'],
+)`${balances}${paymentEventOnce}
 if is_repeated_event() then return { 'stale' } end
 local r = cjson.decode(record)
 -- The card that paid for a pack is stored after this, by a script that then notes the event.
@@ -95,8 +95,7 @@ else
   put_mail('decline-' .. id, { kind = 'decline', account = accountId, purchase = id })
 end
 return done(verdict)
-`,
-);
+`;
 
 /** `eventId`: of the provider's event that tells the end; absent for its answer. */
 export async function endPurchase(

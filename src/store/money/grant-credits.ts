@@ -14,7 +14,7 @@ const grantCreditsScript = notedScript(
   'needs memory',
   [...balanceKeyNames, 'grants'],
   ['accountId', 'amount', 'reason', 'id'],
-  /* lua */ `${balances}
+)`${balances}
 local refused = read_balances()
 if refused then return refused end
 local granted = id ~= '' and redis.call('HGET', grants, id)
@@ -28,8 +28,7 @@ if not granted then
   if id ~= '' then redis.call('HSET', grants, id, amount) end
 end
 return { 'granted', b.credits_given, b.credits_consumed }
-`,
-);
+`;
 
 /**
  * Grants credits to an account, with a reason for its ledger, and returns all that it was given and has consumed. A

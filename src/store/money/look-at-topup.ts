@@ -12,12 +12,7 @@ const maxWaitMs = 31 * 86_400_000;
  * Looks at the balance of an account whose top-up could not buy before. One with nothing left has no charge that would ask for the
  * purchase (D49), so all is decided anew as after a charge; while the 72 hours still run, the next look is noted. Answers {'looked'}, {'early'}, {'dropped'} when the record has no such account, or {'roll'}.
  */
-const lookAtTopupScript = script(
-  'look-at-topup',
-  'always',
-  balanceKeyNames,
-  ['accountId'] as const,
-  /* lua */ `${balances}
+const lookAtTopupScript = script('look-at-topup', 'always', balanceKeyNames, ['accountId'])`${balances}
 local due = redis.call('ZSCORE', topupLooks, accountId)
 if not due or ${isEarly('due', maxWaitMs)} then return { 'early' } end
 local refused = read_balances()
@@ -40,8 +35,7 @@ end
 if is_empty() then request_topup() end
 write_balances()
 return { 'looked' }
-`,
-);
+`;
 
 /** Returns up to 100 accounts whose balance is to be looked at now. */
 export function dueTopupLooks(store: RecordStore): Promise<string[]> {

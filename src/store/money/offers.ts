@@ -5,33 +5,21 @@ import { keys } from '../keys.ts';
 import { notedScript, pairs, type RecordStore, runNoted, text } from '../script.ts';
 
 /** Writes what owners may buy, unless the offer is not the text `before` any more ('' for none). Answers {'set'}, {'changed'} or {'too_many'}. */
-const setOfferScript = notedScript(
-  'set-offer',
-  'needs memory',
-  ['offers'],
-  ['name', 'before', 'json'],
-  /* lua */ `
+const setOfferScript = notedScript('set-offer', 'needs memory', ['offers'], ['name', 'before', 'json'])`
 if (redis.call('HGET', offers, name) or '') ~= before then return { 'changed' } end
 if redis.call('HEXISTS', offers, name) == 0 and redis.call('HLEN', offers) >= ${recordLimits.offers} then return { 'too_many' } end
 if note_change() then return { 'audit_full' } end
 redis.call('HSET', offers, name, json)
 return { 'set' }
-`,
-);
+`;
 
 /** Answers {'removed'} or {'not_found'}. */
-const removeOfferScript = notedScript(
-  'remove-offer',
-  'always',
-  ['offers'],
-  ['name'],
-  /* lua */ `
+const removeOfferScript = notedScript('remove-offer', 'always', ['offers'], ['name'])`
 if redis.call('HEXISTS', offers, name) == 0 then return { 'not_found' } end
 if note_change() then return { 'audit_full' } end
 redis.call('HDEL', offers, name)
 return { 'removed' }
-`,
-);
+`;
 
 /**
  * Changes the fields of an offer that are named, or creates it. Returns the offer, or null when there is none yet and a field is not

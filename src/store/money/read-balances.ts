@@ -11,9 +11,9 @@ import { number, pairs, type RecordStore, run, script, text } from '../script.ts
 const readBalancesScript = script(
   'read-balances',
   'light',
-  ['account', 'packs', 'packQueue', 'jobs', 'calls', 'ledger', 'ledgerDays'] as const,
-  ['accountId'] as const,
-  /* lua */ `
+  ['account', 'packs', 'packQueue', 'jobs', 'calls', 'ledger', 'ledgerDays'],
+  ['accountId'],
+)`
 local in_hand = ${countOpenJobs}
 -- The calls of all accounts are looked through only for an account that may have one.
 local held = tonumber(redis.call('HGET', account, 'held'))
@@ -25,8 +25,7 @@ end
 local newest = redis.call('XREVRANGE', ledger, '+', '-', 'COUNT', 1)[1]
 return { 'read', redis.call('HGETALL', account), redis.call('HGETALL', packs), in_hand,
   redis.call('LINDEX', ledgerDays, -1) or '', redis.call('ZRANGE', packQueue, 0, -1), newest and newest[1] or '' }
-`,
-);
+`;
 
 export interface RawBalances {
   readonly fields: Record<string, string>;

@@ -12,12 +12,7 @@ export const maxPeriodMs = 31 * day;
  * and each would get another quota when the time is right again.
  * Answers {'returned'}, {'noted'}, {'early'}, or {'present'} when the period has begun.
  */
-const returnPeriodScript = script(
-  'return-period',
-  'always',
-  ['account', 'periods'] as const,
-  ['accountId', 'start', 'finish'] as const,
-  /* lua */ `
+const returnPeriodScript = script('return-period', 'always', ['account', 'periods'], ['accountId', 'start', 'finish'])`
 local began, ends, seen = unpack(redis.call('HMGET', account, 'period_start', 'period_end', 'period_ahead'))
 if (ends or '') == '' or tonumber(began) <= now or now < tonumber(start) or now >= tonumber(finish) then return { 'present' } end
 local since, seen_end = string.match(seen or '', '^(%d+):(%d+)$')
@@ -33,8 +28,7 @@ end
 redis.call('HSET', account, 'period_start', start, 'period_end', finish)
 redis.call('ZADD', periods, finish, accountId)
 return { 'returned' }
-`,
-);
+`;
 
 /** Returns true when an account was brought back into the present billing period. */
 export async function returnPeriod(store: RecordStore, accountId: string): Promise<boolean> {

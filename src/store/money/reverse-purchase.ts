@@ -13,9 +13,9 @@ import { withRolledPeriod } from './roll-period.ts';
 const reversePurchaseScript = script(
   'reverse-purchase',
   'always',
-  [...balanceKeyNames, 'bought', 'payments', 'paymentEvents'] as const,
-  ['accountId', 'id', 'state', 'record', 'eventId'] as const,
-  /* lua */ `${balances}${paymentEventOnce}
+  [...balanceKeyNames, 'bought', 'payments', 'paymentEvents'],
+  ['accountId', 'id', 'state', 'record', 'eventId'],
+)`${balances}${paymentEventOnce}
 if is_repeated_event() then return { 'stale' } end
 local seen = redis.call('HGET', bought, id)
 local r = cjson.decode(seen or record)
@@ -66,8 +66,7 @@ redis.call('HSET', payments, r.payment, accountId .. '/' .. id)
 redis.call('HSET', bought, id, cjson.encode(r))
 put_mail('reversed-' .. id, { kind = 'reversed', account = accountId, purchase = id, lapsed = lapsed })
 return with_event({ 'reversed', lapsed })
-`,
-);
+`;
 
 /**
  * Returns how many credits lapsed: 0 for a dispute after a refund. `null` for a repetition and for a refund after a dispute;

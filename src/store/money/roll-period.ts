@@ -13,9 +13,9 @@ import { number, type RecordStore, run, type ScriptReply, script, text } from '.
 const rollPeriodScript = script(
   'roll-period',
   'always',
-  [...balanceKeyNames, 'periods'] as const,
-  ['accountId', 'start', 'finish'] as const,
-  /* lua */ `${balances}
+  [...balanceKeyNames, 'periods'],
+  ['accountId', 'start', 'finish'],
+)`${balances}
 local state = read_balances()
 if not state then return { 'already_rolled' } end
 if state[1] ~= 'roll' then return state end
@@ -30,8 +30,7 @@ undos[1] = function() redis.pcall('ZADD', periods, values[2], accountId) end
 redis.call('ZADD', periods, finish, accountId)
 write_balances()
 return { 'rolled', lapsed }
-`,
-);
+`;
 
 /** A roll may end this much later than another call: half a second less than 2 s (D69) are the timeout of one. */
 const lastTryMs = 500;

@@ -14,7 +14,7 @@ const setTopupScript = notedScript(
   'always',
   ['account', 'topup', 'topupLooks', 'expiringCards', 'paymentEvents'],
   ['accountId', 'fields', 'eventAt', 'cardIs', 'eventId'],
-  /* lua */ `${watchCard}${paymentEventOnce}
+)`${watchCard}${paymentEventOnce}
 if redis.call('EXISTS', account) == 0 then return { 'not_found' } end
 if is_repeated_event() then return { 'stale' } end
 if eventAt ~= '' then
@@ -47,8 +47,7 @@ if eventAt ~= '' then
   redis.call('HSET', topup, mark, eventAt)
 end
 return with_event({ 'set' })
-`,
-);
+`;
 
 /** Card that the fields name, as the provider told of it. */
 interface CardEvent {

@@ -21,9 +21,9 @@ const maxWaitMs = 3_600_000;
 const takePurchaseScript = script(
   'take-purchase',
   'always',
-  ['account', 'plans', 'topup', 'purchases', 'topupLooks', 'bought', ...outboxKeyNames] as const,
-  ['accountId', 'lease', 'month', 'nextMonth', 'seenNow'] as const,
-  /* lua */ `${outboxLua}${unwantedPurchaseLua}
+  ['account', 'plans', 'topup', 'purchases', 'topupLooks', 'bought', ...outboxKeyNames],
+  ['accountId', 'lease', 'month', 'nextMonth', 'seenNow'],
+)`${outboxLua}${unwantedPurchaseLua}
 local at = redis.call('ZSCORE', purchases, accountId)
 if not at then return { 'gone' } end
 if ${isEarly('at', maxWaitMs)} then return { 'early' } end
@@ -81,8 +81,7 @@ undos[#undos + 1] = function() redis.pcall('ZADD', purchases, at, accountId) end
 redis.call('ZADD', purchases, now + tonumber(lease), accountId)
 redis.call('HSET', topup, 'purchase_terms', terms, 'purchase_attempts', string.format('%d', t[6] + 1))
 return { 'taken', t[1], terms, t[8], t[6] + 1, wanted and '1' or '' }
-`,
-);
+`;
 
 /** A purchase that is to be tried now. */
 export interface TakenPurchase extends Purchase {

@@ -1,12 +1,7 @@
 import { notedScript, type RecordStore, run, runNoted, script } from '../script.ts';
 
 /** Moves a session to another account of its person. Answers {'moved'} or {'refused'}. */
-const moveSessionScript = script(
-  'move-session',
-  'needs memory',
-  ['person', 'sessions'] as const,
-  ['accountId', 'secretHash'] as const,
-  /* lua */ `
+const moveSessionScript = script('move-session', 'needs memory', ['person', 'sessions'], ['accountId', 'secretHash'])`
 local json = redis.call('HGET', sessions, secretHash)
 if not json then return { 'refused' } end
 if redis.call('HGET', person, 'operator') ~= '1' and redis.call('HEXISTS', person, 'role:' .. accountId) == 0 then
@@ -17,20 +12,13 @@ if session.bound then return { 'refused' } end
 session.account = accountId
 redis.call('HSET', sessions, secretHash, cjson.encode(session))
 return { 'moved' }
-`,
-);
+`;
 
 /** Ends a session. Answers {'ended'}. */
-const endSessionScript = script(
-  'end-session',
-  'always',
-  ['sessions'] as const,
-  ['secretHash'] as const,
-  /* lua */ `
+const endSessionScript = script('end-session', 'always', ['sessions'], ['secretHash'])`
 redis.call('HDEL', sessions, secretHash)
 return { 'ended' }
-`,
-);
+`;
 
 /**
  * Ends every other session and sign-in link of the person, then sets the password; repeatable. One that is set in a bound
@@ -43,7 +31,7 @@ const setPasswordScript = notedScript(
   'needs memory',
   ['person', 'sessions', 'signInLinks', 'passkeys', 'passkeyOwners'],
   ['secretHash', 'password'],
-  /* lua */ `
+)`
 local json = redis.call('HGET', sessions, secretHash)
 if not json or redis.call('EXISTS', person) == 0 then return { 'refused' } end
 local session, removed = cjson.decode(json), 0
@@ -93,8 +81,7 @@ redis.call('DEL', signInLinks)
 remove_passkeys()
 redis.call('HSET', person, 'password', password, 'password_account', '', 'password_shown_to', '')
 return end_recovery()
-`,
-);
+`;
 
 interface SessionName {
   readonly personId: string;

@@ -22,10 +22,10 @@ const invitePersonScript = notedScript(
   'needs memory',
   ['account', 'roster', 'person', 'signInLinks', 'mailedInvitations', 'passkeyOwners', ...outboxKeyNames],
   [
-    ...(['accountId', 'personId', 'email', 'field', 'role', 'maxPeople', 'linkHash', 'until_at'] as const),
-    ...(['isBound', 'shownTo', 'keepsOwner', 'keptSession', 'others', 'mail'] as const),
+    ...['accountId', 'personId', 'email', 'field', 'role', 'maxPeople', 'linkHash', 'until_at'],
+    ...['isBound', 'shownTo', 'keepsOwner', 'keptSession', 'others', 'mail'],
   ],
-  /* lua */ `${keepNewest}${shownLinks}${outboxLua}
+)`${keepNewest}${shownLinks}${outboxLua}
 if accountId ~= '' and redis.call('HGET', account, 'removed_at') ~= '' then return { 'not_found' } end
 if redis.call('HEXISTS', roster, personId) == 0 and redis.call('HLEN', roster) >= tonumber(maxPeople) then return { 'too_many' } end
 local owners = {}
@@ -56,8 +56,7 @@ redis.call('ZADD', mailedInvitations, string.format('%d', now), personId)
 redis.call('PEXPIRE', mailedInvitations, ${mailGapMs})
 put_mail('invitation-' .. accountId .. '-' .. personId, cjson.decode(mail))
 return { 'invited', 1 }
-`,
-);
+`;
 
 /** Sign-in link for a person of an account, or for an operator where `accountId` is ''. */
 interface Invitation extends RoleLoss {

@@ -15,9 +15,9 @@ const gapMs = 15 * 60_000;
 const mailSignInLinkScript = script(
   'mail-sign-in-link',
   'needs memory',
-  ['person', 'signInLinks', ...outboxKeyNames] as const,
-  ['personId', 'accountId', 'linkHash', 'until_at', 'gap', 'mail'] as const,
-  /* lua */ `${keepNewest}${outboxLua}
+  ['person', 'signInLinks', ...outboxKeyNames],
+  ['personId', 'accountId', 'linkHash', 'until_at', 'gap', 'mail'],
+)`${keepNewest}${outboxLua}
 if redis.call('EXISTS', person) == 0 then return { 'unknown' } end
 local last = redis.call('HGET', person, 'link_mailed_at')
 -- A time in the future is of one before the clock went back.
@@ -28,8 +28,7 @@ redis.call('HSET', person, 'link_mailed_at', string.format('%d', now))
 keep_newest(signInLinks, linkHash, { account = accountId, bound = false, ['until'] = tonumber(until_at) })
 put_mail('link-' .. personId, cjson.decode(mail))
 return { 'mailed' }
-`,
-);
+`;
 
 interface WantedLink {
   readonly email: string;

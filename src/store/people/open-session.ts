@@ -13,12 +13,12 @@ export const sessionMs = 14 * 86_400_000;
 const openSessionScript = script(
   'open-session',
   'needs memory',
-  ['person', 'signInLinks', 'sessions', 'passkeys'] as const,
+  ['person', 'signInLinks', 'sessions', 'passkeys'],
   [
-    ...(['linkHash', 'password', 'identity', 'passkeyId', 'challengedAt', 'counter'] as const),
-    ...(['accountId', 'secretHash', 'oldHash', 'until_at', 'ip', 'agent'] as const),
-  ] as const,
-  /* lua */ `${keepNewest}
+    ...['linkHash', 'password', 'identity', 'passkeyId', 'challengedAt', 'counter'],
+    ...['accountId', 'secretHash', 'oldHash', 'until_at', 'ip', 'agent'],
+  ],
+)`${keepNewest}
 local account, bound, shown_to, passkey = accountId, false, nil, nil
 if linkHash ~= '' then
   local link = redis.call('HGET', signInLinks, linkHash)
@@ -56,8 +56,7 @@ if oldHash ~= '' then redis.call('HDEL', sessions, oldHash) end
 keep_newest(sessions, secretHash, { account = account, bound = bound, ['until'] = tonumber(until_at), at = now, ip = ip, agent = agent,
   link = linkHash ~= '' or nil, shown_to = shown_to })
 return { 'opened' }
-`,
-);
+`;
 
 interface NewSession {
   readonly session: PersonSecret;

@@ -13,7 +13,7 @@ const addPasskeyScript = notedScript(
   'needs memory',
   ['person', 'sessions', 'passkeys', 'passkeyOwners'],
   ['personId', 'secretHash', 'passkeyId', 'name', 'publicKey', 'counter', 'transports'],
-  /* lua */ `
+)`
 local json = redis.call('HGET', sessions, secretHash)
 if not json or redis.call('EXISTS', person) == 0 then return { 'refused' } end
 if redis.call('HEXISTS', passkeyOwners, passkeyId) == 1 then return { 'taken' } end
@@ -29,24 +29,17 @@ redis.call('HSET', passkeyOwners, passkeyId, personId)
 redis.call('HSET', passkeys, passkeyId, cjson.encode({ name = name, key = publicKey, counter = tonumber(counter), transports = transports,
   account = account, shown_to = session.shown_to, session = secretHash, at = now, used_at = 0, challenged_at = 0 }))
 return { 'added' }
-`,
-);
+`;
 
 /** Names a passkey. Answers {'named'} or {'not_found'}. */
-const namePasskeyScript = script(
-  'name-passkey',
-  'needs memory',
-  ['passkeys'] as const,
-  ['passkeyId', 'scope', 'name'] as const,
-  /* lua */ `
+const namePasskeyScript = script('name-passkey', 'needs memory', ['passkeys'], ['passkeyId', 'scope', 'name'])`
 local json = redis.call('HGET', passkeys, passkeyId)
 local passkey = json and cjson.decode(json)
 if not passkey or (scope ~= '' and passkey.account ~= scope) then return { 'not_found' } end
 passkey.name = name
 redis.call('HSET', passkeys, passkeyId, cjson.encode(passkey))
 return { 'named' }
-`,
-);
+`;
 
 /**
  * Removes a passkey, unless nothing else would then open what it opens: a password, another passkey, or what `hasOther` stands for.
@@ -57,7 +50,7 @@ const removePasskeyScript = notedScript(
   'always',
   ['person', 'passkeys', 'passkeyOwners'],
   ['passkeyId', 'scope', 'hasOther'],
-  /* lua */ `
+)`
 local json = redis.call('HGET', passkeys, passkeyId)
 local passkey = json and cjson.decode(json)
 if not passkey or (scope ~= '' and passkey.account ~= scope) then return { 'not_found' } end
@@ -74,8 +67,7 @@ undos[#undos + 1] = function() redis.pcall('HSET', passkeys, passkeyId, json) en
 redis.call('HDEL', passkeys, passkeyId)
 redis.call('HDEL', passkeyOwners, passkeyId)
 return { 'removed' }
-`,
-);
+`;
 
 interface NewPasskey {
   readonly id: string;

@@ -15,7 +15,7 @@ const removePersonScript = notedScript(
   'always',
   ['roster', 'person', 'signInLinks', 'sessions', 'passkeys', 'passkeyOwners'],
   ['personId', 'field', 'keepsOwner', 'keptSession', 'others'],
-  /* lua */ `${shownLinks}
+)`${shownLinks}
 if redis.call('HEXISTS', roster, personId) == 0 then return { 'not_found' } end
 if not has_all_others() then return { 'changed' } end
 if loses_owner() then return { 'last_owner' } end
@@ -52,8 +52,7 @@ make_changes()
 if not is_needed then redis.call('DEL', signInLinks, sessions, person) end
 redis.call('HDEL', roster, personId)
 return { 'removed' }
-`,
-);
+`;
 
 /**
  * Removes a person from an account, or from the operators where `accountId` is ''. Throws `not_found`, and `in_use` for the last owner where

@@ -8,12 +8,7 @@ const pageSize = 500;
  * has a time of at least the answered `now`. After the clock went back, one that would wait longer than any is due now.
  * Answers {'due', now, {member, time, …}}.
  */
-const dueWebhooksScript = script(
-  'due-webhooks',
-  'light',
-  ['webhooks'] as const,
-  ['from', 'limit', 'maxWait'] as const,
-  /* lua */ `
+const dueWebhooksScript = script('due-webhooks', 'light', ['webhooks'], ['from', 'limit', 'maxWait'])`
 local latest = string.format('(%d', now + maxWait)
 local late = redis.call('ZREVRANGEBYSCORE', webhooks, '+inf', latest, 'LIMIT', 0, ${pageSize})
 if #late > 0 then
@@ -22,8 +17,7 @@ if #late > 0 then
   redis.call('ZADD', webhooks, 'XX', unpack(due))
 end
 return { 'due', now, redis.call('ZRANGEBYSCORE', webhooks, from, now, 'WITHSCORES', 'LIMIT', 0, limit) }
-`,
-);
+`;
 
 /** Wait of a webhook, with the lease of an attempt, after which the clock of Redis must have gone back. */
 const maxWaitMs = 3_600_000;

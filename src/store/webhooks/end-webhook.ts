@@ -14,9 +14,9 @@ import { maxWebhookAttempts } from './take-webhook.ts';
 const endWebhookScript = script(
   'end-webhook',
   'always',
-  ['webhooks', 'webhook', 'failingHooks', ...outboxKeyNames] as const,
-  ['accountId', 'receiver', 'member', 'attempt', 'verdict', 'status', 'gap', 'max'] as const,
-  /* lua */ `${failingReceivers}
+  ['webhooks', 'webhook', 'failingHooks', ...outboxKeyNames],
+  ['accountId', 'receiver', 'member', 'attempt', 'verdict', 'status', 'gap', 'max'],
+)`${failingReceivers}
 local attempts, created_at, last_at, tried = unpack(redis.call('HMGET', webhook, 'attempts', 'created_at', 'last_at', 'tried'))
 if attempts ~= attempt or not redis.call('ZSCORE', webhooks, member) then return { 'stale' } end
 local begun = string.format('%s:%x:', attempt, math.max(0, last_at - created_at))
@@ -35,8 +35,7 @@ note_receiver(accountId, receiver, state == 'delivered', status)
 redis.call('HSET', webhook, 'last_status', status, 'state', state, 'next_at', '', 'tried', tried)
 redis.call('ZREM', webhooks, member)
 return { state }
-`,
-);
+`;
 
 /** Ends one attempt: `again` is retried after the gap while attempts are left, `refused` is final. */
 export async function endWebhook(

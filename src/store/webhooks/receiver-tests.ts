@@ -30,9 +30,9 @@ const keptMs = 300_000;
 const askForTestScript = script(
   'ask-for-test',
   'needs memory',
-  ['receiverTest', 'receiverTestsAsked'] as const,
-  ['testId', 'test', 'max', 'window', 'kept', 'receiverTestsChannel'] as const,
-  /* lua */ `
+  ['receiverTest', 'receiverTestsAsked'],
+  ['testId', 'test', 'max', 'window', 'kept', 'receiverTestsChannel'],
+)`
 local asked = tonumber(redis.call('GET', receiverTestsAsked) or 0)
 if asked >= tonumber(max) then return { 'limited', redis.call('PTTL', receiverTestsAsked) } end
 undos[1] = function() redis.pcall('DEL', receiverTest) end
@@ -41,33 +41,25 @@ if asked == 0 then redis.call('SET', receiverTestsAsked, '1', 'PX', window)
 else redis.call('SET', receiverTestsAsked, asked + 1, 'KEEPTTL') end
 redis.call('PUBLISH', receiverTestsChannel, testId)
 return { 'asked' }
-`,
-);
+`;
 
 /** Claims a test before it is sent. Answers {'taken', its JSON, sealed signing secret of the account} or {'gone'}. */
 const takeTestScript = script(
   'take-test',
   'light',
-  ['receiverTest', 'receiverTestResult', 'account'] as const,
-  ['claim', 'kept'] as const,
-  /* lua */ `
+  ['receiverTest', 'receiverTestResult', 'account'],
+  ['claim', 'kept'],
+)`
 local test = redis.call('GET', receiverTest)
 if not test or not redis.call('SET', receiverTestResult, claim, 'NX', 'PX', kept) then return { 'gone' } end
 return { 'taken', test, redis.call('HGET', account, 'webhook_secret') or '' }
-`,
-);
+`;
 
 /** Answers {'ended'}. */
-const endTestScript = script(
-  'end-test',
-  'light',
-  ['receiverTestResult'] as const,
-  ['result', 'kept'] as const,
-  /* lua */ `
+const endTestScript = script('end-test', 'light', ['receiverTestResult'], ['result', 'kept'])`
 redis.call('SET', receiverTestResult, result, 'PX', kept)
 return { 'ended' }
-`,
-);
+`;
 
 /** Asks the controllers to send a test once; returns for how many milliseconds the account may ask for none, or `null` when it is asked. */
 export async function askForTest(store: RecordStore, test: AskedTest): Promise<number | null> {

@@ -9,9 +9,9 @@ import { type RecordStore, run, script } from '../script.ts';
 const replayWebhookScript = script(
   'replay-webhook',
   'needs memory',
-  ['endedJob', 'batch', 'webhooks', 'webhook'] as const,
-  ['jobId'] as const,
-  /* lua */ `${readEnd}
+  ['endedJob', 'batch', 'webhooks', 'webhook'],
+  ['jobId'],
+)`${readEnd}
 local words = read_end()
 local receiver = words and words.receiver or redis.call('HGET', batch, 'receiver')
 local state = redis.call('HGET', webhook, 'state')
@@ -20,8 +20,7 @@ if state == 'due' then return { 'not_ended' } end
 redis.call('ZADD', webhooks, now, receiver .. '/' .. jobId)
 redis.call('HSET', webhook, 'state', 'due', 'attempts', 0, 'last_status', '', 'next_at', now, 'last_at', '')
 return { 'replayed' }
-`,
-);
+`;
 
 /** Makes the ended delivery of a job or a batch due again. */
 export async function replayWebhook(store: RecordStore, id: string): Promise<void> {

@@ -9,16 +9,15 @@ import type { TakenAttempt } from './take-webhook.ts';
 const returnWebhookScript = script(
   'return-webhook',
   'always',
-  ['webhooks', 'webhook'] as const,
-  ['member', 'attempt', 'dueAt', 'takenAt', 'takenBefore'] as const,
-  /* lua */ `
+  ['webhooks', 'webhook'],
+  ['member', 'attempt', 'dueAt', 'takenAt', 'takenBefore'],
+)`
 local attempts, last_at = unpack(redis.call('HMGET', webhook, 'attempts', 'last_at'))
 if attempts ~= attempt or last_at ~= takenAt or not redis.call('ZSCORE', webhooks, member) then return { 'stale' } end
 redis.call('ZADD', webhooks, dueAt, member)
 redis.call('HSET', webhook, 'attempts', string.format('%d', attempt - 1), 'next_at', dueAt, 'last_at', takenBefore)
 return { 'returned' }
-`,
-);
+`;
 
 /** Gives an attempt back that was claimed and not sent; may be repeated. */
 export async function returnWebhook(

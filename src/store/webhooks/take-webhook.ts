@@ -5,12 +5,7 @@ import type { DueWebhook } from './due-webhooks.ts';
  * Claims the delivery of a due webhook: counts the attempt before it is sent, and leases it. When a sender died during
  * the last attempt, the delivery has failed. Answers {'taken', attempt, when it was due, now, when the one before was claimed or ''}, {'failed'}, {'early'} or {'gone'}.
  */
-const takeWebhookScript = script(
-  'take-webhook',
-  'always',
-  ['webhooks', 'webhook'] as const,
-  ['member', 'lease', 'max'] as const,
-  /* lua */ `
+const takeWebhookScript = script('take-webhook', 'always', ['webhooks', 'webhook'], ['member', 'lease', 'max'])`
 local at = redis.call('ZSCORE', webhooks, member)
 if not at then return { 'gone' } end
 if now < tonumber(at) then return { 'early' } end
@@ -25,8 +20,7 @@ undos[1] = function() redis.pcall('ZADD', webhooks, at, member) end
 redis.call('ZADD', webhooks, now + tonumber(lease), member)
 redis.call('HSET', webhook, 'attempts', seen + 1, 'next_at', now + tonumber(lease), 'last_at', now)
 return { 'taken', seen + 1, at, now, last_at or '' }
-`,
-);
+`;
 
 export const maxWebhookAttempts = 3;
 
