@@ -12,7 +12,7 @@ import type { RequestLogWriter } from '../store/log/write-lines.ts';
 import type { ApiCall, ApiRequest, KeyedHandler, OpenHandler, ServedRoute } from './api-call.ts';
 import type { BlockedAddresses, FindCaller } from './caller-address.ts';
 import type { OpenLimit } from './open-limit.ts';
-import { type ApiReply, errorReply, goneStatus, sendReply, softened } from './reply.ts';
+import { type ApiReply, errorReply, goneStatus, type ReplyHeaders, sendReply, softened } from './reply.ts';
 import {
   discardBody,
   escapedPath,
@@ -99,13 +99,15 @@ export function makeApp(server: ApiServer, handlers: ApiHandlers): RequestListen
 /** Begins a request: its id, its caller, its query, and the headers that every answer has. */
 function startCall(server: ApiServer, route: ServedRoute | null, req: ApiRequest, res: ServerResponse): ApiCall {
   const requestId = headerOf(req, 'x-request-id') ?? '';
-  res.setHeader('x-request-id', requestIdForm.test(requestId) ? requestId : randomUUID());
-  res.setHeader('cache-control', 'no-store');
-  res.setHeader('x-content-type-options', 'nosniff');
-  if (server.draining.aborted) res.setHeader('connection', 'close');
+  const headers: ReplyHeaders = {
+    'x-request-id': requestIdForm.test(requestId) ? requestId : randomUUID(),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  };
+  if (server.draining.aborted) headers.connection = 'close';
   const caller = server.findCaller(req.socket.remoteAddress, headerOf(req, 'x-forwarded-for'));
   const trace = server.traces && route?.isTraced ? beginTrace(headerOf(req, 'traceparent')) : null;
-  return { req, res, route, caller, began: performance.now(), given: readQuery(req.url), trace, logged: null };
+  return { req, res, headers, route, caller, began: performance.now(), given: readQuery(req.url), trace, logged: null };
 }
 
 /** Answers a request from its first check to its line in the request log. */
@@ -130,16 +132,16 @@ async function serve(
 }
 
 /** Refuses what is wrong with the HTTP of a request; returns true when it has answered OPTIONS. */
-function answerHttp({ req, res }: ApiCall, { allowed }: ServedRoute): boolean {
+function answerHttp({ req, res, headers }: ApiCall, { allowed }: ServedRoute): boolean {
   if (!hasOneHost(req)) {
     // A proxy in front may take the rest of the connection for another request.
-    res.setHeader('connection', 'close');
+    headers.connection = 'close';
     throw refuse('bad_request', 'Bad Request: there must be one Host header');
   }
   if (allowed.includes(req.method)) return false;
-  res.setHeader('allow', allowed.join(', '));
+  headers.allow = allowed.join(', ');
   if (req.method !== 'OPTIONS') throw refuse('method_not_allowed');
-  res.writeHead(204).end();
+  res.writeHead(204, headers).end();
   return true;
 }
 
@@ -227,15 +229,15 @@ async function waitIdle<T>(server: ApiServer, wait: () => Promise<T>): Promise<T
 
 /** Sends the answer, counts it, and writes the line of the request log unless the record has written it. */
 function finish(server: ApiServer, call: ApiCall, reply: ApiReply | null): void {
-  const { req, res, route, given } = call;
+  const { req, res, headers, route, given } = call;
   const seconds = (performance.now() - call.began) / 1000;
   const status = reply ? (reply.loggedStatus ?? reply.status) : res.headersSent ? res.statusCode : goneStatus;
   if (reply && !res.headersSent && !res.destroyed) {
     const isTooLarge = status === 413;
-    if (isTooLarge || server.draining.aborted) res.setHeader('connection', 'close');
+    if (isTooLarge || server.draining.aborted) headers.connection = 'close';
     // A masked error under a file's link would be saved as the file (D85).
     const isSoft = reply.status >= 400 && !(route && route.name in openRoutes) && wantsSoftFail(given);
-    sendReply(res, isSoft ? softened(reply) : reply, isTooLarge ? discardBody(req) : undefined);
+    sendReply(res, isSoft ? softened(reply) : reply, headers, isTooLarge ? discardBody(req) : undefined);
   }
   const label = route?.name ?? 'other';
   server.metrics.http_requests_total.inc({ route: label, status });
