@@ -72,8 +72,9 @@ export function makeApp(server: ApiServer, handlers: ApiHandlers): RequestListen
   for (const name of Object.keys(openRoutes) as (keyof typeof openRoutes)[]) {
     add(openRoutes[name], async (call) => {
       server.limitOpen(call.req, call.res);
-      // A download takes as long as its caller reads.
-      return takeInHand(server, () => waitIdle(server, () => handlers[name](call)));
+      // It is not in hand itself: a download takes as long as its caller reads.
+      requireRoom(server);
+      return handlers[name](call);
     });
   }
   return (message, res) => {
@@ -156,13 +157,20 @@ async function answerKeyed(server: ApiServer, call: ApiCall, handle: KeyedHandle
   if (isLoadedByOtherSite(req)) throw refuse('invalid_api_key');
   const body = isPost && !call.route?.readsBodyLate ? await readJsonBody(req, call.route?.maxBodyBytes) : noBody;
   // In hand only now: callers who never send the rest of their bodies would keep everybody else out.
-  return takeInHand(server, () =>
-    answerComplete(server, call, body, handle).catch((error) => countAuthFailure(server, call, error)),
-  );
+  requireRoom(server);
+  server.inHand++;
+  try {
+    return await answerComplete(server, call, body, handle);
+  } catch (error) {
+    if (isRefusal(error, 'invalid_api_key')) await countAuthFailure(server, call);
+    throw error;
+  } finally {
+    server.inHand--;
+  }
 }
 
 /** Answers a request that has arrived whole. */
-async function answerComplete(
+function answerComplete(
   server: ApiServer,
   call: ApiCall,
   body: RequestBody,
@@ -197,25 +205,16 @@ function withoutKey({ x_api_key, ...others }: Readonly<Record<string, unknown>>)
   return others;
 }
 
-/** Counts a missing or unknown key against the address of its caller (D38), then throws the refusal again. */
-async function countAuthFailure(server: ApiServer, call: ApiCall, error: unknown): Promise<never> {
-  if (isRefusal(error, 'invalid_api_key')) {
-    call.logged = null;
-    server.metrics.auth_failures_total.inc();
-    if (call.caller.blame !== null) await server.blocked.countFailure(call.caller.blame);
-  }
-  throw error;
+/** Counts a missing or unknown key against the address of its caller (D38). */
+async function countAuthFailure(server: ApiServer, call: ApiCall): Promise<void> {
+  call.logged = null;
+  server.metrics.auth_failures_total.inc();
+  if (call.caller.blame !== null) await server.blocked.countFailure(call.caller.blame);
 }
 
 /** Refuses a request while 1,000 are in hand. */
-async function takeInHand<T>(server: ApiServer, work: () => Promise<T>): Promise<T> {
-  if (server.inHand >= maxInHand) throw refuse('unavailable');
-  server.inHand++;
-  try {
-    return await work();
-  } finally {
-    server.inHand--;
-  }
+function requireRoom({ inHand }: ApiServer): void {
+  if (inHand >= maxInHand) throw refuse('unavailable');
 }
 
 async function waitIdle<T>(server: ApiServer, wait: () => Promise<T>): Promise<T> {
