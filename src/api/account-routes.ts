@@ -17,7 +17,7 @@ const badRange = `Bad Request: from must not be after to, and not ${maxHistoryDa
 /** GET of the usage: everything, or plan and remaining alone. */
 export function getUsage(store: RecordStore): KeyedHandler {
   return async (call) => {
-    const { balances, plan, account, key } = requireAllowed(call.res, await readUsage(store, call.key));
+    const { balances, plan, account, key } = requireAllowed(call, await readUsage(store, call.key));
     const { fields } = requireFlags(call);
     const { view } = requireParameters(usageParameters, call.given);
     const body =

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { KeyText } from '../model/api-key.ts';
 import type { LoggedKey } from '../store/log/write-lines.ts';
 import type { CallerAddress } from './caller-address.ts';
-import type { ApiReply } from './reply.ts';
+import type { ApiReply, ReplyHeaders } from './reply.ts';
 import type { RequestTrace } from './request-trace.ts';
 import type { Route } from './routes.ts';
 
@@ -24,6 +24,8 @@ export interface ApiRequest extends IncomingMessage {
 export interface ApiCall {
   readonly req: ApiRequest;
   readonly res: ServerResponse;
+  /** Headers that its answer has, whoever writes it: `writeHead` takes them all at once. */
+  readonly headers: ReplyHeaders;
   /** `null` for a path that no route has. */
   readonly route: ServedRoute | null;
   readonly caller: CallerAddress;
@@ -50,6 +52,9 @@ export interface KeyedCall extends ApiCall {
   readonly readBody?: () => Promise<Pick<KeyedCall, 'given' | 'fault'>>;
 }
 
+/** A request for a route that needs no key. */
+export type KeylessCall = Pick<ApiCall, 'req' | 'res' | 'headers'>;
+
 /** Answers a request, or returns `null` when it has written the answer itself; refusals are thrown. */
 export type KeyedHandler = (call: KeyedCall) => Promise<ApiReply | null>;
-export type OpenHandler = (call: Pick<ApiCall, 'req' | 'res'>) => Promise<ApiReply | null>;
+export type OpenHandler = (call: KeylessCall) => Promise<ApiReply | null>;

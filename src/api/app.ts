@@ -12,7 +12,7 @@ import type { RequestLogWriter } from '../store/log/write-lines.ts';
 import type { ApiCall, ApiRequest, KeyedHandler, OpenHandler, ServedRoute } from './api-call.ts';
 import type { BlockedAddresses, FindCaller } from './caller-address.ts';
 import type { OpenLimit } from './open-limit.ts';
-import { type ApiReply, errorReply, goneStatus, sendReply, softened } from './reply.ts';
+import { type ApiReply, errorReply, goneStatus, type ReplyHeaders, sendReply, softened } from './reply.ts';
 import {
   discardBody,
   escapedPath,
@@ -72,8 +72,9 @@ export function makeApp(server: ApiServer, handlers: ApiHandlers): RequestListen
   for (const name of Object.keys(openRoutes) as (keyof typeof openRoutes)[]) {
     add(openRoutes[name], async (call) => {
       server.limitOpen(call.req, call.res);
-      // A download takes as long as its caller reads.
-      return takeInHand(server, () => waitIdle(server, () => handlers[name](call)));
+      // It is not in hand itself: a download takes as long as its caller reads.
+      requireRoom(server);
+      return handlers[name](call);
     });
   }
   return (message, res) => {
@@ -99,13 +100,15 @@ export function makeApp(server: ApiServer, handlers: ApiHandlers): RequestListen
 /** Begins a request: its id, its caller, its query, and the headers that every answer has. */
 function startCall(server: ApiServer, route: ServedRoute | null, req: ApiRequest, res: ServerResponse): ApiCall {
   const requestId = headerOf(req, 'x-request-id') ?? '';
-  res.setHeader('x-request-id', requestIdForm.test(requestId) ? requestId : randomUUID());
-  res.setHeader('cache-control', 'no-store');
-  res.setHeader('x-content-type-options', 'nosniff');
-  if (server.draining.aborted) res.setHeader('connection', 'close');
+  const headers: ReplyHeaders = {
+    'x-request-id': requestIdForm.test(requestId) ? requestId : randomUUID(),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  };
+  if (server.draining.aborted) headers.connection = 'close';
   const caller = server.findCaller(req.socket.remoteAddress, headerOf(req, 'x-forwarded-for'));
   const trace = server.traces && route?.isTraced ? beginTrace(headerOf(req, 'traceparent')) : null;
-  return { req, res, route, caller, began: performance.now(), given: readQuery(req.url), trace, logged: null };
+  return { req, res, headers, route, caller, began: performance.now(), given: readQuery(req.url), trace, logged: null };
 }
 
 /** Answers a request from its first check to its line in the request log. */
@@ -130,16 +133,16 @@ async function serve(
 }
 
 /** Refuses what is wrong with the HTTP of a request; returns true when it has answered OPTIONS. */
-function answerHttp({ req, res }: ApiCall, { allowed }: ServedRoute): boolean {
+function answerHttp({ req, res, headers }: ApiCall, { allowed }: ServedRoute): boolean {
   if (!hasOneHost(req)) {
     // A proxy in front may take the rest of the connection for another request.
-    res.setHeader('connection', 'close');
+    headers.connection = 'close';
     throw refuse('bad_request', 'Bad Request: there must be one Host header');
   }
   if (allowed.includes(req.method)) return false;
-  res.setHeader('allow', allowed.join(', '));
+  headers.allow = allowed.join(', ');
   if (req.method !== 'OPTIONS') throw refuse('method_not_allowed');
-  res.writeHead(204).end();
+  res.writeHead(204, headers).end();
   return true;
 }
 
@@ -154,13 +157,20 @@ async function answerKeyed(server: ApiServer, call: ApiCall, handle: KeyedHandle
   if (isLoadedByOtherSite(req)) throw refuse('invalid_api_key');
   const body = isPost && !call.route?.readsBodyLate ? await readJsonBody(req, call.route?.maxBodyBytes) : noBody;
   // In hand only now: callers who never send the rest of their bodies would keep everybody else out.
-  return takeInHand(server, () =>
-    answerComplete(server, call, body, handle).catch((error) => countAuthFailure(server, call, error)),
-  );
+  requireRoom(server);
+  server.inHand++;
+  try {
+    return await answerComplete(server, call, body, handle);
+  } catch (error) {
+    if (isRefusal(error, 'invalid_api_key')) await countAuthFailure(server, call);
+    throw error;
+  } finally {
+    server.inHand--;
+  }
 }
 
 /** Answers a request that has arrived whole. */
-async function answerComplete(
+function answerComplete(
   server: ApiServer,
   call: ApiCall,
   body: RequestBody,
@@ -195,25 +205,16 @@ function withoutKey({ x_api_key, ...others }: Readonly<Record<string, unknown>>)
   return others;
 }
 
-/** Counts a missing or unknown key against the address of its caller (D38), then throws the refusal again. */
-async function countAuthFailure(server: ApiServer, call: ApiCall, error: unknown): Promise<never> {
-  if (isRefusal(error, 'invalid_api_key')) {
-    call.logged = null;
-    server.metrics.auth_failures_total.inc();
-    if (call.caller.blame !== null) await server.blocked.countFailure(call.caller.blame);
-  }
-  throw error;
+/** Counts a missing or unknown key against the address of its caller (D38). */
+async function countAuthFailure(server: ApiServer, call: ApiCall): Promise<void> {
+  call.logged = null;
+  server.metrics.auth_failures_total.inc();
+  if (call.caller.blame !== null) await server.blocked.countFailure(call.caller.blame);
 }
 
 /** Refuses a request while 1,000 are in hand. */
-async function takeInHand<T>(server: ApiServer, work: () => Promise<T>): Promise<T> {
-  if (server.inHand >= maxInHand) throw refuse('unavailable');
-  server.inHand++;
-  try {
-    return await work();
-  } finally {
-    server.inHand--;
-  }
+function requireRoom({ inHand }: ApiServer): void {
+  if (inHand >= maxInHand) throw refuse('unavailable');
 }
 
 async function waitIdle<T>(server: ApiServer, wait: () => Promise<T>): Promise<T> {
@@ -227,15 +228,15 @@ async function waitIdle<T>(server: ApiServer, wait: () => Promise<T>): Promise<T
 
 /** Sends the answer, counts it, and writes the line of the request log unless the record has written it. */
 function finish(server: ApiServer, call: ApiCall, reply: ApiReply | null): void {
-  const { req, res, route, given } = call;
+  const { req, res, headers, route, given } = call;
   const seconds = (performance.now() - call.began) / 1000;
   const status = reply ? (reply.loggedStatus ?? reply.status) : res.headersSent ? res.statusCode : goneStatus;
   if (reply && !res.headersSent && !res.destroyed) {
     const isTooLarge = status === 413;
-    if (isTooLarge || server.draining.aborted) res.setHeader('connection', 'close');
+    if (isTooLarge || server.draining.aborted) headers.connection = 'close';
     // A masked error under a file's link would be saved as the file (D85).
     const isSoft = reply.status >= 400 && !(route && route.name in openRoutes) && wantsSoftFail(given);
-    sendReply(res, isSoft ? softened(reply) : reply, isTooLarge ? discardBody(req) : undefined);
+    sendReply(res, isSoft ? softened(reply) : reply, headers, isTooLarge ? discardBody(req) : undefined);
   }
   const label = route?.name ?? 'other';
   server.metrics.http_requests_total.inc({ route: label, status });

@@ -52,7 +52,7 @@ async function admitPlaylist(
 ): Promise<ApiReply | null> {
   const { inspector, store, admissions, exceptions } = routes;
   const repeat = repeatOf(routes, 'batch', call, () => batchText(request));
-  const tried = requireAllowed(call.res, await tryBatch(store, call.key, { isOpen: admissions.isOpen, repeat }));
+  const tried = requireAllowed(call, await tryBatch(store, call.key, { isOpen: admissions.isOpen, repeat }));
   if ('repeated' in tried) return acceptedReply('batch', routes.asyncStatus, tried);
   const url = String(request.items[0]?.args.query);
   const ask = (gone: AbortSignal) => inspector.list(url, request.maxItems, call.key.accountId, gone);
@@ -76,7 +76,7 @@ async function admit(
   repeat = repeatOf(routes, 'batch', call, () => (request.ok ? batchText(request) : `wrong: ${request.sentence}`)),
 ): Promise<ApiReply> {
   const admitted = await admitBatch(routes.store, call.key, newBatch(routes, call, request, repeat));
-  const answer = requireAllowed(call.res, admitted, request.ok ? undefined : request.sentence);
+  const answer = requireAllowed(call, admitted, request.ok ? undefined : request.sentence);
   return acceptedReply('batch', routes.asyncStatus, answer);
 }
 

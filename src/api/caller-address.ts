@@ -45,12 +45,12 @@ export function findCallers(trusted: readonly Network[], reportStrayProxy: (addr
   return (remote = '', forwarded) => {
     const peer = readAddress(withoutZone(remote));
     if (peer === null) return { ip: '', blame: null };
-    const ip = peer.toString();
     if (isTrusted(proxies, peer)) {
       const client = forwarded === undefined ? null : lastUntrusted(proxies, forwarded);
-      return client === null ? { ip, blame: null } : { ip: client.toString(), blame: blameOf(client) };
+      return client === null ? { ip: peer.toString(), blame: null } : callerAt(client);
     }
-    if (forwarded === undefined || !isPrivateAddress(peer)) return { ip, blame: blameOf(peer) };
+    if (forwarded === undefined || !isPrivateAddress(peer)) return callerAt(peer);
+    const ip = peer.toString();
     if (!isReported) reportStrayProxy(ip);
     isReported = true;
     return { ip, blame: null };
@@ -89,6 +89,11 @@ export async function cacheBlocks(store: RecordStore, rule: BlockRule, log: Log)
   };
 }
 
+function callerAt(address: IpAddress): CallerAddress {
+  const ip = address.toString();
+  return { ip, blame: address.kind() === 'ipv4' ? ip : blameOf(address) };
+}
+
 function isTrusted(proxies: readonly IpRange[], address: IpAddress): boolean {
   return proxies.some((range) => isInRange(range, address));
 }
@@ -110,5 +115,6 @@ function readEntry(text: string): IpAddress | null {
 
 /** A peer on one link has a zone behind its address: fe80::1%eth0. */
 function withoutZone(address: string): string {
-  return address.split('%', 1)[0] ?? '';
+  const end = address.indexOf('%');
+  return end < 0 ? address : address.slice(0, end);
 }

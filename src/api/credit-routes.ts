@@ -66,7 +66,7 @@ export function getMetadata(credit: CreditRoutes): KeyedHandler {
     const held = { id: randomUUID(), accountId: call.key.accountId, endpoint: 'metadata', repeat } as const;
     const work = { holdMs: holdMsOf(credit) };
     const wanted = { id: held.id, valid: true, isOpen: credit.admissions.isOpen, repeat, work };
-    const admitted = requireAllowed(call.res, await admitCall(credit.store, call.key, wanted));
+    const admitted = requireAllowed(call, await admitCall(credit.store, call.key, wanted));
     if ('repeated' in admitted) return metadataReply(call, JSON.parse(admitted.answer));
     return inspect(credit, call, held, String(request.args.query));
   };
@@ -101,7 +101,7 @@ async function refuseRetry(credit: CreditRoutes, call: KeyedCall, repeat: Repeat
   const wanted = { id: '-', valid: false, isOpen: true, repeat, work: { holdMs: 0 } };
   const judged = await admitCall(credit.store, call.key, wanted);
   const isWrong = 'refused' in judged && judged.refused === 'bad_request';
-  const answer = requireAllowed(call.res, isWrong ? { rates: judged.rates } : judged);
+  const answer = requireAllowed(call, isWrong ? { rates: judged.rates } : judged);
   if ('repeated' in answer) return acceptedReply('job', credit.asyncStatus, answer);
   throw why;
 }
@@ -115,7 +115,7 @@ async function readRequest(credit: CreditRoutes, endpoint: Endpoint, call: Keyed
   // An Idempotency-Key in use was used with other parameters, which comes before these (D10).
   const repeat = repeatOf(credit, endpoint, call, () => `wrong: ${request.sentence}`);
   const wanted = { id: '-', valid: false, isOpen: true, repeat, work: { holdMs: 0 } };
-  requireAllowed(call.res, await admitCall(credit.store, call.key, wanted), request.sentence);
+  requireAllowed(call, await admitCall(credit.store, call.key, wanted), request.sentence);
   throw new Error('a request with wrong parameters was admitted');
 }
 
@@ -171,7 +171,7 @@ export function newJob(call: KeyedCall, endpoint: Endpoint, args: Job['args'], w
 
 async function accept(credit: CreditRoutes, call: KeyedCall, work: NewJob, repeat: Repeat | null): Promise<ApiReply> {
   const wanted = { id: randomUUID(), valid: true, isOpen: credit.admissions.isOpen, repeat, work };
-  const answer = requireAllowed(call.res, await admitJoined(credit.store, call.key, wanted));
+  const answer = requireAllowed(call, await admitJoined(credit.store, call.key, wanted));
   return acceptedReply('job', credit.asyncStatus, answer);
 }
 

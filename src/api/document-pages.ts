@@ -1,11 +1,10 @@
 import { readFile } from 'node:fs/promises';
-import type { ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { type Request, request } from 'express';
 import { refuse } from '../base/errors.ts';
 import { escapeHtml } from '../base/escape-html.ts';
-import type { ApiRequest, OpenHandler } from './api-call.ts';
+import type { KeylessCall, OpenHandler } from './api-call.ts';
 
 const press = promisify(gzip);
 const own = (name: string) => new URL(`./pages/${name}`, import.meta.url);
@@ -31,6 +30,12 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
+const pageHeaders = {
+  'content-security-policy': policy,
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+};
+
 /** A body as it is, and pressed. */
 export interface PageBody {
   readonly plain: Buffer;
@@ -50,25 +55,23 @@ export function showDocs(): OpenHandler {
 /** GET of a file that the pages need. */
 export function sendDocsFile(): OpenHandler {
   const bodies = new Map<string, Promise<PageBody>>();
-  return async ({ req, res }) => {
-    const name = String(req.params.file);
+  return async (call) => {
+    const name = String(call.req.params.file);
     const file = Object.hasOwn(files, name) ? files[name] : undefined;
     if (file === undefined) throw refuse('not_found');
     const body = bodies.get(name) ?? readFile(file.from).then(withPressed);
     bodies.set(name, body);
-    res.setHeader('cache-control', 'public, max-age=3600');
-    return sendPage(req, res, file.type, await body);
+    call.headers['cache-control'] = 'public, max-age=3600';
+    return sendPage(call, file.type, await body);
   };
 }
 
 function showPage(name: string, fill: (text: string) => string): OpenHandler {
   let body: Promise<PageBody> | undefined;
-  return async ({ req, res }) => {
+  return async (call) => {
     body ??= readFile(own(name), 'utf8').then((text) => withPressed(Buffer.from(fill(text))));
-    res.setHeader('content-security-policy', policy);
-    res.setHeader('referrer-policy', 'no-referrer');
-    res.setHeader('cross-origin-opener-policy', 'same-origin');
-    return sendPage(req, res, 'text/html', await body);
+    Object.assign(call.headers, pageHeaders);
+    return sendPage(call, 'text/html', await body);
   };
 }
 
@@ -77,10 +80,11 @@ async function withPressed(plain: Buffer): Promise<PageBody> {
 }
 
 /** Sends a body, pressed where the browser takes that. */
-export function sendPage(req: ApiRequest, res: ServerResponse, type: string, { plain, pressed }: PageBody): null {
+export function sendPage({ req, res, headers }: KeylessCall, type: string, { plain, pressed }: PageBody): null {
   const isPressed = request.acceptsEncodings.call(req as Request, 'gzip') === 'gzip';
   const body = isPressed ? pressed : plain;
   res.writeHead(res.statusCode, {
+    ...headers,
     'content-type': `${type}; charset=utf-8`,
     'content-length': body.length,
     vary: 'accept-encoding',

@@ -15,8 +15,8 @@ export function streamEvents(routes: JobRoutes): KeyedHandler {
   return async (call) => {
     const { job, fields } = await enterJob(routes, call);
     const watch = await routes.watchJob(job);
-    call.res.setHeader('content-type', 'text/event-stream; charset=utf-8').setHeader('x-accel-buffering', 'no');
-    call.res.flushHeaders();
+    const shown = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
+    call.res.writeHead(200, { ...call.headers, ...shown }).flushHeaders();
     // The stream is not awaited: an open stream is neither in hand nor late in the request log.
     void pipeline(eventsOf(routes, call, watch, fields), call.res, { end: false })
       .catch((error) => {

@@ -8,7 +8,7 @@ import { checkLink, dispositionOf } from '../model/file-link.ts';
 import type { Job } from '../model/job.ts';
 import type { Delivered } from '../model/outcome.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
-import type { ApiRequest, OpenHandler } from './api-call.ts';
+import type { KeylessCall, OpenHandler } from './api-call.ts';
 import { type ApiReply, errorReply } from './reply.ts';
 
 /** Dependencies of the result links. */
@@ -27,18 +27,19 @@ const caching = 'private, no-store';
 
 /** GET or HEAD of a result link: the file, a part of it, or why not (D23, D68, D85). */
 export function deliverFile(routes: FileRoutes): OpenHandler {
-  return async ({ req, res }) => {
+  return async (call) => {
+    const { req, res } = call;
     const link = checkLink(req.url, routes.now(), routes.verify);
     if (link.is === 'altered') throw refuse('forbidden');
     if (link.is === 'expired') return gone('this link has expired');
     const job = await routes.readJob(link.job);
     if (!job?.delivered || job.removed_at !== null) return gone('the file was removed');
     const etag = `"${job.delivered.sha256}"`;
-    const headers = headersOf(job.delivered, link.name, etag);
+    const headers = { ...call.headers, ...headersOf(job.delivered, link.name, etag) };
     if (isHeld(req.headers, etag)) return end(res, 304, headers);
     return req.method === 'HEAD'
       ? headFile(routes, res, job.delivered, headers)
-      : sendFile(routes, req, res, job.delivered, headers);
+      : sendFile(routes, call, job.delivered, headers);
   };
 }
 
@@ -49,8 +50,7 @@ async function headFile(routes: FileRoutes, res: ServerResponse, { key, bytes }:
 
 async function sendFile(
   routes: FileRoutes,
-  req: ApiRequest,
-  res: ServerResponse,
+  { req, res, headers: usual }: KeylessCall,
   { key, bytes }: Delivered,
   headers: ShownFields,
 ) {
@@ -60,7 +60,7 @@ async function sendFile(
   const shown = { content_type: headers['content-type'], disposition: headers['content-disposition'] };
   const opened = await routes.objects.open(key, shown, range);
   if (opened === null) return lost();
-  if (opened.is === 'redirect') return end(res, 307, { location: opened.url, 'cache-control': caching });
+  if (opened.is === 'redirect') return end(res, 307, { ...usual, location: opened.url, 'cache-control': caching });
   try {
     if (opened.bytes !== bytes) throw new Error(`${key} has ${opened.bytes} bytes, and ${bytes} were delivered`);
     const { first, last } = range ?? { first: 0, last: bytes - 1 };

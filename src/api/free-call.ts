@@ -7,13 +7,13 @@ import type { KeyedCall } from './api-call.ts';
 import { requireAllowed } from './reply.ts';
 
 /** Has the record check key and rate of a call that costs nothing. */
-export async function enterFree(store: RecordStore, { key, res }: KeyedCall) {
-  return requireAllowed(res, await authorize(store, key));
+export async function enterFree(store: RecordStore, call: KeyedCall) {
+  return requireAllowed(call, await authorize(store, call.key));
 }
 
 /** Has the record check key and rate of a call before its body is read: its admission answers a repeat, then judges its permission (D10). */
-export async function enterRepeatable(store: RecordStore, { key, res }: KeyedCall) {
-  return requireAllowed(res, await authorize(store, key, true));
+export async function enterRepeatable(store: RecordStore, call: KeyedCall) {
+  return requireAllowed(call, await authorize(store, call.key, true));
 }
 
 /** Returns the global parameters; refuses the call for its syntax or for one of them. */

@@ -38,7 +38,7 @@ export function getJob(routes: JobRoutes): KeyedHandler {
     const answer = await pollJoined(routes.store, call.key, jobId);
     const isUnknown = 'refused' in answer && answer.refused === 'not_found';
     // Key and rate come before the parameters, and these before the job (D10).
-    const found = requireAllowed(call.res, isUnknown ? { rates: answer.rates } : answer);
+    const found = requireAllowed(call, isUnknown ? { rates: answer.rates } : answer);
     const { fields } = requireFlags(call);
     const { wait } = requireParameters(pollParameters, call.given);
     if (!('job' in found)) throw refuse('not_found');

@@ -137,9 +137,10 @@ async function followOwnJob(
 }
 
 /** Writes the SDK's answer as it comes: an event for each progress, then the result. */
-async function send({ res }: KeyedCall, { status, headers }: Response, body: AsyncIterable<Uint8Array>): Promise<void> {
-  const type = headers.get('content-type');
-  res.writeHead(status, { 'x-accel-buffering': 'no', ...(type !== null && { 'content-type': type }) });
+async function send({ res, headers }: KeyedCall, response: Response, body: AsyncIterable<Uint8Array>): Promise<void> {
+  const type = response.headers.get('content-type');
+  const shown = { 'x-accel-buffering': 'no', ...(type !== null && { 'content-type': type }) };
+  res.writeHead(response.status, { ...headers, ...shown });
   await pipeline(body, res);
 }
 

@@ -2,11 +2,14 @@ import type { ServerResponse } from 'node:http';
 import { type FailureCode, failures, Refusal, type RefusalCode, refusals, refuse } from '../base/errors.ts';
 import type { Rates, RefusedCall } from '../store/access/authorize.ts';
 
+/** Headers of an answer. */
+export type ReplyHeaders = Record<string, string>;
+
 /** The answer of a route. */
 export interface ApiReply {
   readonly status: number;
   readonly body: object;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<ReplyHeaders>;
   /** The real status where soft_fail or a setting (D1) shows another one. */
   readonly loggedStatus?: number;
   /** True when the script that moved money has written the request-log line already. */
@@ -62,14 +65,20 @@ export function acceptedReply(
   return { status: asyncStatus, loggedStatus: 202, body: { [`${kind}_id`]: id }, headers };
 }
 
-/** Writes an answer as JSON; one that closes its connection may wait with that, once it is written. */
-export function sendReply(res: ServerResponse, reply: ApiReply, closing?: Promise<void>): void {
-  const { status, headers = {}, body } = reply;
+/** Writes an answer as JSON, with these headers besides its own; one that closes its connection may wait with that, once it is written. */
+export function sendReply(
+  res: ServerResponse,
+  { status, headers, body }: ApiReply,
+  others?: Readonly<ReplyHeaders>,
+  closing?: Promise<void>,
+): void {
   const text = JSON.stringify(body);
-  res.statusCode = status;
-  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
-  res.setHeader('content-type', 'application/json; charset=utf-8');
-  res.setHeader('content-length', Buffer.byteLength(text));
+  res.writeHead(status, {
+    ...others,
+    ...headers,
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(text),
+  });
   if (closing === undefined) return void res.end(text);
   res.write(text);
   void closing.then(() => res.end());
@@ -77,11 +86,11 @@ export function sendReply(res: ServerResponse, reply: ApiReply, closing?: Promis
 
 /** Sets the RateLimit headers of what the record answered; throws a refusal in the words of the contract. */
 export function requireAllowed<T extends { readonly rates: Rates }>(
-  res: ServerResponse,
+  { headers }: { readonly headers: ReplyHeaders },
   answer: T | RefusedCall,
   badRequest: string = refusals.bad_request.sentence,
 ): T {
-  setRateHeaders(res, answer.rates);
+  setRateHeaders(headers, answer.rates);
   if (!('refused' in answer)) return answer;
   const { refused: code, detail, retryAfterSeconds } = answer;
   // A conflict that passes by itself says so by a time to wait.
@@ -91,7 +100,7 @@ export function requireAllowed<T extends { readonly rates: Rates }>(
 }
 
 /** Sets the standard RateLimit fields, for the windows that the plan has. */
-function setRateHeaders(res: ServerResponse, { perSecond, perMinute }: Rates): void {
+function setRateHeaders(headers: ReplyHeaders, { perSecond, perMinute }: Rates): void {
   const [policies, left]: [string[], string[]] = [[], []];
   if (perSecond) {
     policies.push(`"per-second";q=${perSecond.limit};w=1`);
@@ -102,8 +111,8 @@ function setRateHeaders(res: ServerResponse, { perSecond, perMinute }: Rates): v
     left.push(`"per-minute";r=${perMinute.left};t=60`);
   }
   if (policies.length === 0) return;
-  res.setHeader('ratelimit-policy', policies.join(', '));
-  res.setHeader('ratelimit', left.join(', '));
+  headers['ratelimit-policy'] = policies.join(', ');
+  headers.ratelimit = left.join(', ');
 }
 
 /** Returns the sentence of `rate_limited` in the words of the contract. */

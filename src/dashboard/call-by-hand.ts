@@ -40,8 +40,10 @@ export function makeCallByHand({ store, handlers, lines, findCaller, traces }: B
     const caller = findCaller(req.socket.remoteAddress, req.get('x-forwarded-for'));
     const idle = <T>(wait: () => Promise<T>) => wait();
     const trace = traces && route.isTraced ? beginTrace(req.get('traceparent')) : null;
-    const made = { req, res, route, caller, began, given, trace, logged: key };
-    const reply = await handlers[name]({ ...made, key, fault: null, idle });
+    const made = { req, res, headers: {}, route, caller, began, given, trace, logged: key };
+    const handled = handlers[name]({ ...made, key, fault: null, idle });
+    // A refusal has them too.
+    const reply = await handled.finally(() => res.set(made.headers));
     if (traces)
       recordRequest(traces, made, reply, reply?.loggedStatus ?? reply?.status ?? goneStatus, store.clock.now());
     // The person has gone while the source was asked.

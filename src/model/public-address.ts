@@ -108,7 +108,7 @@ function refused(sentence: string): { readonly ok: false; readonly sentence: str
 export function readAddress(text: string): IpAddress | null {
   // A socket for both families spells each IPv4 peer so.
   const plain = text.startsWith('::ffff:') ? text.slice(7) : text;
-  if (isIPv4(plain)) return ipaddr.IPv4.parse(plain);
+  if (isIPv4(plain)) return new ipaddr.IPv4(plain.split('.').map(Number));
   // URL spells it first: resolvers write ::127.0.0.1 with dots, and ipaddr.js takes that for ::ffff:127.0.0.1.
   const host = isIPv6(text) ? URL.parse(`http://[${text}]/`)?.hostname : undefined;
   if (!host) return null;

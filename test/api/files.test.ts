@@ -43,6 +43,7 @@ describe('GET of a result link', () => {
       'accept-ranges': 'bytes',
       etag: `"${sha256}"`,
       'cache-control': 'private, no-store',
+      'x-request-id': 'own',
       'x-content-type-options': 'nosniff',
       'content-security-policy': "sandbox; default-src 'none'",
       'cross-origin-resource-policy': 'cross-origin',
@@ -122,12 +123,8 @@ describe('GET of a result link', () => {
     };
     files.serve(done, { objects: elsewhere });
     const { status, headers, body } = await files.ask(link, 'GET', { range: 'bytes=0-1' });
-    expect([status, headers.location, headers['cache-control'], body]).to.deep.equal([
-      307,
-      url,
-      'private, no-store',
-      '',
-    ]);
+    expect([status, body]).to.deep.equal([307, '']);
+    expect(headers).to.include({ location: url, 'cache-control': 'private, no-store', 'x-request-id': 'own' });
     expect((await files.ask(link, 'HEAD')).status).to.equal(200);
   });
 });

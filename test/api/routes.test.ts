@@ -143,6 +143,22 @@ describe('routes', () => {
     expect((await api.get('/nothing')).headers.get('x-request-id')).to.match(/^[0-9a-f-]{36}$/);
   });
 
+  it('an answer that its route writes by itself has the x-request-id of its request and nosniff', async () => {
+    const { json } = await api.get('/v1/video/download', caller.key, { query: film });
+    for (const [method, path, body] of [
+      ['OPTIONS', '/v1/usage', undefined],
+      ['HEAD', `/v1/jobs/${json.job_id}/events`, undefined],
+      ['GET', '/', undefined],
+      ['GET', '/docs', undefined],
+      ['GET', '/docs/api-docs.js', undefined],
+      ['POST', '/mcp', { jsonrpc: '2.0', id: 1, method: 'ping' }],
+    ] as const) {
+      const answer = await api.call(method, path, { key: caller.key, headers: { 'x-request-id': 'own' }, body });
+      const told = ['x-request-id', 'x-content-type-options'].map((name) => answer.headers.get(name));
+      expect([answer.status < 300, ...told], path).to.deep.equal([true, 'own', 'nosniff']);
+    }
+  });
+
   it('log-entry: the request log has each call with endpoint, status, duration, address and credits, without aliases and ids', async () => {
     const { key, account } = await api.addCaller();
     const began = performance.now();

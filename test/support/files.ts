@@ -70,7 +70,7 @@ export async function startFiles(): Promise<TestFiles> {
   let failed = 0;
   const app = express();
   app.all('/files/:job/:name', async (req, res) => {
-    const reply = await deliverFile(files)({ req, res }).catch((error) => {
+    const reply = await deliverFile(files)({ req, res, headers: { 'x-request-id': 'own' } }).catch((error) => {
       if (!(error instanceof Refusal)) failed += 1;
       return errorReply(error);
     });
