@@ -177,6 +177,8 @@ function connect(tls: ClusterTls, answerMs: number): Agent {
     allowH2: true,
     connections: maxConnections,
     keepAliveTimeout: 60_000,
+    // Each request has a time limit of its own.
+    headersTimeout: 0,
     bodyTimeout: 0,
     // Connecting may take twice the request timeout: the request has failed by then, the connection is still useful.
     connect: { ...tls, timeout: 2 * answerMs, keepAlive: true, keepAliveInitialDelay: 30_000 },

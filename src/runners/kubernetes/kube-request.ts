@@ -1,3 +1,4 @@
+import { StringDecoder } from 'node:string_decoder';
 import type { Dispatcher } from 'undici';
 
 /** The API server did not answer in time. */
@@ -29,26 +30,45 @@ export async function sendKubeRequest(
   { timeoutMs, signal, started, piece }: AnswerOptions,
 ): Promise<KubeAnswer> {
   signal?.throwIfAborted();
-  const silence = new AbortController();
-  const timer = setTimeout(() => silence.abort(new NoAnswerError()), timeoutMs);
-  const ended = signal ? AbortSignal.any([silence.signal, signal]) : silence.signal;
-  const read = async (): Promise<KubeAnswer> => {
-    const { statusCode: status, headers, body } = await dispatcher.request({ ...request, signal: ended });
-    started(status);
-    if (!piece || status >= 300) return { status, headers, text: await body.text() };
-    clearTimeout(timer);
-    body.setEncoding('utf8');
-    for await (const text of body) piece(text as string);
-    return { status, headers, text: '' };
+  const answered = Promise.withResolvers<KubeAnswer>();
+  let controller: Dispatcher.DispatchController | undefined;
+  let failure: Error | undefined;
+  const fail = (error: Error) => {
+    failure = error;
+    controller?.abort(error);
+    answered.reject(error);
   };
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(ended.reason);
-  ended.addEventListener('abort', abort);
+  const abort = () => fail(signal?.reason);
+  const timer = setTimeout(() => fail(new NoAnswerError()), timeoutMs);
+  signal?.addEventListener('abort', abort);
+  const decoder = new StringDecoder('utf8');
+  let answer = { status: 0, headers: {}, text: '' };
+  let take = (text: string) => {
+    answer.text += text;
+  };
+  dispatcher.dispatch(request, {
+    onRequestStart(begun) {
+      controller = begun;
+      // It has failed while no connection was free.
+      if (failure) begun.abort(failure);
+    },
+    onResponseStart(_, status, headers) {
+      // Not the answer yet, such as early hints.
+      if (status < 200) return;
+      answer = { status, headers, text: '' };
+      started(status);
+      if (!piece || status >= 300) return;
+      clearTimeout(timer);
+      take = piece;
+    },
+    onResponseData: (_, bytes) => take(decoder.write(bytes)),
+    onResponseEnd: () => answered.resolve(answer),
+    onResponseError: (_, error) => answered.reject(error),
+  });
   try {
-    // While no connection is free undici does not hear the signal.
-    return await Promise.race([read(), aborted.promise]);
+    return await answered.promise;
   } finally {
     clearTimeout(timer);
-    ended.removeEventListener('abort', abort);
+    signal?.removeEventListener('abort', abort);
   }
 }
