@@ -56,8 +56,8 @@ export interface FetchedFile extends Probed, InputFile {
   readonly hides?: boolean;
 }
 
-/** Codec of AAC whose sample rate or channels change: a file with one header for all of it cannot hold a copy. */
-export const changingAac = 'aac_changing';
+/** Codec of sound whose sample rate, channels or headers change: a file with one header for all of it cannot hold a copy. */
+export const changingSound = 'changing';
 
 /** Beginnings of media formats; the bytes are those of Matroska and WebM. */
 const signatures = /^(.{4}(ftyp|moov|mdat|free|wide)|ID3|OggS|RIFF|fLaC|FLV)/s;
