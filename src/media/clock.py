@@ -27,6 +27,7 @@ class Clock:
 
     def place(self, content, shift=None, length=None):
         """Returns a fragment moved by so many seconds, or, at a clock that begins anew, behind the one before, which has that length."""
+        content = without_tags(content)
         tracks = read_tracks(content)
         if tracks and self.tracks not in (None, tracks):
             raise Changed('This kind of stream is not supported: its initialization changes', expected=True)
@@ -64,6 +65,14 @@ class Clock:
         if None not in (self.last, last, length) and self.last - last - length > LEAST_LEAP:
             self.shift += JOINED_LEAP
         return move_times(content, self.shift) if self.shift else content
+
+
+def without_tags(content):
+    """Returns a fragment without the ID3 tags before its sound, which HLS has in each (RFC 8216, 3.4): in the middle of a file, they are noise."""
+    while content[:3] == b'ID3' and len(content) >= 10:
+        one, two, three, four = content[6:10]
+        content = content[10 + (one << 21 | two << 14 | three << 7 | four) + (10 if content[5] & 0x10 else 0):]
+    return content
 
 
 def size_of(ydl, content):

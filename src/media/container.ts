@@ -1,6 +1,6 @@
 import { type ContentType, extensions } from '../model/content-types.ts';
 import type { Args } from '../model/request-parameters.ts';
-import { changingAac } from './probe-file.ts';
+import { changingSound } from './probe-file.ts';
 
 export interface Container {
   readonly ext: string;
@@ -41,7 +41,7 @@ export function containersFor(format: string): readonly Container[] {
 /** Returns true when a container takes these streams without encoding; `null` stands for no stream. */
 export function canHold(container: Container, video: string | null, audio: string | null): boolean {
   const takes = (list: readonly string[], codec: string | null) =>
-    codec === null || list.includes(codec) || (list === anything && codec !== changingAac);
+    codec === null || list.includes(codec) || (list === anything && codec !== changingSound);
   return takes(container.video, video) && takes(container.audio, audio);
 }
 

@@ -41,7 +41,7 @@ PLAIN = ('id ext title width height channel channel_url uploader uploader_url is
 OF_FORMAT = 'format_id ext vcodec acodec width height fps tbr abr filesize filesize_approx protocol preference language_preference'.split()
 MAX_FORMATS = 1000
 MAX_NUMBER = 2**63
-PROBED = ('-show_entries', 'format=format_name,duration:format_tags=major_brand,encryption,ASF_Protection_Type:stream_tags=enc_key_id:stream=codec_type,codec_name,width,height:stream_disposition=attached_pic:stream_side_data=rotation')
+PROBED = ('-show_entries', 'format=format_name,duration:format_tags=major_brand,encryption,ASF_Protection_Type:stream_tags=enc_key_id:stream=codec_type,codec_name,width,height,start_time,duration,nb_frames:stream_disposition=attached_pic:stream_side_data=rotation')
 ABOUT_US = re.compile('generic information extractor|Requested format is not|No video formats found')
 
 

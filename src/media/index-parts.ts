@@ -2,7 +2,7 @@ import { unlink } from 'node:fs/promises';
 import type { FormatChoice } from './choose-formats.ts';
 import { ffmpegArguments } from './ffmpeg-arguments.ts';
 import { isUntimed, startsOf } from './plan-conversion.ts';
-import { changingAac, type FetchedFile, type FileProbe, probeFile } from './probe-file.ts';
+import { changingSound, type FetchedFile, type FileProbe, probeFile } from './probe-file.ts';
 import { runFfmpeg } from './run-ffmpeg.ts';
 import type { MediaTools } from './tools.ts';
 
@@ -25,7 +25,7 @@ export async function indexParts(
 }
 
 function isMistimed({ format, audio }: FileProbe): boolean {
-  return format === 'aac' && audio?.codec === changingAac;
+  return /^(aac|ogg)$/.test(format) && audio?.codec === changingSound;
 }
 
 /** Returns a copy with an index and what it says of the length, which other formats only guess. */
@@ -35,7 +35,7 @@ async function index(part: FetchedFile, tools: MediaTools, signal: AbortSignal):
   const streams = [probe.video, probe.audio].filter((stream) => stream !== null);
   const maps = streams.flatMap((stream) => ['-map', `0:${stream.index}`]);
   const indexed = `${file}.indexed`;
-  const codecs = ['-c', 'copy', ...(probe.audio?.codec === changingAac ? ['-c:a', 'flac'] : [])];
+  const codecs = ['-c', 'copy', ...(probe.audio?.codec === changingSound ? ['-c:a', 'flac'] : [])];
   // A FLAC has samples and no times.
   const muxer = isMistimed(probe) ? 'flac' : 'matroska';
   await runFfmpeg(ffmpegArguments([part], [...maps, ...codecs, '-f', muxer], indexed), tools, signal);

@@ -6,26 +6,40 @@ interface PartChanges {
   readonly sound: boolean;
   /** True when a stream goes on under another number (PID), which ffmpeg takes for another stream. */
   readonly numbers: boolean;
+  /** True when an Ogg goes on with streams that ffmpeg does not read: of another codec, or more than one. */
+  readonly unread: boolean;
 }
 
-/** Called for each unit of AAC, and for each table that lists the streams of a program. */
+/** Called for each unit of AAC, for each table that lists the streams of a program, and for each page of an Ogg. */
 interface Notes {
   readonly sound: (number: number, config: number) => void;
   readonly table: (kinds: string, numbers: string) => void;
+  readonly page: (beginning: string | null) => void;
 }
 
 const packetBytes = 188;
+/** Head of a page of an Ogg with all of its lengths (RFC 3533, 6), and the name of a codec behind it. */
+const codecBytes = 5;
+const pageBytes = 27 + 255 + codecBytes;
 /** A hostile file may have thousands of tables. */
 const maxTables = 256;
 
-/** Reads a transport stream or a file of AAC frames to its end; others have no such changes. */
+const steps: Readonly<Record<string, readonly [number, (bytes: Buffer, at: number, notes: Notes) => number]>> = {
+  mpegts: [packetBytes, readPacket],
+  aac: [packetBytes, readFrame],
+  ogg: [pageBytes, readPage],
+};
+
+/** Reads a transport stream, a file of AAC frames or an Ogg to its end; others have no such changes. */
 export async function readPartChanges(file: string, format: string, signal: AbortSignal): Promise<PartChanges> {
-  const step = format === 'mpegts' ? readPacket : format === 'aac' ? readFrame : null;
-  if (step === null) return { sound: false, numbers: false };
+  const [window, step] = steps[format] ?? [0, null];
+  if (step === null) return { sound: false, numbers: false, unread: false };
   const [configs, tables] = [new Map<number, number>(), new Map<string, string>()];
   const everyConfig = new Set<number>();
   let [changes, renumbered] = [false, false];
+  const chain = followChain();
   const notes: Notes = {
+    page: chain.page,
     sound: (number, config) => {
       changes ||= (configs.get(number) ?? config) !== config;
       configs.set(number, config);
@@ -41,12 +55,39 @@ export async function readPartChanges(file: string, format: string, signal: Abor
   let at = 0;
   for await (const piece of handle.createReadStream({ highWaterMark: 2 ** 20, signal })) {
     const bytes: Buffer = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
-    while (at + packetBytes <= bytes.length) at += step(bytes, at, notes);
+    while (at + window <= bytes.length) at += step(bytes, at, notes);
     rest = Buffer.from(bytes.subarray(at));
     at = Math.max(0, at - bytes.length);
   }
   // Streams beside each other, such as languages, may differ.
-  return { sound: changes || (renumbered && everyConfig.size > 1), numbers: renumbered };
+  const { isChain, unread } = chain.end();
+  return { sound: changes || isChain || (renumbered && everyConfig.size > 1), numbers: renumbered, unread };
+}
+
+/** Follows the links of an Ogg, as a radio sends one for each song: each has headers of its own, also where all have the same sample rate. */
+function followChain() {
+  let [first, link, isOpen, isChain, unread] = ['', '', true, false, false];
+  const close = () => {
+    first ||= link;
+    unread ||= link !== first;
+  };
+  return {
+    page: (beginning: string | null): void => {
+      if (beginning === null) {
+        isOpen = false;
+        return;
+      }
+      if (!isOpen) {
+        close();
+        [link, isOpen, isChain] = ['', true, true];
+      }
+      link += beginning;
+    },
+    end: () => {
+      close();
+      return { isChain, unread: unread || (isChain && first.length > codecBytes) };
+    },
+  };
 }
 
 /** Notes a packet of a transport stream that begins a unit of sound or a table; returns the bytes up to the next packet. */
@@ -96,4 +137,33 @@ function readFrame(bytes: Buffer, at: number, notes: Notes): number {
 function configOf(bytes: Buffer, at: number): number | null {
   const header = bytes.readUInt32BE(at);
   return (header & 0xfff60000) >>> 0 === 0xfff00000 ? (header >> 6) & 0x3f7 : null;
+}
+
+/** Notes a page of an Ogg, with the name of its codec if it begins a stream; returns the bytes up to the next one. */
+function readPage(bytes: Buffer, at: number, notes: Notes): number {
+  if (bytes.toString('latin1', at, at + 4) !== 'OggS') return 1;
+  const payload = at + 27 + bytes.readUInt8(at + 26);
+  notes.page(bytes.readUInt8(at + 5) & 2 ? bytes.toString('latin1', payload, payload + codecBytes) : null);
+  return bytes.subarray(at + 27, payload).reduce((sum, length) => sum + length, payload - at);
+}
+
+/**
+ * Returns true for a part of an Ogg in which ffmpeg has copied the headers of a later song as if they were sound: only the whole tells when
+ * each song begins.
+ */
+export async function holdsLaterHeaders(
+  file: string,
+  codec: string | undefined,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const header = codec === 'vorbis' ? '\x01vorbis' : codec === 'opus' ? 'OpusHead' : null;
+  if (header === null) return false;
+  const handle = await openRegular(file);
+  let [found, rest] = [0, ''];
+  for await (const piece of handle.createReadStream({ highWaterMark: 2 ** 20, encoding: 'latin1', signal })) {
+    const text = `${rest}${piece}`;
+    found += text.split(header).length - 1;
+    rest = text.slice(1 - header.length);
+  }
+  return found > 1;
 }

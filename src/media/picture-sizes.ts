@@ -11,18 +11,19 @@ const headersOf: Readonly<Record<string, string>> = {
   hevc: 'hevc_mp4toannexb,filter_units=pass_types=33',
   mpeg2video: 'filter_units=pass_types=179',
 };
-/** Formats that are joined of parts and broadcast: an MP4 and a Matroska tell the size once. */
+/** Formats that are joined of parts and broadcast: an MP4 and a Matroska tell the size once, but for those into which ffmpeg cuts a part. */
 const joinedFormats = /^(mpegts|mpeg|flv)$/;
 
 /** Throws a `Failed` for a file whose pictures change their size: ffmpeg would copy them, and players take all of them for as large as the first one. */
 export async function refuseOtherSizes(
   { file, renumbered = false }: InputFile,
   { format, video }: FileProbe,
+  isCut: boolean,
   tools: MediaTools,
   signal: AbortSignal,
 ): Promise<void> {
   const filters = headersOf[video?.codec ?? ''];
-  if (video === null || filters === undefined || !joinedFormats.test(format)) return;
+  if (video === null || filters === undefined || !(isCut || joinedFormats.test(format))) return;
   const headers = `${file}.headers`;
   const output = ['-map', `0:${video.index}`, '-c', 'copy', '-bsf', filters, '-f', 'framemd5'];
   await runFfmpeg(ffmpegArguments([{ file, renumbered }], output, headers), tools, signal);

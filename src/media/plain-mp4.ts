@@ -1,8 +1,8 @@
 import { openRegular } from './child-folder.ts';
 import { ffprobeArguments, mediaEnv } from './ffmpeg-arguments.ts';
 import { boxesOf } from './mp4-boxes.ts';
-import { parseProbe } from './probe-file.ts';
-import { asList, asRecord, asText } from './source-page.ts';
+import { parseProbe, readProbe, untold } from './probe-file.ts';
+import { asList, asRecord, asText, positive } from './source-page.ts';
 import type { MediaTools } from './tools.ts';
 
 /** A file of the usual kinds has three or four boxes before its pictures. */
@@ -12,7 +12,7 @@ const technicalTags = /^(major_brand|minor_version|compatible_brands|encoder|cre
 
 /**
  * Returns true for an mp4 as ffmpeg makes them here: its index lies before its pictures, so that it plays while it arrives, and it has no
- * words of its maker, such as title, place, comment and chapters. HEVC has the name that Apple's players want.
+ * words of its maker, such as title, place, comment and chapters. It tells the length of its tracks. HEVC has the name that Apple's players want.
  */
 export async function isPlainMp4(file: string, tools: MediaTools, signal: AbortSignal): Promise<boolean> {
   return (await hasIndexInFront(file)) && !(await needsChange(file, tools, signal));
@@ -45,14 +45,19 @@ export async function hidesBeginning(
 }
 
 async function needsChange(file: string, tools: MediaTools, signal: AbortSignal): Promise<boolean> {
-  const words = ffprobeArguments(file, 'none', ['format_tags', 'chapter=id', 'stream=codec_tag_string']);
+  const words = ffprobeArguments(file, 'none', [
+    'format_tags:format=format_name,duration',
+    'chapter=id',
+    'stream=codec_tag_string,nb_frames,start_time,duration',
+  ]);
   const { code, json } = await askFfprobe(words, tools, signal);
   // ffprobe is ended when a tag is too long.
   if (code !== 0) return true;
   const { format, chapters, streams } = json;
   const tags = Object.keys(asRecord(asRecord(format).tags));
+  const isMistold = Math.abs((positive(asRecord(format).duration) ?? 0) - (readProbe(json).duration ?? 0)) > untold;
   const isMisnamed = asList(streams).some((stream) => asRecord(stream).codec_tag_string === 'hev1');
-  return isMisnamed || tags.some((name) => !technicalTags.test(name)) || asList(chapters).length > 0;
+  return isMistold || isMisnamed || tags.some((name) => !technicalTags.test(name)) || asList(chapters).length > 0;
 }
 
 async function askFfprobe(

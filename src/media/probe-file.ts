@@ -56,9 +56,11 @@ export interface FetchedFile extends Probed, InputFile {
   readonly hides?: boolean;
 }
 
-/** Codec of AAC whose sample rate or channels change: a file with one header for all of it cannot hold a copy. */
-export const changingAac = 'aac_changing';
+/** Codec of sound whose sample rate, channels or headers change: a file with one header for all of it cannot hold a copy. */
+export const changingSound = 'changing';
 
+/** Seconds by which an MP4 may tell another length than its tracks have, as for a picture that begins late. */
+export const untold = 1;
 /** Beginnings of media formats; the bytes are those of Matroska and WebM. */
 const signatures = /^(.{4}(ftyp|moov|mdat|free|wide)|ID3|OggS|RIFF|fLaC|FLV)/s;
 /** Beginnings of still pictures, of which ffprobe takes AVIF for a film, and animated ones that ffmpeg does not read. */
@@ -91,8 +93,8 @@ export async function probeFile(
 export function readProbe(json: unknown): FileProbe {
   const fields = asRecord(json);
   const given = asList(fields.streams);
-  const streams = given.map(readStream);
   const format = asRecord(fields.format);
+  const streams = given.map((stream) => readStream(stream, positive(format.duration)));
   const tags = asRecord(format.tags);
   // Players take the stream that the file marks as the default one.
   const isDefault = (n: number) => asRecord(asRecord(given[n]).disposition).default === 1;
@@ -104,7 +106,7 @@ export function readProbe(json: unknown): FileProbe {
     format: asText(format.format_name),
     brand: asText(tags.major_brand).trim(),
     encrypted: isEncrypted(asText(format.format_name), tags, given),
-    duration: given.some(isUnending) ? null : positive(format.duration),
+    duration: given.some(isUnending) ? null : lengthOf(asText(format.format_name), streams, positive(format.duration)),
     begin: readSecond(format.start_time),
     streams,
     video: playedOf('video'),
@@ -112,12 +114,22 @@ export function readProbe(json: unknown): FileProbe {
   };
 }
 
+/** Returns the length of a file; that of an MP4 which tells another one than its tracks have is that of the tracks. */
+function lengthOf(format: string, streams: readonly Stream[], told: number | null): number | null {
+  const ends = streams.map(({ begin, duration, promised }) =>
+    promised === null || duration === null ? null : (begin ?? 0) + duration,
+  );
+  const last = Math.max(0, ...ends.map((end) => end ?? 0));
+  if (!format.startsWith('mov') || last === 0 || ends.includes(null)) return told;
+  return told !== null && Math.abs(told - last) <= untold ? told : last;
+}
+
 function isEncrypted(format: string, tags: Readonly<Record<string, unknown>>, streams: readonly unknown[]): boolean {
   const found = [...(format === 'asf' ? [tags] : []), ...streams.map((each) => asRecord(asRecord(each).tags))];
   return found.some((each) => encryptionTags.some((name) => name in each));
 }
 
-function readStream(json: unknown): Stream {
+function readStream(json: unknown, longest: number | null): Stream {
   const fields = asRecord(json);
   const kind = fields.codec_type;
   // Cover art of a sound file does not count as video.
@@ -133,7 +145,7 @@ function readStream(json: unknown): Stream {
     width: isUpright ? height : width,
     height: isUpright ? width : height,
     turned: degrees !== 0,
-    duration: isUnending(fields) ? null : positive(fields.duration),
+    duration: isUnending(fields) ? null : (positive(fields.duration) ?? taggedLength(fields, longest)),
     begin: readSecond(fields.start_time),
     kilobits: bits === null ? null : bits / 1000,
     frameRate: readRate(fields.avg_frame_rate),
@@ -144,6 +156,14 @@ function readStream(json: unknown): Stream {
     promised: positive(fields.nb_frames),
     counted: positive(fields.nb_read_packets),
   };
+}
+
+/** Returns the length that a Matroska tells of a stream in a tag, no more than that of the file: a tag may be older than the file. */
+function taggedLength(stream: Readonly<Record<string, unknown>>, longest: number | null): number | null {
+  const [, hours, minutes, seconds] =
+    /^(\d+):(\d\d):(\d\d(?:\.\d+)?)$/.exec(asText(asRecord(stream.tags).DURATION)) ?? [];
+  const told = Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds);
+  return told > 0 && longest !== null ? Math.min(told, longest) : null;
 }
 
 /** Returns true for a stream in pieces whose length is unknown, for which an MP4 has a number of 32 ones (ISO/IEC 14496-12, 8.4.2). */

@@ -1,0 +1,51 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { testsAtOnce } from '../support/at-once.ts';
+import { expectMarks, type Flashes, openFlashes } from '../support/flashes.ts';
+import { look } from '../support/media.ts';
+
+describe('A film whose file tells a length of its own', function () {
+  this.timeout(120_000);
+  const it = testsAtOnce(2);
+  let source: Flashes;
+  before(async () => {
+    source = await openFlashes();
+    source.ffmpeg('-i', source.film, '-c', 'copy', '-movflags', '+faststart', 'front.mp4');
+    source.write('words.srt', '1\n00:00:01,000 --> 00:00:30,000\nWords\n');
+    const words = ['-i', source.film, '-i', 'words.srt', '-map', '0', '-map', '1'];
+    source.ffmpeg(...words, '-c', 'copy', '-c:s', 'srt', 'words.mkv');
+    source.ffmpeg(...words, '-c:v', 'libvpx', '-c:a', 'libopus', '-c:s', 'webvtt', 'words.webm');
+  });
+  after(() => source.stop());
+
+  for (const told of [60_000, 3000, 0]) {
+    it(`D33 D66: lasts as long as its tracks, although its head tells ${told / 1000} s (mp4)`, async () => {
+      const film = readFileSync(source.path('front.mp4'));
+      film.writeUInt32BE(told, film.indexOf('mvhd') + 20);
+      const name = `${told}.mp4`;
+      source.write(name, film);
+      expect(await source.inspect(name)).to.include({ duration: 10 });
+      const length = await source.make('video', name, {}, ({ file, metadata }) => {
+        expectMarks(file);
+        expect(look(file).duration).to.be.closeTo(10, 0.05);
+        return metadata.duration;
+      });
+      expect(length).to.equal(10);
+      expect(await source.make('video', name, { start: 15, end: 20 }, () => 'a file')).to.match(/^start_beyond_end/);
+      expect(await source.make('video', name, { start: 3, end: 8 }, ({ file }) => expectMarks(file, 3, 8))).to.equal(
+        undefined,
+      );
+    });
+  }
+
+  for (const name of ['words.mkv', 'words.webm']) {
+    it(`D30: whose subtitles last longer than its picture has no part behind that picture (${name})`, async () => {
+      for (const args of [{ start: 15 }, { start: 15, end: 20, video_format: 'mkv' }])
+        expect(await source.make('video', name, args, () => 'a file')).to.match(/^start_beyond_end/);
+      expect(await source.make('audio', name, { start: 15 }, () => 'a file')).to.match(/^start_beyond_end/);
+      expect(await source.make('video', name, { start: 3 }, ({ file }) => expectMarks(file, 3, 10))).to.equal(
+        undefined,
+      );
+    });
+  }
+});
