@@ -36,7 +36,7 @@ const maxFailureLetters = 1_000;
 /**
  * Runs batches that compute and, beside them, batches that mostly wait, each kind in its order, but a build is awaited by one
  * batch while others need none. When all that wait are over, two that compute run at once. The output of a batch is shown when
- * it is over, so that outputs do not mix.
+ * it is over, so that outputs do not mix. Each build runs once, and its time is not that of the batch that waited for it.
  */
 export async function runInLanes(
   busy: readonly Batch[],
@@ -46,6 +46,7 @@ export async function runInLanes(
   const left = { busy: [...busy], waiting: [...waiting] };
   const output = busy.length + waiting.length === 1 ? 'inherit' : 'pipe';
   const building = new Set<string>();
+  const builds = new Map<string, Promise<boolean>>();
   let running = 0;
   const runNext = async (first: 'busy' | 'waiting'): Promise<boolean> => {
     const isBusy = left[first].length > 0 ? first === 'busy' : first === 'waiting';
@@ -55,10 +56,15 @@ export async function runInLanes(
     const [batch] = batches.splice(Math.max(free, 0), 1);
     if (batch === undefined) return false;
     const { build = '' } = batch;
-    const start = performance.now();
     running += Number(isBusy);
-    if (build !== '') building.add(build);
-    const tally = await runBatch(batch, output, () => building.delete(build));
+    if (build !== '' && !builds.has(build)) {
+      building.add(build);
+      builds.set(build, runBuild(build, output));
+    }
+    const isBuilt = (await builds.get(build)) ?? true;
+    building.delete(build);
+    const start = performance.now();
+    const tally = isBuilt ? await runBatch(batch, output) : skip(build);
     running -= Number(isBusy);
     over(batch, tally, performance.now() - start);
     return true;
@@ -69,23 +75,22 @@ export async function runInLanes(
   await Promise.all([lane('busy'), ...Array.from({ length: mostWaiting }, () => lane('waiting'))]);
 }
 
-/** Runs one; it is skipped when what it needs cannot be built. */
-export async function runBatch(
-  { what, command, build }: Batch,
-  output: 'inherit' | 'pipe',
-  built: () => void = () => {},
-): Promise<Tally> {
-  if (command !== undefined) {
-    const passed = await succeeds(command, output);
-    return { passed: Number(passed), failed: Number(!passed), skipped: 0, failures: passed ? [] : [what] };
-  }
-  const isBuilt = build === undefined || (await succeeds([build], output));
-  built();
-  if (!isBuilt) {
-    console.log(`skipped: ${build} failed`);
-    return { passed: 0, failed: 0, skipped: 1, failures: [] };
-  }
-  return runMocha(what, output);
+async function runBuild(build: string, output: 'inherit' | 'pipe'): Promise<boolean> {
+  const start = performance.now();
+  const isBuilt = await succeeds([build], output);
+  console.log(`-- ${build}: ${isBuilt ? 'built' : 'failed'} in ${((performance.now() - start) / 1000).toFixed(1)} s`);
+  return isBuilt;
+}
+
+function skip(build: string): Tally {
+  console.log(`skipped: ${build} failed`);
+  return { passed: 0, failed: 0, skipped: 1, failures: [] };
+}
+
+async function runBatch({ what, command }: Batch, output: 'inherit' | 'pipe'): Promise<Tally> {
+  if (command === undefined) return runMocha(what, output);
+  const passed = await succeeds(command, output);
+  return { passed: Number(passed), failed: Number(!passed), skipped: 0, failures: passed ? [] : [what] };
 }
 
 async function succeeds([command = '', ...args]: readonly string[], output: 'inherit' | 'pipe'): Promise<boolean> {

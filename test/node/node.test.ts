@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -52,6 +52,18 @@ describe('a real node', () => {
     const words = ['get', 'pods', '-n', 'jobs', '-l', `batch.kubernetes.io/job-name=${job}`, '-o', 'json'];
     return JSON.parse(await kubectl(cluster, words)).items[0].status.containerStatuses[0].state.terminated;
   };
+
+  it('has as much processor time as twenty processes of this machine, so that its pods go on beside other work', () => {
+    const weightOf = (hierarchy: string, file: string) => {
+      const path = join(hierarchy, `${network.name}-n1`, file);
+      return existsSync(path) ? [Number(readFileSync(path, 'utf8'))] : [];
+    };
+    const shares = listHierarchies().flatMap((hierarchy) => [
+      ...weightOf(hierarchy, 'cpu.shares').map((weight) => weight / 1024),
+      ...weightOf(hierarchy, 'cpu.weight').map((weight) => weight / 100),
+    ]);
+    expect(shares).to.deep.equal([20]);
+  });
 
   it('is not waited for when it ends at its start, and leaves nothing', async () => {
     const started = startNode(cluster, network, 2, [join(folder, 'nowhere.tar')]);

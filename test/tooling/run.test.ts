@@ -1,5 +1,14 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
@@ -174,35 +183,43 @@ describe('test/run.ts', function () {
       writeFileSync(join(folder, 'test', 'runs.test.ts'), `it('a', () => {});`);
       writeFileSync(
         join(folder, 'build.ts'),
-        `import { runBatch } from './test/lanes.ts';
-        console.log(JSON.stringify(await runBatch(${JSON.stringify(batch)}, 'pipe')));`,
+        `import { runInLanes } from './test/lanes.ts';
+        await runInLanes([], ${JSON.stringify([batch])}, (_, tally) => console.log(JSON.stringify(tally)));`,
       );
       const said = execFileSync(process.execPath, ['build.ts'], { cwd: folder, encoding: 'utf8' }).trim().split('\n');
       expect(JSON.parse(said.at(-1) ?? '')).to.deep.equal(tally);
     });
   }
 
-  it('lets others run while one waits for its build', () => {
+  it('builds once and lets others run meanwhile, and the time of the build is not that of a file', () => {
     const here = join(folder, 'other-has-run');
     writeFileSync(join(folder, 'test', 'built.test.ts'), `it('a', () => {});`);
     writeFileSync(
       join(folder, 'test', 'other.test.ts'),
       `import { writeFileSync } from 'node:fs'; it('a', () => writeFileSync('${here}', ''));`,
     );
-    const script = `for i in $(seq 900); do [ -e ${here} ] && exit 0; sleep 0.1; done; exit 1`;
+    const ends = join(folder, 'ends-of-builds');
+    const script = `for i in $(seq 900); do [ -e ${here} ] && echo built >>${ends} && exit 0; sleep 0.1; done; exit 1`;
     writeFileSync(join(folder, 'bin', 'build'), `#!/bin/sh\n${script}`, { mode: 0o755 });
     const built = { group: 'e2e', what: 'test/built.test.ts', build: join(folder, 'bin', 'build') };
     const other = { group: 'cluster', what: 'test/other.test.ts' };
     writeFileSync(
       join(folder, 'order.ts'),
       `import { runInLanes } from './test/lanes.ts';
-      await runInLanes([], ${JSON.stringify([built, built, built, other])}, (batch, tally) =>
-        console.log('over: ' + batch.group + ' ' + tally.passed));`,
+      await runInLanes([], ${JSON.stringify([built, built, built, other])}, (batch, tally, milliseconds) => {
+        console.log('over: ' + batch.group + ' ' + tally.passed);
+        if (batch.group === 'e2e') console.log('began: ' + (Date.now() - milliseconds));
+      });`,
     );
     const lines = execFileSync(process.execPath, ['order.ts'], { cwd: folder, encoding: 'utf8' }).split('\n');
     expect(lines.filter((line) => line.startsWith('over'))).to.deep.equal([
       ...['over: cluster 1', 'over: e2e 1', 'over: e2e 1', 'over: e2e 1'],
     ]);
+    expect(lines.filter((line) => line.startsWith(`-- ${built.build}: built in `))).to.have.length(1);
+    expect(readFileSync(ends, 'utf8'), 'the build ran once').to.equal('built\n');
+    const began = lines.filter((line) => line.startsWith('began')).map((line) => Number(line.split(': ')[1]));
+    // Clocks of files and of processes are rounded to milliseconds.
+    expect(Math.min(...began), 'the time of a file begins after its build').to.be.above(statSync(ends).mtimeMs - 2);
   });
 
   it('refuses a group that does not exist', async () => {

@@ -46,6 +46,10 @@ export interface Node {
 }
 
 const script = join(import.meta.dirname, 'node-init.sh');
+/** A node counts as so many processes of the machine; by default, all of its pods together would count as one. */
+const weightOfNode = 20;
+/** File of the weight of a cgroup, by version, and what a process without a cgroup weighs beside it. */
+const weightOfProcess = { 'cpu.shares': 1024, 'cpu.weight': 100 };
 
 /** Starts the node of this number, from 1, with the images of some OCI archives, and waits until it is ready for pods. */
 export async function startNode(
@@ -146,6 +150,10 @@ async function isReady({ admin }: Cluster, name: string, second: number): Promis
 function makeGroups(name: string): void {
   for (const hierarchy of listHierarchies()) {
     mkdirSync(join(hierarchy, name), { recursive: true });
+    for (const [file, weight] of Object.entries(weightOfProcess)) {
+      const path = join(hierarchy, name, file);
+      if (existsSync(path)) writeFileSync(path, String(weightOfNode * weight));
+    }
     // A new cgroup of this controller has neither processors nor memory, so nothing can run in it.
     if (basename(hierarchy) !== 'cpuset') continue;
     for (const file of ['cpuset.cpus', 'cpuset.mems']) {
