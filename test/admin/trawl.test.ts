@@ -13,8 +13,7 @@ const watchRedis = `--import=data:text/javascript,${encodeURIComponent(`
   } });
 `)}`;
 
-describe('./trawl', function () {
-  this.timeout(120_000);
+describe('./trawl', () => {
   let operator: Operator;
   before(async () => {
     operator = await startOperator();

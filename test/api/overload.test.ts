@@ -18,8 +18,7 @@ const most = 1000;
 /** Requests of each wave above the limit. */
 const extra = 5;
 
-describe('requests above the limit of requests in hand', function () {
-  this.timeout(120_000);
+describe('requests above the limit of requests in hand', () => {
   let api: TestApi;
   let sockets: Socket[] = [];
   before(async () => {
@@ -160,8 +159,7 @@ describe('a replica that stops', () => {
   });
 });
 
-describe('SIGTERM', function () {
-  this.timeout(120_000);
+describe('SIGTERM', () => {
   let folder: string;
   let remove: () => void;
   let up: RunningUp | undefined;

@@ -9,9 +9,7 @@ import { pythonFlags, startYtDlp } from '../../src/media/yt-dlp.ts';
 import { aTools, driver, openMediaFixture, plugins, python } from '../support/media.ts';
 import { aFolder } from '../support/redis.ts';
 
-describe('The driver of yt-dlp', function () {
-  this.timeout(120_000);
-
+describe('The driver of yt-dlp', () => {
   it('has the same extractors in the same order as yt-dlp, plugins included', () => {
     const text = `
 import sys

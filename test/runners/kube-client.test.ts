@@ -12,8 +12,7 @@ import { until } from '../support/until.ts';
 
 const never = new AbortController().signal;
 
-describe('the client of an API server', function () {
-  this.timeout(120_000);
+describe('the client of an API server', () => {
   let server: FakeApiServer;
   let client: KubeClient;
   let slowed: number;

@@ -47,8 +47,7 @@ function inParts(bytes: Buffer): Upload {
   return { bytes: bytes.length, sha256: hash('sha256', bytes), content_type: 'video/mp4', parts };
 }
 
-describe('S3 as an object store', function () {
-  this.timeout(120_000);
+describe('S3 as an object store', () => {
   describeObjectStore(async () => {
     s3 = await startS3();
     const store = open();
@@ -67,8 +66,7 @@ describe('S3 as an object store', function () {
   });
 });
 
-describe('an S3 bucket', function () {
-  this.timeout(120_000);
+describe('an S3 bucket', () => {
   const film = Buffer.concat([Buffer.alloc(partBytes, 'a'), Buffer.alloc(partBytes, 'b'), Buffer.from('the end')]);
 
   let front: S3Proxy;

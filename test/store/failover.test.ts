@@ -16,8 +16,7 @@ import { until } from '../support/until.ts';
 const slot = '11042';
 const key = '{trawl}:n';
 
-describe('the connection to a cluster', function () {
-  this.timeout(120_000);
+describe('the connection to a cluster', () => {
   let cluster: TestCluster;
   before(async () => {
     cluster = await startTestCluster({ replicas: 1 });
@@ -73,8 +72,7 @@ describe('the connection to a cluster', function () {
   });
 });
 
-describe('the connection behind a sentinel', function () {
-  this.timeout(120_000);
+describe('the connection behind a sentinel', () => {
   let sentinel: TestSentinel;
   before(async () => {
     sentinel = await startTestSentinel();
