@@ -191,7 +191,6 @@ describe('a client of callers', () => {
           response.end(JSON.stringify({ id: '1', status, endpoint: '/v1/video/download', result }));
         },
         { verb: 'wait', jobIds: ['1'] },
-        2,
       );
       expect(outcome).to.deep.equal({ value: ['1'] });
       // Polls that do not wait begin when `Retry-After` is over, and some later one waits again.
