@@ -27,7 +27,7 @@ function open(settings = s3.settings): ObjectStore {
 async function putPart({ parts: [part] }: PartsPermit, bytes: Buffer): Promise<number> {
   if (part === undefined) return 0;
   const headers = { ...part.headers, 'content-length': String(bytes.length) };
-  const signal = AbortSignal.timeout(10_000);
+  const { signal } = new AbortController();
   const body = Readable.from([bytes], { objectMode: false });
   return (await send({ to: new URL(part.url), method: 'PUT', headers, body, signal })).status;
 }
