@@ -24,8 +24,7 @@ const filmUrl = 'https://example.com/film.mp4';
 const checks = [accessChecks, requestChecks, accountChecks, jobChecks, mediaChecks].flat();
 const needFilm = checks.filter(({ credits }) => credits !== null).map(({ id }) => id);
 
-describe('trawl conform', function () {
-  this.timeout(120_000);
+describe('trawl conform', () => {
   let api: TestApi;
   before(async () => {
     api = await startApi({ TRAWL_AUTH_FAILURES: '1000' });

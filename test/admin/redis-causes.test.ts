@@ -40,8 +40,7 @@ async function changesOf(url: string): Promise<string[]> {
 
 const admin = (url: string, ...line: string[]) => saidBy((terminal) => runAdmin(line, terminal), url);
 
-describe('a command that Redis refuses', function () {
-  this.timeout(60_000);
+describe('a command that Redis refuses', () => {
   let server: TestRecord;
   let redis: TestRedis;
   const send = (...words: string[]) => server.connection.send(words);

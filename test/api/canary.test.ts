@@ -26,8 +26,7 @@ const readers: Readonly<Record<string, readonly string[]>> = {
   stream: ['XRANGE', '-', '+'],
 };
 
-describe('secrets', function () {
-  this.timeout(120_000);
+describe('secrets', () => {
   let folder: string;
   let remove: () => void;
   let up: RunningUp;
@@ -40,8 +39,7 @@ describe('secrets', function () {
   let metrics: string;
   let record: string;
 
-  before(async function () {
-    this.timeout(120_000);
+  before(async () => {
     source = await startBlockingSource();
     ({ folder, remove } = aFolder());
     jar = aFolder();

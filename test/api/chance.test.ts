@@ -7,8 +7,7 @@ import { type RawAnswer, sendRaw } from '../support/raw-http.ts';
 const runs = process.env.ROUNDS === undefined ? 150 : 5000;
 const video = '/v1/video/download';
 
-describe('random input', function () {
-  this.timeout(120_000);
+describe('random input', () => {
   let api: TestApi;
   let caller: ApiCaller;
   before(async () => {

@@ -8,8 +8,7 @@ import { expectErrorAnswer, sendRaw } from '../support/raw-http.ts';
 const video = '/v1/video/download';
 const long = (length: number) => 'a'.repeat(length);
 
-describe('bad input', function () {
-  this.timeout(120_000);
+describe('bad input', () => {
   let api: TestApi;
   let caller: ApiCaller;
   before(async () => {

@@ -27,8 +27,7 @@ function expectUnavailable({ answer, seconds }: Timed): void {
   expect(seconds).to.be.below(2);
 }
 
-describe('D69: an API whose Redis cannot be reached', function () {
-  this.timeout(120_000);
+describe('D69: an API whose Redis cannot be reached', () => {
   let api: TestApi;
   let caller: ApiCaller;
   beforeEach(async () => {
@@ -155,8 +154,7 @@ describe('D69: an API whose Redis cannot be reached', function () {
   }
 });
 
-describe('a record that is nearly full', function () {
-  this.timeout(120_000);
+describe('a record that is nearly full', () => {
   let api: TestApi;
   let caller: ApiCaller;
   before(async () => {

@@ -5,8 +5,7 @@ import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 const piece = 'x'.repeat(64 * 1024);
 const chunk = `${piece.length.toString(16)}\r\n${piece}\r\n`;
 
-describe('a body that is too large', function () {
-  this.timeout(60_000);
+describe('a body that is too large', () => {
   let api: TestApi;
   let caller: ApiCaller;
   before(async () => {

@@ -10,8 +10,7 @@ import { until } from '../support/until.ts';
 /** Together more than the 1,000 requests that may be in hand; an account may watch 100 times at once. */
 const [accounts, ofAccount] = [11, 95];
 
-describe('a crowd of callers', function () {
-  this.timeout(120_000);
+describe('a crowd of callers', () => {
   let api: TestApi;
   let caller: ApiCaller;
   let sockets: Socket[] = [];
@@ -64,9 +63,7 @@ describe('a crowd of callers', function () {
   }
 });
 
-describe('a redis that does not answer', function () {
-  this.timeout(120_000);
-
+describe('a redis that does not answer', () => {
   it('stats-errors error-503 D69: makes every call 503 with Retry-After within 2 s, until it answers again', async () => {
     const api = await startApi();
     const caller = await api.addCaller({ stats: true });

@@ -8,8 +8,7 @@ import { until } from '../support/until.ts';
 
 const maxWaiting = 100;
 
-describe('requests behind another one of their connection', function () {
-  this.timeout(60_000);
+describe('requests behind another one of their connection', () => {
   let api: TestApi;
   let caller: ApiCaller;
   /** URLs that the inspector was asked for. */

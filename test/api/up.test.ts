@@ -55,8 +55,7 @@ function kubeconfigOf(server: string): string {
   });
 }
 
-describe('trawl up', function () {
-  this.timeout(120_000);
+describe('trawl up', () => {
   let folder: string;
   let remove: () => void;
   let started: FollowedChild[] = [];

@@ -38,14 +38,12 @@ failure = 'This video is private'
 const here = findCgroup();
 
 // Only where this user may make one.
-(typeof here === 'string' ? () => undefined : describe)('Children in a cgroup', function () {
-  this.timeout(180_000);
+(typeof here === 'string' ? () => undefined : describe)('Children in a cgroup', () => {
   const folder = join(typeof here === 'string' ? '' : here.folder, `trawl-test-${process.pid}`);
   let source: HostileSource;
   let opened: OpenCgroup | undefined;
 
-  before(async function () {
-    this.timeout(180_000);
+  before(async () => {
     if (typeof here !== 'string') opened = await openCgroup(here, folder);
     mkdirSync(folder);
     // In version 2, each cgroup says what those below it may limit.

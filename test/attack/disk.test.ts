@@ -61,11 +61,9 @@ print('made', flush=True)
 signal.pause()
 `;
 
-describe('Space that a taken-over yt-dlp fills', function () {
-  this.timeout(180_000);
+describe('Space that a taken-over yt-dlp fills', () => {
   let source: HostileSource;
-  before(async function () {
-    this.timeout(180_000);
+  before(async () => {
     source = await startHostileSource();
   });
   after(() => source.stop());

@@ -13,12 +13,10 @@ import { escapes } from './escapes.ts';
 import { attackWorker } from './hostile-attempt.ts';
 import { type HostileSource, startHostileSource } from './hostile-source.ts';
 
-describe('A yt-dlp that was taken over, on one machine', function () {
-  this.timeout(120_000);
+describe('A yt-dlp that was taken over, on one machine', () => {
   let source: HostileSource;
   const others = programsOfOthers();
-  before(async function () {
-    this.timeout(180_000);
+  before(async () => {
     source = await startHostileSource();
   });
   after(() => source.stop());

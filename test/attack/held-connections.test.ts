@@ -33,12 +33,10 @@ import gc, re
 self_port = next(re.search(r':(\\d+)', each.params['proxy'])[1] for each in gc.get_objects() if type(each).__name__ == 'Downloader')
 `;
 
-describe('Connections to egress that a taken-over inspection keeps', function () {
-  this.timeout(120_000);
+describe('Connections to egress that a taken-over inspection keeps', () => {
   let source: HostileSource;
   const others = programsOfOthers();
-  before(async function () {
-    this.timeout(180_000);
+  before(async () => {
     source = await startHostileSource();
   });
   after(() => source.stop());

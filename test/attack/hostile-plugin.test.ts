@@ -9,11 +9,9 @@ report(f"{given['word']} {os.path.basename(os.getcwd())} {first}")
 failure = 'Did not get any data blocks'
 `;
 
-describe('The plugin that stands for a yt-dlp that was taken over', function () {
-  this.timeout(120_000);
+describe('The plugin that stands for a yt-dlp that was taken over', () => {
   let source: HostileSource;
-  before(async function () {
-    this.timeout(180_000);
+  before(async () => {
     source = await startHostileSource();
   });
   after(() => source.stop());

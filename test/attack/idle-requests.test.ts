@@ -60,8 +60,7 @@ function statusOf(url: string, address: string, key: string, path = '/v1/usage')
   });
 }
 
-describe('1,001 requests that never end', function () {
-  this.timeout(180_000);
+describe('1,001 requests that never end', () => {
   let service: Service;
   let probe: string;
   let key: string;
@@ -100,8 +99,7 @@ describe('1,001 requests that never end', function () {
   }
 });
 
-describe('connections without a complete request', function () {
-  this.timeout(120_000);
+describe('connections without a complete request', () => {
   let api: TestApi;
   let caller: ApiCaller;
   let crowds: Crowd[] = [];

@@ -29,11 +29,9 @@ for page in sorted(pages):
 report('found ' + ' '.join(sorted(word.decode() for word in found)))
 `;
 
-describe('The memory of a taken-over inspection', function () {
-  this.timeout(120_000);
+describe('The memory of a taken-over inspection', () => {
   let source: HostileSource;
-  before(async function () {
-    this.timeout(180_000);
+  before(async () => {
     source = await startHostileSource();
   });
   after(() => source.stop());

@@ -6,9 +6,7 @@ import { processesOf } from '../support/worker.ts';
 import { openTestWorkspace, sandboxes } from '../support/workspace.ts';
 import { expectedAnswer, kernelAttacks } from './kernel-attacks.ts';
 
-describe('A child that was taken over', function () {
-  this.timeout(120_000);
-
+describe('A child that was taken over', () => {
   for (const sandbox of [...sandboxes, 'landlock-user'] as const) {
     it(`gets no namespace, no mount, no hidden memory, no rarely used part of the kernel, and no call that acts on modes of files, other processes or past TCP (sandbox ${sandbox})`, async () => {
       const place = await openTestWorkspace(sandbox, 1);

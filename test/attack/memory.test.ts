@@ -39,11 +39,9 @@ for number in range(16):
 signal.pause()
 `;
 
-describe('Memory that a taken-over yt-dlp takes', function () {
-  this.timeout(180_000);
+describe('Memory that a taken-over yt-dlp takes', () => {
   let source: HostileSource;
-  before(async function () {
-    this.timeout(180_000);
+  before(async () => {
     source = await startHostileSource();
   });
   after(() => source.stop());

@@ -12,8 +12,7 @@ const slots = 4 * availableParallelism();
 describe('tarpits that one account names for synchronous metadata', () => {
   let service: Service;
   let source: Source;
-  before(async function () {
-    this.timeout(180_000);
+  before(async () => {
     source = await startSource();
     service = makeService();
     await service.start();

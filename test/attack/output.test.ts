@@ -17,11 +17,9 @@ report('writes')
 for name in ['constructor', '__proto__', 'toString']: os.write(1, json.dumps({'failed': {'class': [name]}}).encode() + b'\\n')
 `;
 
-describe('Output without end of a taken-over inspection', function () {
-  this.timeout(120_000);
+describe('Output without end of a taken-over inspection', () => {
   let source: HostileSource;
-  before(async function () {
-    this.timeout(180_000);
+  before(async () => {
     source = await startHostileSource();
   });
   after(() => source.stop());

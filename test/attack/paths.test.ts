@@ -56,8 +56,7 @@ import json
 def json_of(said): return (json.dumps(said) + '\\n').encode()
 `;
 
-describe('A yt-dlp that was taken over', function () {
-  this.timeout(180_000);
+describe('A yt-dlp that was taken over', () => {
   let source: HostileSource;
   const others = programsOfOthers();
   let victims: { readonly folder: string; readonly remove: () => void };

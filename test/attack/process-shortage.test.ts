@@ -24,13 +24,11 @@ if (typeof openCgroup === 'string') console.log(`skipped: a pod without processe
 
 (typeof openCgroup === 'string' ? () => undefined : describe)(
   'A pod in which inspections have used up all processes',
-  function () {
-    this.timeout(120_000);
+  () => {
     let cgroup: ProcessCgroup;
     let source: HostileSource;
     const others = programsOfOthers(5);
-    before(async function () {
-      this.timeout(180_000);
+    before(async () => {
       source = await startHostileSource();
       if (typeof openCgroup !== 'string') cgroup = await openCgroup();
     });

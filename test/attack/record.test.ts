@@ -31,8 +31,7 @@ report('\\n'.join(seen))
 failure = 'Unsupported URL'
 `;
 
-describe('The record', function () {
-  this.timeout(180_000);
+describe('The record', () => {
   let source: HostileSource;
   before(async () => {
     source = await startHostileSource();

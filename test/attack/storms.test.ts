@@ -47,13 +47,11 @@ while struct.unpack('q', forks)[0] < 500:
     time.sleep(0.01)
 `;
 
-describe('Processes that leave others and end', function () {
-  this.timeout(120_000);
+describe('Processes that leave others and end', () => {
   let source: HostileSource;
   const others = programsOfOthers();
   const othersBelow6 = programsOfOthers(5);
-  before(async function () {
-    this.timeout(180_000);
+  before(async () => {
     source = await startHostileSource();
   });
   after(() => source.stop());

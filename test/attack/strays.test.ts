@@ -24,9 +24,7 @@ os.write(1, b'bye\\n')
 os._exit(0)
 `;
 
-describe('A process that has left its group behind Landlock alone', function () {
-  this.timeout(120_000);
-
+describe('A process that has left its group behind Landlock alone', () => {
   const below6 = aFolder();
   after(below6.remove);
   const oldPython = layCappedPython(below6.folder, 5, { python: systemPython });

@@ -122,8 +122,7 @@ describe('9,000 event streams of one account', function () {
   });
 });
 
-describe('event streams and waiting polls', function () {
-  this.timeout(180_000);
+describe('event streams and waiting polls', () => {
   let api: TestApi;
   let caller: ApiCaller;
   let id: string;

@@ -95,9 +95,7 @@ describe('A URL that the API accepts', () => {
   });
 });
 
-describe('A redirect', function () {
-  this.timeout(120_000);
-
+describe('A redirect', () => {
   const clip = readFileSync(join(makeFilms(), 'clip.mp4'));
 
   /** Inspects a page that leads to a location; returns what was asked of the source, and of which hosts the proxy was asked. */

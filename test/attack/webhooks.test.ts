@@ -8,8 +8,7 @@ import { until } from '../support/until.ts';
 const jobs = 320;
 const atOnce = 16;
 
-describe('an account whose webhooks all go to receivers that never answer', function () {
-  this.timeout(180_000);
+describe('an account whose webhooks all go to receivers that never answer', () => {
   const service: Service = makeService({ TRAWL_EGRESS_ALLOW: '127.0.0.0/8:*' });
   let receiver: Receiver;
   let tarpit: Server;

@@ -21,8 +21,7 @@ const manifest = (
  <SegmentTemplate timescale="12800" startNumber="1" initialization="init-stream0.m4s" media="chunk-stream0-$Number%05d$.m4s">
  <SegmentTimeline><S t="0" d="12800" r="${1 + Math.floor(ageMs / 5000)}"/></SegmentTimeline></SegmentTemplate></Representation></AdaptationSet></Period></MPD>`;
 
-describe('an account whose sources drip', function () {
-  this.timeout(240_000);
+describe('an account whose sources drip', () => {
   const service: Service = makeService({ TRAWL_WORKERS: '2', TRAWL_PREEMPT_SECONDS: String(waitSeconds) });
   let source: Server;
   let isDripping = true;

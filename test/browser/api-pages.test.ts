@@ -3,8 +3,7 @@ import type { Browser } from 'playwright-core';
 import { startApi, type TestApi } from '../support/api.ts';
 import { expectAccessible, expectFitting, startChromium, visit } from '../support/browser.ts';
 
-describe('the pages about the API in a browser', function () {
-  this.timeout(240_000);
+describe('the pages about the API in a browser', () => {
   let api: TestApi;
   let browser: Browser;
   before(async () => {

@@ -5,8 +5,7 @@ import { invited } from '../support/browser-session.ts';
 import { until } from '../support/until.ts';
 import { eachWithVisits, type VisitedDashboard } from '../support/visited-dashboard.ts';
 
-describe('surprises of the pages', function () {
-  this.timeout(60_000);
+describe('surprises of the pages', () => {
   let on: VisitedDashboard;
   eachWithVisits((visited) => {
     on = visited;

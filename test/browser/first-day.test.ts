@@ -18,8 +18,7 @@ import { photograph } from '../support/visited-dashboard.ts';
 const email = 'ada@example.com';
 const secret = 'whsec_test';
 
-describe('the first day of a new owner', function () {
-  this.timeout(180_000);
+describe('the first day of a new owner', () => {
   const service: Service = makeService({ TRAWL_WORKERS: '1' });
   let [mailbox, stripe, films, browser]: [Mailbox, StripeStandIn, Source, Browser] = [null!, null!, null!, null!];
   let dashboard: string;

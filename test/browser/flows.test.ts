@@ -26,8 +26,7 @@ const env: Record<string, string> = {
   TRAWL_DASHBOARD_URL: 'http://localhost:0',
 };
 
-describe('what people do on the dashboard', function () {
-  this.timeout(120_000);
+describe('what people do on the dashboard', () => {
   let on: VisitedDashboard;
   let stripe: StripeStandIn;
   before(async () => {

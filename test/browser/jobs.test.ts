@@ -8,8 +8,7 @@ import { eachWithVisits, type VisitedDashboard } from '../support/visited-dashbo
 
 const film = 'https://example.com/film.mp4';
 
-describe('the jobs on the pages of the dashboard', function () {
-  this.timeout(120_000);
+describe('the jobs on the pages of the dashboard', () => {
   let on: VisitedDashboard;
   eachWithVisits((visited) => {
     on = visited;

@@ -20,8 +20,7 @@ import { eachWithVisits, type VisitedDashboard } from '../support/visited-dashbo
 const offer = { name: 'small', title: 'Small', credits: 50, price_cents: 500, currency: 'eur' };
 const password = 'correct horse';
 
-describe('the dashboard by the keyboard alone', function () {
-  this.timeout(120_000);
+describe('the dashboard by the keyboard alone', () => {
   let on: VisitedDashboard;
   eachWithVisits((visited) => {
     on = visited;

@@ -17,8 +17,7 @@ const windows = {
   'wide window': {},
 };
 
-describe('long names on the pages', function () {
-  this.timeout(120_000);
+describe('long names on the pages', () => {
   let on: VisitedDashboard;
   eachWithVisits((visited) => {
     on = visited;

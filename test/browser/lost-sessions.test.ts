@@ -8,8 +8,7 @@ import { eachWithVisits, type VisitedDashboard } from '../support/visited-dashbo
 
 const password = 'correct horse';
 
-describe('the loss of a session or of the server', function () {
-  this.timeout(60_000);
+describe('the loss of a session or of the server', () => {
   let on: VisitedDashboard;
   eachWithVisits((visited) => {
     on = visited;

@@ -8,8 +8,7 @@ import { type IdentityProvider, startIdentityProvider } from '../support/identit
 
 const email = 'ada@example.com';
 
-describe('the sign-in with OpenID Connect on the pages', function () {
-  this.timeout(120_000);
+describe('the sign-in with OpenID Connect on the pages', () => {
   let [provider, api, browser]: [IdentityProvider, TestApi, Browser] = [null!, null!, null!];
   before(async () => {
     provider = await startIdentityProvider();

@@ -13,8 +13,7 @@ const views = served.filter((view) => view !== '/sign-in' && !view.includes(':')
 const maxBytes = 150_000;
 const hostile = 'https://example.com/<script>alert(1)</script>.mp4';
 
-describe('the pages of the dashboard', function () {
-  this.timeout(240_000);
+describe('the pages of the dashboard', () => {
   let on: VisitedDashboard;
   eachWithVisits((visited) => {
     on = visited;

@@ -4,8 +4,7 @@ import { expectAccessible } from '../support/browser.ts';
 import { freezeProcess } from '../support/freeze-process.ts';
 import { eachWithVisits, type VisitedDashboard } from '../support/visited-dashboard.ts';
 
-describe('the dashboard without Redis', function () {
-  this.timeout(120_000);
+describe('the dashboard without Redis', () => {
   let on: VisitedDashboard;
   eachWithVisits((visited) => {
     on = visited;

@@ -10,8 +10,7 @@ const unpaid = 'An invoice is unpaid: calls that cost a credit answer 402. Ask t
 const suspended = 'The account is suspended: every call answers 403. Ask the operator.';
 const buys = /it buys 10 credits/;
 
-describe('the pages of an account that is stopped', function () {
-  this.timeout(60_000);
+describe('the pages of an account that is stopped', () => {
   let on: VisitedDashboard;
   let buyer: Pick<ApiCaller, 'account'>;
   eachWithVisits((visited) => {

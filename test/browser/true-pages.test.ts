@@ -13,8 +13,7 @@ import { eachWithVisits, type VisitedDashboard } from '../support/visited-dashbo
 const film = 'https://example.com/film.mp4';
 const offer = { name: 'small', title: 'Small', credits: 50, price_cents: 500, currency: 'eur' };
 
-describe('what the pages of the dashboard tell', function () {
-  this.timeout(60_000);
+describe('what the pages of the dashboard tell', () => {
   let on: VisitedDashboard;
   eachWithVisits((visited) => {
     on = visited;

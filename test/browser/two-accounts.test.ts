@@ -7,8 +7,7 @@ import { expectAccessible } from '../support/browser.ts';
 import { invited } from '../support/browser-session.ts';
 import { eachWithVisits, type VisitedDashboard } from '../support/visited-dashboard.ts';
 
-describe('the pages of a person with two accounts', function () {
-  this.timeout(120_000);
+describe('the pages of a person with two accounts', () => {
   let on: VisitedDashboard;
   let other: ApiCaller;
   eachWithVisits((visited) => {

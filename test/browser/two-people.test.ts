@@ -13,8 +13,7 @@ import { eachWithVisits, type VisitedDashboard } from '../support/visited-dashbo
 
 const offer = { name: 'small', title: 'Small', credits: 50, price_cents: 500, currency: 'eur' };
 
-describe('two people and two tabs', function () {
-  this.timeout(60_000);
+describe('two people and two tabs', () => {
   let on: VisitedDashboard;
   eachWithVisits((visited) => {
     on = visited;

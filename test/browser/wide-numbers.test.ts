@@ -20,8 +20,7 @@ CanvasRenderingContext2D.prototype.fillText = function (text, x, ...more) {
   fillText.call(this, text, x, ...more);
 };`;
 
-describe('wide numbers and cells on the pages', function () {
-  this.timeout(60_000);
+describe('wide numbers and cells on the pages', () => {
   let on: VisitedDashboard;
   eachWithVisits((visited) => {
     on = visited;

@@ -25,9 +25,7 @@ const storageClass = {
   ...{ provisioner: 'example.com/disk', allowVolumeExpansion: true },
 };
 
-describe('the Redis of the chart', function () {
-  this.timeout(180_000);
-
+describe('the Redis of the chart', () => {
   it('has in its pod the programs of the runbooks and the password that they need', async () => {
     const runbooks = files.filter((path) => path.startsWith('docs/runbooks/')).map(read);
     const commands = runbooks.flatMap((page) =>

@@ -6,9 +6,7 @@ const parts = ['api', 'dashboard', 'controller', 'inspector', 'egress'];
 /** Pods for trying out, which go anywhere. */
 const bundled = ['redis', 's3'];
 
-describe('the placement of the chart', function () {
-  this.timeout(180_000);
-
+describe('the placement of the chart', () => {
   for (const scenario of scenarios) {
     it(`reaches every pod with ${scenario}, those of hooks and tests included`, () => {
       const placed = (part: string) => ({

@@ -24,9 +24,7 @@ const { version } = JSON.parse(read('package.json'));
 const longest = 'r'.repeat(53);
 const labelOf = (object: Json) => object.metadata.labels['app.kubernetes.io/component'];
 
-describe('the pods of the chart', function () {
-  this.timeout(180_000);
-
+describe('the pods of the chart', () => {
   for (const scenario of scenarios) {
     describe(`with ${scenario}`, () => {
       let objects: Json[];

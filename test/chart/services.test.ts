@@ -9,9 +9,7 @@ const dashboardWays = {
   ...{ 'dashboard.httpRoute.enabled': true, 'dashboard.httpRoute.parentRefs': [{ name: 'public' }] },
 };
 
-describe('the Services of the chart', function () {
-  this.timeout(180_000);
-
+describe('the Services of the chart', () => {
   for (const type of ['LoadBalancer', 'NodePort']) {
     it(`keep the address of a caller who comes by a ${type}, and give it away only where proxies are trusted`, () => {
       const apart = { 'dashboard.apart': true, 'api.service.type': type, 'dashboard.service.type': type };

@@ -64,9 +64,7 @@ const accepted: readonly (readonly [string, Readonly<Record<string, unknown>>])[
   ],
 ];
 
-describe('the values of the chart', function () {
-  this.timeout(180_000);
-
+describe('the values of the chart', () => {
   it('are linted without a word against any scenario', () => {
     for (const scenario of scenarios) {
       const { code, out, err } = helm('lint', '--strict', '--quiet', chart, '--values', join(chart, scenario));

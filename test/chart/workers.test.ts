@@ -43,9 +43,7 @@ const variants: readonly (readonly [string, Rendering])[] = [
   ['a long release', { release: 'a'.repeat(53), namespace: 'n'.repeat(40) }],
 ];
 
-describe("the namespace of the chart's workers", function () {
-  this.timeout(180_000);
-
+describe("the namespace of the chart's workers", () => {
   for (const [title, rendering] of variants) {
     it(`holds what trawl manifests prints for the controller of the chart, field by field: ${title}`, () => {
       const objects = render(rendering);

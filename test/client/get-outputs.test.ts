@@ -12,8 +12,7 @@ import { until } from '../support/until.ts';
 const content = 'a film';
 const sha256 = createHash('sha256').update(content).digest('hex');
 
-describe('trawl get whose output is lost', function () {
-  this.timeout(60_000);
+describe('trawl get whose output is lost', () => {
   let server: Server;
   let url: string;
   let parent: string;

@@ -9,8 +9,7 @@ import { aFolder } from '../support/redis.ts';
 
 const film = 'https://films.example/clip.mp4';
 
-describe('trawl get where no file can be written', function () {
-  this.timeout(60_000);
+describe('trawl get where no file can be written', () => {
   const noMounts = whyNoMounts();
   let server: Server;
   let parent: string;

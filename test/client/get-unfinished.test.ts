@@ -8,8 +8,7 @@ import { printedRows } from '../support/caller.ts';
 import { setUpCaller } from '../support/caller-scene.ts';
 import { until } from '../support/until.ts';
 
-describe('trawl get that leaves jobs unfinished', function () {
-  this.timeout(240_000);
+describe('trawl get that leaves jobs unfinished', () => {
   const scene = setUpCaller();
   const run = (args: readonly string[]) => scene.run([...args, '--json']);
 

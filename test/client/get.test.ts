@@ -14,8 +14,7 @@ import { until } from '../support/until.ts';
 /** What takes the bar away. */
 const clear = '\r\x1b[K';
 
-describe('trawl get', function () {
-  this.timeout(240_000);
+describe('trawl get', () => {
   const scene = setUpCaller();
 
   const hashOf = (path: string) =>

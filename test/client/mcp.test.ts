@@ -16,8 +16,7 @@ import { aFolder } from '../support/redis.ts';
 import { root } from '../support/tree.ts';
 import { until } from '../support/until.ts';
 
-describe('trawl mcp', function () {
-  this.timeout(40_000);
+describe('trawl mcp', () => {
   const { signal } = new AbortController();
   let api: TestApi;
   let folder: string;

@@ -8,8 +8,7 @@ import { until } from '../support/until.ts';
 const submits = /^\/v1\/video\/download/;
 const events = /^\/v1\/jobs\/[^/]+\/events/;
 
-describe('the clients of callers', function () {
-  this.timeout(240_000);
+describe('the clients of callers', () => {
   const { service, start, sceneOf, jobsOf, expectOne, inEach, address } = makeClientScenes();
   const otherKey = async (wanted: AccountOptions) => (await service.aCustomer(wanted)).key;
 

@@ -35,8 +35,7 @@ function completedJob(answerFile: (response: ServerResponse) => void) {
   };
 }
 
-describe('a client of callers whose answers do not end', function () {
-  this.timeout(100_000);
+describe('a client of callers whose answers do not end', () => {
   const download: Partial<ClientCommand> = { verb: 'download', parameters: { wait: 'poll' } };
 
   // At once, because a try of a call lasts 20 s and that of a file 60 s.

@@ -11,8 +11,7 @@ const submits = /^\/v1\/video\/download/;
 /** Time that a client has to cancel the job of a download that is given up. */
 const clientPatienceMs = 10_000;
 
-describe('the clients of callers, at the edges', function () {
-  this.timeout(180_000);
+describe('the clients of callers, at the edges', () => {
   const { service, jobsOf, expectOne, inEach, address } = makeClientScenes();
 
   inEach('fetches a file that the service keeps elsewhere, where no key is sent', async ({ link, customer, run }) => {
@@ -151,8 +150,7 @@ describe('the clients of callers, at the edges', function () {
   });
 });
 
-describe('a client of callers', function () {
-  this.timeout(40_000);
+describe('a client of callers', () => {
   for (const name of clientNames) {
     const runAt = runAtStandIn.bind(null, name);
 
@@ -193,7 +191,6 @@ describe('a client of callers', function () {
           response.end(JSON.stringify({ id: '1', status, endpoint: '/v1/video/download', result }));
         },
         { verb: 'wait', jobIds: ['1'] },
-        2,
       );
       expect(outcome).to.deep.equal({ value: ['1'] });
       // Polls that do not wait begin when `Retry-After` is over, and some later one waits again.

@@ -6,8 +6,7 @@ import { runAtStandIn } from '../support/stand-in-service.ts';
 const page = '<html>\n\n<body>\n\nPlease sign in\n\n</body></html>\n\n';
 const deleted = { id: '1', status: 'Error', endpoint: '/v1/video/download', error: 'Gone', error_code: 'deleted' };
 
-describe('a client of callers behind a proxy', function () {
-  this.timeout(60_000);
+describe('a client of callers behind a proxy', () => {
   for (const name of clientNames) {
     const runAt = runAtStandIn.bind(null, name);
 

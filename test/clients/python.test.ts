@@ -13,8 +13,7 @@ const half = 64 * 1024;
 const contentOf = (id: string) => id.repeat(2 * half);
 const longest = `${'n'.repeat(251)}.mp4`;
 
-describe('the Python client', function () {
-  this.timeout(60_000);
+describe('the Python client', () => {
   let server: Server;
   let parent: string;
   let removeParent: () => void;

@@ -47,8 +47,7 @@ server.server_close()
 `,
 };
 
-describe('the READMEs of the clients', function () {
-  this.timeout(120_000);
+describe('the READMEs of the clients', () => {
   const service: Service = makeService({ TRAWL_WORKERS: '2' });
   const told = new Map<Language, Promise<Told>[]>();
   let source: Source;

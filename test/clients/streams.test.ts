@@ -8,8 +8,7 @@ import { until } from '../support/until.ts';
 const half = Buffer.alloc(4096, 'a');
 const whole = Buffer.concat([half, half]);
 
-describe('the stream of a file, in typescript', function () {
-  this.timeout(30_000);
+describe('the stream of a file, in typescript', () => {
   let server: Server;
   /** Answers requests of the file; each is noted. */
   let answerFile: (response: ServerResponse, range: string | undefined) => void;

@@ -45,8 +45,7 @@ function listNodes(): string[] {
   return [...new Set([process.execPath, ...found.filter(existsSync).map((path) => realpathSync(path))])];
 }
 
-describe('a try of a call, in typescript', function () {
-  this.timeout(150_000);
+describe('a try of a call, in typescript', () => {
   let folder: string;
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'trawl-test-'));

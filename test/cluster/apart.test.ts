@@ -27,8 +27,7 @@ const film = Buffer.from('a film');
 const sha256 = hash('sha256', film);
 const upload = { bytes: film.length, sha256, content_type: 'video/mp4', ext: 'mp4', parts: [sha256] };
 
-describe('two APIs and two controllers in processes of their own', function () {
-  this.timeout(120_000);
+describe('two APIs and two controllers in processes of their own', () => {
   let s3: TestS3;
   let source: Source;
   let testbed: Testbed;

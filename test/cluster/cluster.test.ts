@@ -17,8 +17,7 @@ const plans: Record<string, Plan> = {
   deaf: { onTerm: { afterMs: 60_000, ending: endings.success() } },
 };
 
-describe('a control plane and a fake kubelet', function () {
-  this.timeout(120_000);
+describe('a control plane and a fake kubelet', () => {
   let cluster: Cluster;
   let kubelet: FakeKubelet;
 

@@ -153,8 +153,7 @@ const deadRows: Record<string, Row> = {
   },
 };
 
-describe('an attempt in a cluster is settled once, and nothing is left of it 30 s later', function () {
-  this.timeout(180_000);
+describe('an attempt in a cluster is settled once, and nothing is left of it 30 s later', () => {
   let testbed: Testbed;
   let controller: TestController;
   const results = new Map<string, Promise<Played>>();

@@ -40,7 +40,7 @@ const kinds: Record<string, () => Promise<Kept>> = {
 };
 
 describe('jobs on a cluster whose Redis fails', function () {
-  this.timeout(isLong ? 600_000 : 120_000);
+  this.timeout(isLong ? 600_000 : 300_000);
   let cluster: Cluster;
 
   before(async () => {

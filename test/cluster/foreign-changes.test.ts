@@ -2,8 +2,7 @@ import { expect } from 'chai';
 import { startTestController } from '../support/cluster/controller.ts';
 import { namespace, startTestbed, type Testbed } from '../support/cluster/testbed.ts';
 
-describe('a worker pod from which somebody takes the name of its Job', function () {
-  this.timeout(120_000);
+describe('a worker pod from which somebody takes the name of its Job', () => {
   let testbed: Testbed;
   before(async () => {
     testbed = await startTestbed();

@@ -17,8 +17,7 @@ import { until } from '../support/until.ts';
 
 const cookies = 'canary-of-the-cookies';
 
-describe('the identity of a worker in a cluster', function () {
-  this.timeout(120_000);
+describe('the identity of a worker in a cluster', () => {
   let testbed: Testbed;
   let runner: TestRunner;
   let identify: (token: string) => Promise<AttemptId | null>;

@@ -15,8 +15,7 @@ const namespace = 'workers';
 const jobs = `/apis/batch/v1/namespaces/${namespace}/jobs`;
 const pods = `/api/v1/namespaces/${namespace}/pods`;
 
-describe('the namespace of the workers', function () {
-  this.timeout(120_000);
+describe('the namespace of the workers', () => {
   let cluster: Cluster;
   let kubelet: FakeKubelet;
   const shape: WorkerShape = aShape(namespace);

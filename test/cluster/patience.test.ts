@@ -25,8 +25,7 @@ const waits = [
   ['RunContainerError', 'no such file', start, 180],
 ] as const;
 
-describe('a worker that cannot start in a cluster', function () {
-  this.timeout(120_000);
+describe('a worker that cannot start in a cluster', () => {
   let testbed: Testbed;
   const { log, lines } = aLog();
 

@@ -8,8 +8,7 @@ import { until } from '../support/until.ts';
 const core = `/api/v1/namespaces/${namespace}`;
 const merge = 'application/merge-patch+json';
 
-describe('a job that waits in a cluster', function () {
-  this.timeout(120_000);
+describe('a job that waits in a cluster', () => {
   let testbed: Testbed;
   let controller: TestController;
 

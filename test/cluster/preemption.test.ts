@@ -5,8 +5,7 @@ import { namespace, startTestbed, type Testbed } from '../support/cluster/testbe
 import { admitted, anAccount } from '../support/record.ts';
 import { until } from '../support/until.ts';
 
-describe('an account that holds every worker of a cluster', function () {
-  this.timeout(120_000);
+describe('an account that holds every worker of a cluster', () => {
   let testbed: Testbed;
   let controller: TestController;
 

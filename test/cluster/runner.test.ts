@@ -22,8 +22,7 @@ import { until } from '../support/until.ts';
 const namespace = 'workers';
 
 for (const defersCleanup of [true, false]) {
-  describe(`workers as Jobs of a cluster, with cleanup ${defersCleanup ? 'deferred' : 'at once'}`, function () {
-    this.timeout(120_000);
+  describe(`workers as Jobs of a cluster, with cleanup ${defersCleanup ? 'deferred' : 'at once'}`, () => {
     let cluster: Cluster;
     let kubelet: FakeKubelet;
     let runner: TestRunner;

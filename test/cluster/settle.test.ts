@@ -12,8 +12,7 @@ import { jobLimits } from '../support/job-limits.ts';
 import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
-describe('jobs on a cluster', function () {
-  this.timeout(120_000);
+describe('jobs on a cluster', () => {
   let testbed: Testbed;
   const controllers: TestController[] = [];
   const begin = async () => {

@@ -16,8 +16,7 @@ import { admitted, anAccount, storeOf, type TestStore, theJob } from '../support
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
-describe('the controller', function () {
-  this.timeout(120_000);
+describe('the controller', () => {
   let redis: TestRedis;
   let store: TestStore;
   let controller: Controller;

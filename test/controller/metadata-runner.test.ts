@@ -19,8 +19,7 @@ const attempt = {
 } as const;
 const done: RequestListener = (_, res) => res.end(JSON.stringify({ metadata: someMetadata }));
 
-describe('metadata jobs', function () {
-  this.timeout(120_000);
+describe('metadata jobs', () => {
   let folder: string;
   let remove: () => void;
   let server: Server | undefined;

@@ -14,9 +14,7 @@ import { aDownload, admitted, anAccount, storeOf, theJob } from '../support/reco
 import { aLog, startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
-describe('a controller whose API server swallows requests', function () {
-  this.timeout(120_000);
-
+describe('a controller whose API server swallows requests', () => {
   it('starts a job that needs no cluster while 64 others wait for theirs', async () => {
     const redis = await startTestRedis();
     const store = storeOf(redis.connection);

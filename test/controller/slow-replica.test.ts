@@ -9,8 +9,7 @@ import { storeOf } from '../support/record.ts';
 import { aLog, startTestPair, type TestPair } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
-describe('a controller whose changes reach no replica in time', function () {
-  this.timeout(60_000);
+describe('a controller whose changes reach no replica in time', () => {
   let pair: TestPair;
   before(async () => {
     pair = await startTestPair();

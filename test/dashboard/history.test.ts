@@ -76,6 +76,7 @@ describe('the history on the dashboard', () => {
   });
 
   it('filters by key, status, day and text', async () => {
+    api.store.advanceToNoon();
     await write(caller, 30);
     const today = new Date(api.store.clock.now()).toISOString().slice(0, 10);
     const failed = numbers(0, 30).filter((n) => n % 10 === 0);

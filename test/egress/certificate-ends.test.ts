@@ -7,8 +7,7 @@ import { until } from '../support/until.ts';
 const host = '127.0.0.1';
 const day = (n: number) => new Date(Date.UTC(2040, 0, n));
 
-describe('trawl_certificate_ends_seconds', function () {
-  this.timeout(60_000);
+describe('trawl_certificate_ends_seconds', () => {
   let files: TlsFiles;
   let egress: RoleProcess;
   before(async () => {

@@ -225,7 +225,7 @@ describe('hostile clients of the proxy', () => {
       }),
       { numRuns: rounds },
     );
-  }).timeout(60_000 + rounds * 50);
+  }).timeout(300_000 + rounds * 50);
 });
 
 /** Waits until the other side has ended a connection. */

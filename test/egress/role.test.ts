@@ -168,8 +168,7 @@ describe('the role egress', () => {
     expect(role.child.exitCode).to.equal(null);
   });
 
-  it('carries 200 MB with less than 150 MiB more memory, while four clients have stopped reading', async function () {
-    this.timeout(120_000);
+  it('carries 200 MB with less than 150 MiB more memory, while four clients have stopped reading', async () => {
     const bytes = 200_000_000;
     const chunk = Buffer.alloc(1 << 20);
     const large = await startSource((_, response) => {

@@ -43,7 +43,7 @@ const kinds = [
 ] as const;
 
 describe(`one part or everything killed at a random moment (${rounds} rounds)`, function () {
-  this.timeout(60_000 + rounds * 90_000);
+  this.timeout(300_000 + rounds * 90_000);
   const service: Service = makeService({
     TRAWL_WORKERS: '4',
     TRAWL_WEBHOOK_GAP_SECONDS: '1',

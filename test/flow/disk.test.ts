@@ -16,7 +16,6 @@ if (why !== null) console.warn(`The tests of full and read-only disks are left o
 else describe('a disk that takes nothing more', testDisks);
 
 function testDisks(this: Mocha.Suite): void {
-  this.timeout(120_000);
   let service: Service;
   let films: Source;
   const mounted: string[] = [];

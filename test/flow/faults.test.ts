@@ -14,8 +14,7 @@ const stoppedSeconds = isLong ? 30 : 4;
 const goneSeconds = isLong ? 60 : 3;
 const hour = 3_600;
 
-describe('a part of one machine that is away for some time', function () {
-  this.timeout(90_000 + (isLong ? 200_000 : 0));
+describe('a part of one machine that is away for some time', () => {
   const service: Service = makeService({ TRAWL_WORKERS: '4' });
   const clock = join(service.folder, 'clock');
   const objects = join(service.data, 'objects');

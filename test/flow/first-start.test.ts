@@ -19,8 +19,7 @@ import { processesIn, type RunningUp, spawnUp, startUp } from '../support/up.ts'
 
 const publicFilm = /https:\/\/media\.w3\.org\/\S+/;
 
-describe('the first start', function () {
-  this.timeout(120_000);
+describe('the first start', () => {
   let folder: string;
   let remove: () => void;
   let source: Source;

@@ -7,8 +7,7 @@ import { makeService } from '../support/service.ts';
 import { type Source, startSource } from '../support/source-server.ts';
 import { read, root } from '../support/tree.ts';
 
-describe('the program of helm test', function () {
-  this.timeout(120_000);
+describe('the program of helm test', () => {
   const service = makeService({ TRAWL_WORKERS: '1' });
   let source: Source;
   before(async () => {

@@ -5,8 +5,7 @@ import { expect } from 'chai';
 import { makeService, type Service } from '../support/service.ts';
 import { spawnUp } from '../support/up.ts';
 
-describe('trawl up that lacks a part of its data', function () {
-  this.timeout(120_000);
+describe('trawl up that lacks a part of its data', () => {
   let service: Service;
   beforeEach(() => {
     service = makeService();

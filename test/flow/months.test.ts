@@ -20,8 +20,7 @@ const began = Date.UTC(2028, 0, 31, 12);
 const days = 90;
 const keyDays = 86;
 
-describe('90 days of an account', function () {
-  this.timeout(120_000);
+describe('90 days of an account', () => {
   let store: TestStore;
   let stripe: StripeStandIn;
   eachWithEmptyRecord((made) => {

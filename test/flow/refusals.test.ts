@@ -14,8 +14,7 @@ const inCluster = {
   ...{ TRAWL_GATEWAY_ADDRESS: away, TRAWL_EGRESS_ADDRESS: away },
 };
 
-describe('a role that cannot start', function () {
-  this.timeout(120_000);
+describe('a role that cannot start', () => {
   let redis: TestRecord;
   before(async () => {
     redis = await startTestServer();

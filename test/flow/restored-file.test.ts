@@ -8,8 +8,7 @@ import { makeService, type Service } from '../support/service.ts';
 import { type Source, startSource } from '../support/source-server.ts';
 import { until } from '../support/until.ts';
 
-describe('a file that is newer than the restored record', function () {
-  this.timeout(300_000);
+describe('a file that is newer than the restored record', () => {
   const service: Service = makeService({ TRAWL_WORKERS: '1' });
   let source: Source;
   let film = 'clip.mp4';

@@ -9,8 +9,7 @@ import { makeService, type Service, signal } from '../support/service.ts';
 import { leaveStuckSandbox } from '../support/stuck-sandbox.ts';
 import { until } from '../support/until.ts';
 
-describe('trawl up', function () {
-  this.timeout(120_000);
+describe('trawl up', () => {
   const service: Service = makeService({ TRAWL_WORKERS: '2' });
   let probe: number;
   let held: BlockingSource;

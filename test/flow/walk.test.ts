@@ -9,8 +9,7 @@ import { type RunningUp, startUp } from '../support/up.ts';
 
 const day = 86_400;
 
-describe('jobs through trawl up', function () {
-  this.timeout(120_000);
+describe('jobs through trawl up', () => {
   let folder: string;
   let remove: () => void;
   let source: Source;

@@ -12,8 +12,7 @@ import { copyWebhook } from '../support/webhooks.ts';
 
 const dueToDead = 5_000;
 
-describe('webhooks through trawl up', function () {
-  this.timeout(120_000);
+describe('webhooks through trawl up', () => {
   const service: Service = makeService({
     TRAWL_WORKERS: '4',
     TRAWL_WEBHOOK_SECONDS: '1',

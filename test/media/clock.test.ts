@@ -16,8 +16,7 @@ const parts = [
 ] as const;
 const names = ['p1', 'p2', 'p3'];
 
-describe('A stream of fragments', function () {
-  this.timeout(60_000);
+describe('A stream of fragments', () => {
   let source: Flashes;
   before(async () => {
     source = await openFlashes();

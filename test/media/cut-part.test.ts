@@ -31,8 +31,7 @@ const picture = {
 };
 const stream = { ...picture, sampleRate: null, channels: null, promised: 1, counted: 1 };
 
-describe('a part of a source', function () {
-  this.timeout(120_000);
+describe('a part of a source', () => {
   const it = testsAtOnce(2);
   let fixture: MediaFixture;
   before(async () => {

@@ -11,8 +11,7 @@ const scrambled = [
 /** Boxes that say how samples are encrypted: without them, ffprobe tells of none, as of clear ones that precede others. */
 const ofSamples = /tenc|senc|saiz|saio/g;
 
-describe('A file', function () {
-  this.timeout(180_000);
+describe('A file', () => {
   let source: Flashes;
   before(async () => {
     source = await openFlashes();

@@ -6,8 +6,7 @@ import { look } from '../support/media.ts';
 
 const copy = ['-c', 'copy'];
 
-describe('A delivered film shows and sounds as its source', function () {
-  this.timeout(60_000);
+describe('A delivered film shows and sounds as its source', () => {
   let source: Flashes;
   before(async () => {
     source = await openFlashes();

@@ -43,9 +43,7 @@ function ask<T>(name: string, ...args: unknown[]): T {
   return JSON.parse(execFileSync(python, words, { encoding: 'utf8', timeout: 50_000 })) as T;
 }
 
-describe('The fragment of a URL', function () {
-  this.timeout(120_000);
-
+describe('The fragment of a URL', () => {
   it('goes to yt-dlp only for a site that takes it, and not where the site reads it as a part of a name', () => {
     const rows = [
       ['https://a.example/app/#!/one', 'https://a.example/app/#!/one'],

@@ -12,8 +12,7 @@ import { makeFilms } from '../support/films.ts';
 import { aTools, type MediaFixture, openMediaFixture } from '../support/media.ts';
 import { aFolder } from '../support/redis.ts';
 
-describe('A hostile source', function () {
-  this.timeout(120_000);
+describe('A hostile source', () => {
   let fixture: MediaFixture;
   let folder: string;
   let remove: () => void;

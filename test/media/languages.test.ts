@@ -5,8 +5,7 @@ import { expectMarks, type Flashes, openFlashes } from '../support/flashes.ts';
 
 const [yes, selected] = ['DEFAULT=YES,AUTOSELECT=YES,', 'AUTOSELECT=YES,'];
 
-describe('A stream with sound in several languages', function () {
-  this.timeout(60_000);
+describe('A stream with sound in several languages', () => {
   const it = testsAtOnce(2);
   let source: Flashes;
   let sets: readonly string[];

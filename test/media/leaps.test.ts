@@ -5,8 +5,7 @@ import { look } from '../support/media.ts';
 
 const coded = ['-c:v', 'libx264', '-preset', 'ultrafast', '-c:a', 'aac'];
 
-describe('A stream of MPEG-TS', function () {
-  this.timeout(60_000);
+describe('A stream of MPEG-TS', () => {
   const it = testsAtOnce(2);
   let source: Flashes;
   before(async () => {

@@ -15,8 +15,7 @@ const film = { download_type: 'audio_video', video_format: 'mp4', max_duration: 
 const master =
   '#EXTM3U\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="a",DEFAULT=YES,URI="a.m3u8"\n#EXT-X-STREAM-INF:BANDWIDTH=500000,CODECS="avc1.42c01e,mp4a.40.2",RESOLUTION=64x36,AUDIO="a"\nv.m3u8\n';
 
-describe('A live stream that goes on as another one', function () {
-  this.timeout(60_000);
+describe('A live stream that goes on as another one', () => {
   const it = testsAtOnce(4);
   let source: Flashes;
   before(async () => {

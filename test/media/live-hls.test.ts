@@ -17,8 +17,7 @@ const master =
 
 const names = { v: 'picture', a: 'sound' };
 
-describe('A live HLS stream', function () {
-  this.timeout(120_000);
+describe('A live HLS stream', () => {
   const it = testsAtOnce(4);
 
   it('D65: is recorded with picture and sound of the same time', async () => {

@@ -15,8 +15,7 @@ function manifest(template: string, more = ''): string {
 
 const names = 'initialization="init-stream0.m4s" media="chunk-stream0-$Number%05d$.m4s"';
 
-describe('A live DASH stream', function () {
-  this.timeout(120_000);
+describe('A live DASH stream', () => {
   const it = testsAtOnce(4);
 
   it('D65: is recorded from its newest segment on, which its manifest lists one by one', async () => {

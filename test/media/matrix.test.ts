@@ -41,8 +41,7 @@ function isShort(source: SourceName, type: string, quality: string, format: stri
   return quality === '720p' || (type === 'video' && quality === 'best' && format === 'webm');
 }
 
-describe('Every combination of type, quality and format', function () {
-  this.timeout(120_000);
+describe('Every combination of type, quality and format', () => {
   const it = testsAtOnce(2);
   let fixture: MediaFixture;
   let page: string;

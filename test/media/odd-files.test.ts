@@ -6,8 +6,7 @@ import { planConversion } from '../../src/media/plan-conversion.ts';
 import { expectMarks, type Flashes, marks, marksOf, openFlashes } from '../support/flashes.ts';
 import { decode, look } from '../support/media.ts';
 
-describe('A file with odd streams', function () {
-  this.timeout(180_000);
+describe('A file with odd streams', () => {
   let source: Flashes;
   before(async () => {
     source = await openFlashes();

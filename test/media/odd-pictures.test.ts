@@ -3,8 +3,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { type Flashes, openFlashes } from '../support/flashes.ts';
 
-describe('A link to an odd picture', function () {
-  this.timeout(60_000);
+describe('A link to an odd picture', () => {
   let source: Flashes;
   before(async () => {
     source = await openFlashes();

@@ -10,8 +10,7 @@ import { addHeightsPage, addHourPage, addPortraitPage, soundFormats } from '../s
 
 const full = process.env.ROUNDS !== undefined;
 
-describe('From a URL to a proved file', function () {
-  this.timeout(120_000);
+describe('From a URL to a proved file', () => {
   let fixture: MediaFixture;
   before(async () => {
     fixture = await openMediaFixture();

@@ -10,8 +10,7 @@ import { aFolder } from '../support/redis.ts';
 /** The programs that measure both sides of a ratio, in this one run. */
 // Ratios are judged where little else runs: in the long form of the suite.
 if (process.env.ROUNDS !== undefined)
-  describe('Speed compared with the plain way', function () {
-    this.timeout(120_000);
+  describe('Speed compared with the plain way', () => {
     let fixture: MediaFixture;
     before(async () => {
       fixture = await openMediaFixture();

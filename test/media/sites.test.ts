@@ -128,9 +128,7 @@ const rows: readonly Row[] = [
   ['(?i)http://kiss/', 'http://\u212ai\u017f\u017f/', true, false],
 ];
 
-describe('The lazy pattern of a site', function () {
-  this.timeout(60_000);
-
+describe('The lazy pattern of a site', () => {
   it('matches as the compiled one, and is not compiled where a text is missing', () => {
     const asked = rows.map(([pattern, url]) => [pattern, url]);
     const found = ask<readonly Record<'compiled' | 'lazy' | 'needs', boolean>[]>('compare_table', asked);

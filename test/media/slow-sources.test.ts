@@ -3,8 +3,7 @@ import { testsAtOnce } from '../support/at-once.ts';
 import { look, type MediaFixture, openMediaFixture } from '../support/media.ts';
 import { anyFilm, makeMediaCalls } from '../support/media-calls.ts';
 
-describe('A source that takes its time', function () {
-  this.timeout(120_000);
+describe('A source that takes its time', () => {
   const it = testsAtOnce(6);
   let fixture: MediaFixture;
   before(async () => {

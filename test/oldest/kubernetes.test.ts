@@ -11,8 +11,7 @@ import { read } from '../support/tree.ts';
 /** Pods have no user namespaces there. */
 const values = { 'workers.hostUsers': true };
 
-describe('the chart on the API server of the oldest supported Kubernetes', function () {
-  this.timeout(300_000);
+describe('the chart on the API server of the oldest supported Kubernetes', () => {
   let cluster: Cluster;
   let version = '';
   const { folder, remove } = aFolder();

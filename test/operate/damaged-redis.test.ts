@@ -7,8 +7,7 @@ import { type OperatorServer, startOperatorServer } from '../support/operator-se
 import { runProcedure } from '../support/procedures.ts';
 import { makeService, type Service } from '../support/service.ts';
 
-describe('docs/operate.md', function () {
-  this.timeout(250_000);
+describe('docs/operate.md', () => {
   const service: Service = makeService({ TRAWL_WORKERS: '1' });
   const env = { TRAWL_DATA: service.data, TRAWL_DURABILITY: 'strict' };
   const backups = join(service.folder, 'backups');

@@ -6,8 +6,7 @@ import { runProcedure } from '../support/procedures.ts';
 import { makeService, type Service } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
-describe('docs/operate.md', function () {
-  this.timeout(120_000);
+describe('docs/operate.md', () => {
   const service: Service = makeService({ TRAWL_WORKERS: '1' });
   let held: BlockingSource;
   before(async () => {

@@ -11,8 +11,7 @@ import { makeService, type Service } from '../support/service.ts';
 import { type Source, startSource } from '../support/source-server.ts';
 import { until } from '../support/until.ts';
 
-describe('docs/operate.md', function () {
-  this.timeout(250_000);
+describe('docs/operate.md', () => {
   const service: Service = makeService({ TRAWL_WORKERS: '1' });
   const [objects, elsewhere] = [join(service.data, 'objects'), join(service.folder, 'elsewhere')];
   let redis: TestRecord[] = [];

@@ -1,7 +1,8 @@
-import { basename } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { expect } from 'chai';
 import { listFunctions } from '../support/functions.ts';
-import { files, findPlaces, texts } from '../support/tree.ts';
+import { files, findPlaces, root, texts } from '../support/tree.ts';
 import { blank, listDeclared } from '../support/typescript-source.ts';
 
 const top = [
@@ -33,6 +34,18 @@ describe('the shape of the tree', () => {
       return lines > most ? [`${path}: ${lines} lines, at most ${most}`] : [];
     });
     expect(tooLong).to.deep.equal([]);
+  });
+
+  it('no test has a shorter time limit than the usual one, which ends a hang on a busy machine too', () => {
+    const usual = Number(JSON.parse(readFileSync(join(root, '.mocharc.json'), 'utf8')).timeout);
+    const limits = sources.flatMap(([path, text]) =>
+      [...text.matchAll(/(?<!AbortSignal)\.timeout\((?:[^()]*: )?(\d[\d_]*)\b(?! \*)/g)].map(([, digits = '']) => ({
+        path,
+        ms: Number(digits.replaceAll('_', '')),
+      })),
+    );
+    expect(limits.some(({ ms }) => ms > usual)).to.equal(true);
+    expect(limits.filter(({ ms }) => ms > 0 && ms < usual)).to.deep.equal([]);
   });
 
   it('no function is too long', () => {

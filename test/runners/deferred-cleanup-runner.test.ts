@@ -21,8 +21,7 @@ const pod = (attempt: string, phase: string) => ({
 });
 const listOf = (...items: object[]) => ({ items, metadata: { resourceVersion: '9' } });
 
-describe('cleanup of an attempt while another Job waits for its pod', function () {
-  this.timeout(120_000);
+describe('cleanup of an attempt while another Job waits for its pod', () => {
   let server: FakeApiServer;
   let runner: KubernetesRunner;
   let changes: FakeRequest[];

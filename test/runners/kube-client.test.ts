@@ -1,6 +1,5 @@
 import { createSecureServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type KubeClient, KubeError, openKubeClient } from '../../src/runners/kubernetes/kube-client.ts';
 import { cacheForMinute } from '../../src/runners/kubernetes/minute-cache.ts';
@@ -12,10 +11,11 @@ import { until } from '../support/until.ts';
 
 const never = new AbortController().signal;
 
-describe('the client of an API server', function () {
-  this.timeout(120_000);
+describe('the client of an API server', () => {
   let server: FakeApiServer;
   let client: KubeClient;
+  /** For requests that nobody answers: one that is answered may take longer on a busy machine. */
+  let hasty: KubeClient;
   let slowed: number;
   const access = () => ({ server: server.url, tls: {}, headers: async () => ({ authorization: 'Bearer word' }) });
 
@@ -26,10 +26,12 @@ describe('the client of an API server', function () {
       ...makeRateLimiter(10_000, 10_000),
       halve: () => void slowed++,
     };
-    client = openKubeClient({ access: access(), rateLimit, answerMs: 800 });
+    client = openKubeClient({ access: access(), rateLimit });
+    hasty = openKubeClient({ access: access(), rateLimit, answerMs: 800 });
   });
   afterEach(async () => {
     await client.close();
+    await hasty.close();
     await server.stop();
   });
   const failure = (asking: Promise<unknown>) =>
@@ -39,18 +41,13 @@ describe('the client of an API server', function () {
     );
 
   it('sends 200 requests over at most eight connections', async () => {
-    const patient = openKubeClient({
-      access: access(),
-      rateLimit: makeRateLimiter(10_000, 10_000),
-    });
-    const asked = Array.from({ length: 200 }, (_, n) => patient.ask<{ n: number }>('GET', `/${n}`));
+    const asked = Array.from({ length: 200 }, (_, n) => client.ask<{ n: number }>('GET', `/${n}`));
     for (let n = 0; n < 200; n++) {
       const { path, answer } = await server.next();
       answer(200, { n: Number(path.slice(1)) });
     }
     expect((await Promise.all(asked)).map(({ n }) => n)).to.deep.equal(Array.from({ length: 200 }, (_, n) => n));
     expect(server.allConnections()).to.be.at.most(8);
-    await patient.close();
   });
 
   it('sends its token, its user agent and the content type', async () => {
@@ -105,8 +102,7 @@ describe('the client of an API server', function () {
     for (const status of [429, 503]) {
       const asked = failure(client.ask('GET', '/a'));
       (await server.next()).answer(status, { message: 'be back soon' }, { 'retry-after': '3600' });
-      const waited = pause(5_000, 'waits', { ref: false });
-      expect(await Promise.race([asked, waited])).to.include({ status });
+      expect(await asked).to.include({ status });
     }
   });
 
@@ -136,23 +132,24 @@ describe('the client of an API server', function () {
       rateLimit: makeRateLimiter(1_000, 1_000),
       answerMs: 500,
     });
-    await other.ask('GET', '/a');
+    const ask = (path: string) => until(() => other.ask('GET', path).catch(() => null), 10, `an answer to ${path}`);
+    await ask('/a');
     line.blackhole();
     expect(await failure(other.ask('GET', '/b'))).to.have.property('message', 'The API server does not answer');
-    expect(await other.ask('GET', '/c')).to.deep.equal({});
+    expect(await ask('/c')).to.deep.equal({});
     await other.close();
     await line.stop();
     secure.close();
   });
 
   it('rejects when no answer comes within the time limit', async () => {
-    const asked = failure(client.ask('GET', '/a'));
+    const asked = failure(hasty.ask('GET', '/a'));
     await server.next();
     expect(await asked).to.have.property('message', 'The API server does not answer');
   });
 
   it('rejects within the time limit while all connections hang', async () => {
-    const asked = Array.from({ length: 40 }, () => failure(client.ask('GET', '/a')));
+    const asked = Array.from({ length: 40 }, () => failure(hasty.ask('GET', '/a')));
     for (const error of await Promise.all(asked)) {
       expect(error).to.have.property('message', 'The API server does not answer');
     }
@@ -160,33 +157,33 @@ describe('the client of an API server', function () {
 
   it('asks a silent API server for its version alone and fails other requests at once, until anything is answered', async () => {
     const noAnswer = { message: 'The API server does not answer' };
-    const held = failure(client.ask('POST', '/a', { body: {} }));
+    const held = failure(hasty.ask('POST', '/a', { body: {} }));
     expect((await server.next()).path).to.equal('/a');
     expect(await held).to.include(noAnswer);
-    const [first, second] = [client.ask('GET', '/b'), failure(client.ask('GET', '/c'))];
+    const [first, second] = [hasty.ask('GET', '/b'), failure(hasty.ask('GET', '/c'))];
     expect(await second).to.include(noAnswer);
     const asked = await server.next();
     expect(asked.path).to.equal('/version');
     asked.answer(403, {});
     (await server.next()).answer(200, { is: 'first' });
     expect(await first).to.deep.equal({ is: 'first' });
-    const [, next] = [client.ask('GET', '/d'), await server.next()];
+    const [, next] = [hasty.ask('GET', '/d'), await server.next()];
     expect(next.path).to.equal('/d');
     next.answer(200, {});
   });
 
   it('streams an answer past the time limit', async () => {
     const lines: string[] = [];
-    const following = client.stream('/a', { watch: true }, never, {
+    const following = hasty.stream('/a', { watch: true }, never, {
       started: () => void lines.push('started'),
       line: (text) => void lines.push(text),
     });
     const asked = await server.next();
     asked.write('one\nt');
     // Another request goes past its time meanwhile, though others are answered.
-    const late = failure(client.ask('GET', '/b'));
+    const late = failure(hasty.ask('GET', '/b'));
     await server.next();
-    const soon = client.ask('GET', '/c');
+    const soon = hasty.ask('GET', '/c');
     (await server.next()).answer(200, {});
     await soon;
     expect(await late).to.have.property('message', 'The API server does not answer');
@@ -211,12 +208,12 @@ describe('the client of an API server', function () {
   it('keeps the connection of a stream when another answer is late', async () => {
     const lines: string[] = [];
     const reader = { started: () => void lines.push('started'), line: (text: string) => void lines.push(text) };
-    const following = client.stream('/a', {}, never, reader);
+    const following = hasty.stream('/a', {}, never, reader);
     const second = await server.next();
     second.write('one\n');
     await until(() => lines.includes('one'), 5, 'the other answer goes on');
     const began = performance.now();
-    const slow = failure(client.ask('GET', '/b'));
+    const slow = failure(hasty.ask('GET', '/b'));
     const first = await server.next();
     await until(() => performance.now() - began >= 400, 5, 'half of its time has passed');
     first.write('{');
@@ -230,7 +227,7 @@ describe('the client of an API server', function () {
   it('does not count early hints as an answer', async () => {
     const heard: string[] = [];
     const reader = { started: () => void heard.push('started'), line: (text: string) => void heard.push(text) };
-    const following = failure(client.stream('/a', {}, never, reader));
+    const following = failure(hasty.stream('/a', {}, never, reader));
     (await server.next()).sendEarlyHints();
     expect(await following).to.have.property('message', 'The API server does not answer');
     expect(heard).to.deep.equal([]);

@@ -16,8 +16,7 @@ const jobId = randomUUID();
 const script =
   'read name; echo $$ >>"$PLACE/$name.pids"; while [ ! -e "$PLACE/$name" ]; do sleep 0.02; done; . "$PLACE/$name"';
 
-describe('workers as processes', function () {
-  this.timeout(120_000);
+describe('workers as processes', () => {
   let place: ReturnType<typeof aFolder>;
   let tested: RunnerUnderTest;
 

@@ -12,8 +12,7 @@ import { read, root } from '../support/tree.ts';
 import { until } from '../support/until.ts';
 import { processesIn, type RunningUp, startUp } from '../support/up.ts';
 
-describe('An object store whose certificate comes from a private authority', function () {
-  this.timeout(120_000);
+describe('An object store whose certificate comes from a private authority', () => {
   const { folder, remove } = aFolder();
   let s3: TestS3;
   let front: S3Proxy;

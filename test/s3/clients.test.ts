@@ -4,8 +4,7 @@ import { startS3, type TestS3 } from '../support/s3.ts';
 import { makeService, type Service } from '../support/service.ts';
 import { type Source, startSource } from '../support/source-server.ts';
 
-describe('the clients of callers, where files are kept in S3', function () {
-  this.timeout(120_000);
+describe('the clients of callers, where files are kept in S3', () => {
   let s3: TestS3;
   let source: Source;
   let service: Service;

@@ -26,7 +26,7 @@ const sweptSeconds = isLong ? 25 : 0;
 
 if (fakeTimeLibrary !== undefined)
   describe('jobs that run while one clock is moved', function () {
-    this.timeout(isLong ? 3_600_000 : 180_000);
+    this.timeout(isLong ? 3_600_000 : 300_000);
     const secret = Buffer.alloc(32, 7).toString('base64');
     const clocks: Record<string, FakedClock> = {};
     const ids: string[] = [];

@@ -8,8 +8,7 @@ import { type Operator, startOperator } from '../support/operator.ts';
 import { credentials, startS3, type TestS3 } from '../support/s3.ts';
 import { startSilentPort } from '../support/silent-port.ts';
 
-describe('the doctor beside a bucket', function () {
-  this.timeout(120_000);
+describe('the doctor beside a bucket', () => {
   let s3: TestS3;
   let operator: Operator;
   before(async () => {

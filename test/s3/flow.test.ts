@@ -8,8 +8,7 @@ import { type Source, startSource } from '../support/source-server.ts';
 import { until } from '../support/until.ts';
 import { processesIn, type RunningUp, startUp } from '../support/up.ts';
 
-describe('trawl up with S3', function () {
-  this.timeout(120_000);
+describe('trawl up with S3', () => {
   let s3: TestS3;
   let source: Source;
   let folder: string;

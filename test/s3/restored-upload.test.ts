@@ -10,8 +10,7 @@ import { anAccount, aRunningJob, storeOf, type TestStore } from '../support/reco
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 import { startS3, type TestS3 } from '../support/s3.ts';
 
-describe('an upload that was begun before its record was restored', function () {
-  this.timeout(120_000);
+describe('an upload that was begun before its record was restored', () => {
   let s3: TestS3;
   let redis: TestRedis;
   let store: TestStore;

@@ -15,8 +15,7 @@ import { type S3Proxy, startS3Proxy } from '../support/s3-proxy.ts';
 const film = 'The bytes of a film';
 const limits = { ...jobLimits, maxAttempts: 1 };
 
-describe('a job whose worker has uploaded every part', function () {
-  this.timeout(120_000);
+describe('a job whose worker has uploaded every part', () => {
   let s3: TestS3;
   let redis: TestRedis;
   let store: TestStore;

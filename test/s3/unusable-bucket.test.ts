@@ -8,8 +8,7 @@ import { anAccount, aRunningJob, storeOf } from '../support/record.ts';
 import { aLog, startTestRedis } from '../support/redis.ts';
 import { credentials, startS3, type TestS3 } from '../support/s3.ts';
 
-describe('a bucket that cannot be used', function () {
-  this.timeout(120_000);
+describe('a bucket that cannot be used', () => {
   let s3: TestS3;
   before(async () => {
     s3 = await startS3();

@@ -28,8 +28,7 @@ const seen = { bytes, checksum: hash('sha256', film) };
 const query = 'http://site.example/film';
 const nowhere: ServerAddress = { host: '127.0.0.1', port: 9 };
 
-describe('A worker that uploads to S3', function () {
-  this.timeout(120_000);
+describe('A worker that uploads to S3', () => {
   let s3: TestS3;
   let front: S3Proxy;
   let store: ObjectStore;
@@ -103,8 +102,7 @@ describe('A worker that uploads to S3', function () {
 
   // A silent connection is given up after half a minute, or after a whole one when its buffers filled meanwhile.
   if (process.env.ROUNDS !== undefined)
-    it('sends a part again that S3 never answers', async function () {
-      this.timeout(150_000);
+    it('sends a part again that S3 never answers', async () => {
       front.fail('hang');
       const worker = start();
       expect(await worker.exit, worker.stderr()).to.deep.equal({ code: 0, signal: null });

@@ -13,8 +13,7 @@ const stoppedSeconds = process.env.ROUNDS ? 10 : 3;
 const key = '{trawl}:test';
 const raise = (connection: Connection) => connection.send(['INCR', key]);
 
-describe('the connection to redis', function () {
-  this.timeout(120_000);
+describe('the connection to redis', () => {
   let redis: TestRedis;
   let connection: Connection;
   before(async () => {

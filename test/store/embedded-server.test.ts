@@ -26,8 +26,7 @@ describe('a redis-server of our own', () => {
   beforeEach(() => {
     ({ folder, remove } = aFolder());
   });
-  afterEach(async function () {
-    this.timeout(120_000);
+  afterEach(async () => {
     await Promise.all(servers.splice(0).map((server) => server.stop()));
     remove();
   });
@@ -116,23 +115,20 @@ describe('a redis-server of our own', () => {
     expect(await pingServer(server.socket)).to.equal('absent');
   });
 
-  it('is killed when it does not end by itself', async function () {
-    this.timeout(120_000);
+  it('is killed when it does not end by itself', async () => {
     const server = await start();
     await freezeProcess(server.pid());
     await server.stop();
     expect(isAlive(server.pid())).to.equal(false);
   });
 
-  it('is refused in a folder in which another one runs', async function () {
-    this.timeout(120_000);
+  it('is refused in a folder in which another one runs', async () => {
     const server = await start();
     expect(await failureOf(start())).to.equal(`Another redis-server already runs on ${server.socket}`);
     expect(await ask(server, 'PING')).to.equal('PONG');
   });
 
-  it('is ready only after it has loaded its file', async function () {
-    this.timeout(120_000);
+  it('is ready only after it has loaded its file', async () => {
     const first = await start();
     const connection = await connect(first.url, { log: aLog().log });
     for (let sent = 0; sent < 5_000; sent += 100) {

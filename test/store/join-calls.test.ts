@@ -123,8 +123,7 @@ describe('calls of one key that are made in one turn', () => {
     expect((await readSnapshot(store, caller.accountId)).balances.held).to.equal(2);
   });
 
-  it('are answered as calls one by one are, whatever the limits of their account', async function () {
-    this.timeout(120_000);
+  it('are answered as calls one by one are, whatever the limits of their account', async () => {
     const wordOf = (answer: Admission) =>
       'refused' in answer
         ? [answer.refused, answer.detail, answer.rates]

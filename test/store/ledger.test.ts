@@ -18,8 +18,7 @@ const heapMegabytes = 48;
 describe('a long ledger', () => {
   let redis: TestRedis;
   let accountId: string;
-  before(async function () {
-    this.timeout(120_000);
+  before(async () => {
     redis = await startTestRedis();
     ({ accountId } = await anAccount(storeOf(redis.connection)));
     const grants = `
@@ -33,16 +32,14 @@ describe('a long ledger', () => {
   });
   after(() => redis.stop());
 
-  it(`of ${entries} entries is verified by a process that has ${heapMegabytes} MB`, async function () {
-    this.timeout(120_000);
+  it(`of ${entries} entries is verified by a process that has ${heapMegabytes} MB`, async () => {
     const program = join(root, 'test/support/archive-child.ts');
     const line = [`--max-old-space-size=${heapMegabytes}`, program, 'verify', redis.url, accountId];
     const { code, out, err } = await runProgram(process.execPath, line, { PATH: process.env.PATH ?? '' });
     expect({ code, out: out && JSON.parse(out) }, err).to.deep.equal({ code: 0, out: { entries, problems: [] } });
   });
 
-  it('lets other work of its process run after each 500 entries, and within 50 ms, while it is verified', async function () {
-    this.timeout(120_000);
+  it('lets other work of its process run after each 500 entries, and within 50 ms, while it is verified', async () => {
     const store = storeOf(redis.connection);
     let [atOnce, most, isOver] = [0, 0, false];
     const turn = () => {

@@ -27,8 +27,7 @@ for (const { name, start } of kinds) {
   describe(`the record in ${name}`, () => {
     let redis: Awaited<ReturnType<typeof start>>;
     let store: TestStore;
-    before(async function () {
-      this.timeout(120_000);
+    before(async () => {
       redis = await start();
     });
     after(() => redis.stop());

@@ -53,8 +53,7 @@ async function openWay(to: number): Promise<StallingWay> {
   };
 }
 
-describe('a record with a replica', function () {
-  this.timeout(120_000);
+describe('a record with a replica', () => {
   let way: StallingWay;
   let pair: TestPair;
   let store: TestStore;

@@ -219,8 +219,7 @@ async function measureVerification(
 }
 
 describe('the cost of upkeep', () => {
-  it('of 1,000 accounts is that of 100: no scrape, pass or sweep looks at accounts without due work', async function () {
-    this.timeout(120_000);
+  it('of 1,000 accounts is that of 100: no scrape, pass or sweep looks at accounts without due work', async () => {
     const { few, many } = await measure({ accounts: 100, jobsOfEach: 1 }, { accounts: 1000, jobsOfEach: 1 });
     for (const name of ['scrape', 'pass', 'sweep'] as const) {
       const [before, after] = [few.costs[name], many.costs[name]];

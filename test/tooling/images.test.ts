@@ -32,8 +32,7 @@ const engine = `case $1 in
 esac`;
 const pack = `pack() { [[ $1 != *.tar ]] || { echo '{"digest":"sha256:abc"}' >"$1.json"; tar -cf "$1" --transform 's/.*/index.json/' "$1.json" 2>/dev/null; rm "$1.json"; }; }`;
 
-describe('docker/build', function () {
-  this.timeout(120_000);
+describe('docker/build', () => {
   let folder: string;
   let programs: string;
 

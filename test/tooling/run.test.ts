@@ -72,8 +72,7 @@ interface Outcome {
   readonly lines: readonly string[];
 }
 
-describe('test/run.ts', function () {
-  this.timeout(240_000);
+describe('test/run.ts', () => {
   let folder: string;
   let outcomes: ReadonlyMap<string, Outcome>;
 
@@ -155,7 +154,6 @@ describe('test/run.ts', function () {
     const meet = (own: string) => `import { existsSync, writeFileSync } from 'node:fs';
       import { until } from '../support/until.ts';
       it('meets', async function () {
-        this.timeout(120_000);
         writeFileSync('${folder}/${own}-is-here', '');
         await until(() => ${JSON.stringify(all)}.every((name) => existsSync('${folder}/' + name + '-is-here')), 15, 'all are here');
       });`;

@@ -26,7 +26,7 @@ async function seriesOf(metrics: Parameters<typeof renderMetrics>[0]): Promise<s
 const sourceOf = (n: number) => `https://media-${n % hosts}.example/films/${n}`;
 
 describe('the number of series', function () {
-  this.timeout(isLong ? 900_000 : 60_000);
+  this.timeout(isLong ? 900_000 : 300_000);
 
   it(`is the same after ${count} jobs of ${count / 10} accounts as after ${first}, in a real record`, async () => {
     const [server, stop, metrics, { folder, remove }] = [

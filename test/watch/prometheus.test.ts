@@ -8,8 +8,7 @@ import { until } from '../support/until.ts';
 import { askFor, findEmpty } from '../support/watch/panel-queries.ts';
 import { type Prometheus, startPrometheus } from '../support/watch/prometheus.ts';
 
-describe('the queries before a real Prometheus that reads a running trawl', function () {
-  this.timeout(120_000);
+describe('the queries before a real Prometheus that reads a running trawl', () => {
   const service = makeService();
   let source: Source;
   let prometheus: Prometheus;

@@ -32,8 +32,7 @@ const second = 'music';
 /** Numbers that are as large again for each system. */
 const amounts = ['Charged', 'Credits on hold', 'Queued jobs', 'Running jobs', 'Webhooks due'];
 
-describe('the histories of the drills before a real Prometheus', function () {
-  this.timeout(300_000);
+describe('the histories of the drills before a real Prometheus', () => {
   let server: HistoryServer;
 
   before(async () => {

@@ -127,9 +127,7 @@ signal.pause()
   },
 ];
 
-describe('Limits of the children of an attempt', function () {
-  this.timeout(120_000);
-
+describe('Limits of the children of an attempt', () => {
   for (const sandbox of sandboxes) {
     for (const { title, limits, text, breach, prints } of rows) {
       it(`end ${title} (sandbox ${sandbox})`, async () => {

@@ -12,9 +12,7 @@ import { aFolder } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { openTestWorkspace } from '../support/workspace.ts';
 
-describe('The choice of a sandbox', function () {
-  this.timeout(120_000);
-
+describe('The choice of a sandbox', () => {
   it('returns none without a warning when TRAWL_SANDBOX is off', async () => {
     expect(await chooseSandbox('off', tmpdir(), python, (text) => expect.fail(text))).to.equal('none');
   });

@@ -114,8 +114,7 @@ describe('The egress forwarder of one worker', () => {
     egress.close();
   });
 
-  it('lets a process end although connections were ended while their end was on the way', async function () {
-    this.timeout(40_000);
+  it('lets a process end although connections were ended while their end was on the way', async () => {
     const script = join(import.meta.dirname, '../support/end-while-ending.ts');
     const { stdout } = await promisify(execFile)(process.execPath, [script], {
       timeout: 30_000,

@@ -4,9 +4,7 @@ import { startGateway } from '../support/gateway.ts';
 import { aFolder } from '../support/redis.ts';
 import { startWorker, type TestWorkerOptions } from '../support/worker.ts';
 
-describe('The isolation of a worker', function () {
-  this.timeout(120_000);
-
+describe('The isolation of a worker', () => {
   /** Runs a worker whose kernel has this version of Landlock. */
   async function workWith(landlock: number, options: Pick<TestWorkerOptions, 'isPod' | 'network' | 'sandbox'>) {
     const { folder, remove } = aFolder();

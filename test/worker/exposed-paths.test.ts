@@ -10,9 +10,7 @@ import { root } from '../support/tree.ts';
 import { until } from '../support/until.ts';
 import { programs } from '../support/worker.ts';
 
-describe('A path that children could read', function () {
-  this.timeout(120_000);
-
+describe('A path that children could read', () => {
   it('lies in a folder of the system, of a program or of a plugin, also behind a link', () => {
     const { folder, remove } = aFolder();
     const [data, plugin, link] = ['data', 'plugin', 'link'].map((name) => join(folder, name)) as [

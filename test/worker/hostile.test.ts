@@ -23,13 +23,11 @@ const rows: readonly Row[] = [
   { title: 'a compressed page without end', path: '/bomb', codes: ['file_too_large'] },
 ];
 
-describe('A worker with a source that never ends', function () {
-  this.timeout(120_000);
+describe('A worker with a source that never ends', () => {
   let source: Source;
   let proxy: TestProxy;
 
-  before(async function () {
-    this.timeout(180_000);
+  before(async () => {
     source = await startSource();
     proxy = await startProxy((host) => host === source.host);
   });

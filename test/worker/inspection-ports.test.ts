@@ -12,8 +12,7 @@ const why = whyNoMounts();
 
 type InspectUrl = InspectorPoolOptions['inspectUrl'];
 
-describe('The port of an inspection', function () {
-  this.timeout(60_000);
+describe('The port of an inspection', () => {
   let egress: Server;
   const open = new Set<Socket>();
 

@@ -38,14 +38,12 @@ interface Asked {
   readonly leave: () => void;
 }
 
-describe('The inspector', function () {
-  this.timeout(120_000);
+describe('The inspector', () => {
   let source: Source;
   let proxy: TestProxy;
   const others = programsOfOthers();
 
-  before(async function () {
-    this.timeout(180_000);
+  before(async () => {
     source = await startSource();
     proxy = await startProxy((host) => host === source.host);
   });

@@ -30,8 +30,7 @@ describe(`A part of a job that is killed at a random moment (SEED=${seed})`, fun
   let source: Source;
   const random = makeRandom(seed);
 
-  before(async function () {
-    this.timeout(180_000);
+  before(async () => {
     source = await startSource();
   });
   after(() => source.stop());

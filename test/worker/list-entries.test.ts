@@ -9,8 +9,7 @@ import { aFolder, aLog } from '../support/redis.ts';
 import { type Source, startSource } from '../support/source-server.ts';
 import { programs } from '../support/worker.ts';
 
-describe('the entries of a playlist', function () {
-  this.timeout(120_000);
+describe('the entries of a playlist', () => {
   let source: Source;
   let proxy: TestProxy;
   let inspector: InspectorPool;

@@ -24,8 +24,7 @@ interface Asked {
   readonly cookie: string | undefined;
 }
 
-describe('Cookies and plugins of the operator', function () {
-  this.timeout(120_000);
+describe('Cookies and plugins of the operator', () => {
   let source: Source;
   let proxy: TestProxy;
   const asked: Asked[] = [];
@@ -39,8 +38,7 @@ describe('Cookies and plugins of the operator', function () {
   });
   const nameOf = (host: string) => `${host}:${(site.address() as AddressInfo).port}`;
 
-  before(async function () {
-    this.timeout(180_000);
+  before(async () => {
     source = await startSource();
     await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
     proxy = await startProxy((host) => [source.host, nameOf('127.0.0.1'), nameOf('localhost')].includes(host));

@@ -15,9 +15,7 @@ const words = (beginning: string) => `
   await startOrphanCleaner(${JSON.stringify(beginning)}, null);
   setInterval(() => {}, 1e6);`;
 
-describe('The orphan cleaner', function () {
-  this.timeout(120_000);
-
+describe('The orphan cleaner', () => {
   it('removes the folder of a worker that is killed while it makes the folder', async () => {
     const root = mkdtempSync(join(tmpdir(), 'trawl-test-'));
     try {

@@ -22,9 +22,7 @@ for port in range(int(sys.argv[1]), int(sys.argv[2]) + 1):
 print(sum(one.recv(1) == b'y' for one in held))
 `;
 
-describe('The port-forwarder of a sandbox', function () {
-  this.timeout(60_000);
-
+describe('The port-forwarder of a sandbox', () => {
   it('serves 128 ports within the memory limit of one inspection', async () => {
     const { folder: root, remove } = aFolder();
     const [folder, sockets] = [join(root, 'own'), join(root, 'egress')];

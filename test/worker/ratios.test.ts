@@ -56,8 +56,7 @@ async function measure(action: () => unknown): Promise<number> {
 
 // Ratios are judged where little else runs: in the long form of the suite.
 if (process.env.ROUNDS !== undefined)
-  describe('Costs compared with the yt-dlp command in one run', function () {
-    this.timeout(120_000);
+  describe('Costs compared with the yt-dlp command in one run', () => {
     let source: Source;
     let proxy: TestProxy;
     const { folder, remove } = aFolder();

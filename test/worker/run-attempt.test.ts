@@ -11,9 +11,7 @@ import { until } from '../support/until.ts';
 import { processesOf, programs, scripted } from '../support/worker.ts';
 import { sandboxes } from '../support/workspace.ts';
 
-describe('An attempt', function () {
-  this.timeout(120_000);
-
+describe('An attempt', () => {
   /** Runs a script as an attempt in this process, with little memory and patience. */
   async function attempt(script: string, sandbox: Sandbox, look: (gateway: TestGateway) => void = () => undefined) {
     const { folder, remove } = aFolder();

@@ -65,8 +65,7 @@ print(json.dumps(['environment', sorted(os.environ)]))
 `;
 const allowed = ['write into its own folder', 'reach the proxy'];
 
-describe('A child in its sandbox', function () {
-  this.timeout(120_000);
+describe('A child in its sandbox', () => {
   let victim: ReturnType<typeof spawn>;
   let proxy: Server;
   let canary: Server;
@@ -130,9 +129,7 @@ print(os.getcwd())
   }
 });
 
-describe('A workspace', function () {
-  this.timeout(120_000);
-
+describe('A workspace', () => {
   const withPlace = async (look: (place: TestWorkspace) => Promise<void>) => {
     const place = await openTestWorkspace('user', 1);
     try {

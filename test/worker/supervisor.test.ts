@@ -26,9 +26,7 @@ for n in range(3):
 os._exit(7)
 `;
 
-describe('A supervisor that may become another user but may not signal its processes', function () {
-  this.timeout(60_000);
-
+describe('A supervisor that may become another user but may not signal its processes', () => {
   it('ends what its command left to that user, and itself, in time', async () => {
     const mark = `supervisor-test-${process.pid}`;
     const python = [systemPython, '-I', '-B', '-c', leave, mark];

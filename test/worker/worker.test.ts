@@ -11,9 +11,7 @@ type Options = Partial<Omit<TestGatewayOptions, 'folder' | 'order'> & TestWorker
 
 const film = 'head -c 300000 /dev/zero > media.mp4';
 
-describe('A worker', function () {
-  this.timeout(120_000);
-
+describe('A worker', () => {
   /** Starts a worker whose children carry out a script. */
   async function withWorker(
     script: string,

@@ -40,7 +40,7 @@ export const longMs = (Number(process.env.FUZZ_MINUTES ?? defaultMinutes) * 60_0
 
 /** Mocha's limit for a campaign: it only ends hangs, shrinking a failing input included. */
 export function limitOf(ms: number): number {
-  return 3 * ms + 120_000;
+  return 3 * ms + 300_000;
 }
 
 /**
