@@ -7,8 +7,7 @@ import { decode } from '../support/media.ts';
 /** The film has ten seconds. */
 const twice = [...marks, ...marks.map((mark) => mark + 10)];
 
-describe('A file that is joined of others', function () {
-  this.timeout(120_000);
+describe('A file that is joined of others', () => {
   const it = testsAtOnce(2);
   let source: Flashes;
   before(async () => {

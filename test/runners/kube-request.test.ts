@@ -5,8 +5,7 @@ import { type FakeApiServer, startFakeApiServer } from '../support/cluster/fake-
 
 const patient = { timeoutMs: 60_000, started: () => {} };
 
-describe('one request to an API server', function () {
-  this.timeout(60_000);
+describe('one request to an API server', () => {
   let server: FakeApiServer;
   let agent: Agent;
 
