@@ -17,6 +17,7 @@ import { type Delivered, objectPrefix } from '../model/outcome.ts';
 import { readTraceparent, traceField } from '../model/trace-context.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { attemptNameOf, type Runner } from '../runners/runner.ts';
+import { isLastTerm } from '../store/jobs/leadership.ts';
 import { noteProgress } from '../store/jobs/note-progress.ts';
 import { noteStoring } from '../store/jobs/note-storing.ts';
 import { readJob } from '../store/jobs/read-job.ts';
@@ -90,7 +91,7 @@ export class JobAdvancer {
       this.#unanswered.delete(jobId);
       return null;
     }
-    await this.#tellLateEnd(term, read);
+    await this.#tellLateEnd(read);
     const runner = this.#options.runnerOf(read);
     const seen = await seeWorker(runner, read);
     const job = await this.#readVerdict(read, seen);
@@ -253,14 +254,17 @@ export class JobAdvancer {
     traceJob(this.#options, job, job.storing_since ?? decidedAt, this.#logOf(job));
   }
 
-  /** Counts an end whose answer was lost, when the record shows that it was carried out. */
-  async #tellLateEnd(term: string, read: Job): Promise<void> {
+  /** Counts an end whose answer was lost, when the record shows that it was carried out. A later leader has counted what it has ended. */
+  async #tellLateEnd(read: Job): Promise<void> {
+    const { store } = this.#options;
     const asked = this.#unanswered.get(read.id);
     if (asked === undefined) return;
-    const isDone = asked.term === term && read.status === asked.end.status && read.error_code === asked.end.code;
-    const entry = isDone ? await findJobEntry(this.#options.store, read) : null;
-    this.#unanswered.delete(read.id);
-    if (isDone) this.#tellEnd(asked, entry?.balance ?? '', read.ended_at ?? asked.decidedAt);
+    const isSame = read.status === asked.end.status && read.error_code === asked.end.code;
+    const isDone = isSame && (await isLastTerm(store.connection, asked.term));
+    const entry = isDone ? await findJobEntry(store, read) : null;
+    // Another step of the job may have counted it meanwhile.
+    const isMine = this.#unanswered.delete(read.id);
+    if (isDone && isMine) this.#tellEnd(asked, entry?.balance ?? '', read.ended_at ?? asked.decidedAt);
   }
 
   async #stop({ job, runner }: Situation): NextDelay {

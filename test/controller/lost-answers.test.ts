@@ -1,10 +1,13 @@
 import { expect } from 'chai';
 import { makeMetrics, renderMetrics } from '../../src/base/metrics.ts';
 import { startController } from '../../src/controller/controller.ts';
+import type { Delivered } from '../../src/model/outcome.ts';
 import { sharesOf } from '../../src/model/preemption.ts';
+import { takeLead } from '../../src/store/jobs/leadership.ts';
+import { keys } from '../../src/store/keys.ts';
 import { type Connection, connect } from '../../src/store/redis/connection.ts';
 import { scripts } from '../../src/store/script.ts';
-import { advanceWith, aRunner } from '../support/advance.ts';
+import { advanceWith, aRunner, type PlayedRunner } from '../support/advance.ts';
 import { type CutRedis, startCutRedis } from '../support/cut-redis.ts';
 import { jobLimits } from '../support/job-limits.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
@@ -81,28 +84,54 @@ describe('a controller whose answer from Redis is lost', () => {
     expect(runner.started).to.deep.equal([`${id}-1`]);
   });
 
-  it('counts a job that it has ended, and its charge, once', async () => {
+  /** Has the leader of a new term advance jobs; `counted` returns what it has counted of their ends. */
+  const aLeader = async (own: TestStore, runner: PlayedRunner, { bytes, sha256 }: Delivered) => {
+    await redis.connection.send(['DEL', keys.lead]);
+    const term = await takeLead(own, { holder: 'a-leader', term: '', isOff: false });
+    const metrics = makeMetrics();
+    const see = async () => ({ bytes, checksum: sha256 });
+    const objects = { finish: async () => false, see, remove: async () => {} };
+    const advance = advanceWith(own, runner, { holder: term!, metrics, objects });
+    const ends = /^trawl_(?:jobs|charges|attempts)_total\{.* [1-9]\d*$/gm;
+    return { advance, counted: async () => (await renderMetrics(metrics)).match(ends) ?? [] };
+  };
+  const aDeliveredJob = async () => {
     const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
     const delivered = { ...someDelivered(1), key: `${job.id}/1/media.mp4` };
     const runner = aRunner({ [`${job.id}-1`]: { is: 'done', metadata: someMetadata, delivered } });
-    const see = async () => ({ bytes: delivered.bytes, checksum: delivered.sha256 });
-    const metrics = makeMetrics();
-    const advance = advanceWith(store, runner, {
-      metrics,
-      objects: { finish: async () => false, see, remove: async () => {} },
-    });
+    return { job, delivered, runner };
+  };
+  const countedOnce = [
+    'trawl_jobs_total{endpoint="video",outcome="completed",code="",blame=""} 1',
+    'trawl_charges_total{endpoint="video",balance="credits"} 1',
+    'trawl_attempts_total{class="done"} 1',
+  ];
+
+  it('counts a job that it has ended, and its charge, once', async () => {
+    const { job, delivered, runner } = await aDeliveredJob();
+    const { advance, counted } = await aLeader(store, runner, delivered);
     await loseAnswerTo('settle-job');
     await advance(job.id);
     expect(proxy.isCut()).to.equal(true);
     await until(() => connection.ready(), 10, 'the next connection');
     expect(await theJob(store, job.id)).to.include({ status: 'CompletedJob' });
     for (let n = 0; n < 2; n++) await advance(job.id);
-    const counted = (await renderMetrics(metrics)).match(/^trawl_(?:jobs|charges|attempts)_total\{.* [1-9]\d*$/gm);
-    expect(counted).to.deep.equal([
-      'trawl_jobs_total{endpoint="video",outcome="completed",code="",blame=""} 1',
-      'trawl_charges_total{endpoint="video",balance="credits"} 1',
-      'trawl_attempts_total{class="done"} 1',
-    ]);
+    expect(await counted()).to.deep.equal(countedOnce);
+  });
+
+  it('leaves a job to the count of the controller that led and ended it since', async () => {
+    const { job, delivered, runner } = await aDeliveredJob();
+    const { advance, counted } = await aLeader(store, runner, delivered);
+    proxy.dropAt(scripts.find(({ name }) => name === 'settle-job')!.sha);
+    await advance(job.id);
+    expect(proxy.isCut()).to.equal(true);
+    await until(() => connection.ready(), 10, 'the next connection');
+    expect(await theJob(store, job.id)).to.include({ status: 'Running' });
+    const next = await aLeader(storeOf(redis.connection), runner, delivered);
+    await next.advance(job.id);
+    expect(await next.counted()).to.deep.equal(countedOnce);
+    await advance(job.id);
+    expect(await counted()).to.deep.equal([]);
   });
 
   it('starts a job that it has taken by a full pass within seconds', async () => {

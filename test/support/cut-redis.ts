@@ -1,11 +1,13 @@
 import { type AddressInfo, createConnection, createServer } from 'node:net';
 import type { TestRedis } from './redis.ts';
 
-/** A way to a Redis that loses one answer whenever a test wants. */
+/** A way to a Redis that loses one answer or one command whenever a test wants. */
 export interface CutRedis {
   readonly url: string;
   /** The next command with this text that is not refused with READONLY is carried out, and its connection breaks in place of the answer. */
   cutAt(text: string): void;
+  /** The next command with this text is not carried out, and its connection breaks. */
+  dropAt(text: string): void;
   /** True once that has happened. */
   isCut(): boolean;
   stop(): Promise<void>;
@@ -13,10 +15,16 @@ export interface CutRedis {
 
 export async function startCutRedis(redis: TestRedis): Promise<CutRedis> {
   let cutAt = '';
+  let dropAt = '';
   const proxy = createServer((near) => {
     const far = createConnection(redis.server.socket);
     let isCutting = false;
     near.on('data', (bytes) => {
+      if (dropAt !== '' && bytes.includes(dropAt)) {
+        dropAt = '';
+        near.destroy();
+        return;
+      }
       isCutting ||= cutAt !== '' && bytes.includes(cutAt);
       far.write(bytes);
     });
@@ -35,7 +43,10 @@ export async function startCutRedis(redis: TestRedis): Promise<CutRedis> {
     cutAt: (text) => {
       cutAt = text;
     },
-    isCut: () => cutAt === '',
+    dropAt: (text) => {
+      dropAt = text;
+    },
+    isCut: () => cutAt === '' && dropAt === '',
     stop: () => new Promise((resolve) => proxy.close(() => resolve())),
   };
 }

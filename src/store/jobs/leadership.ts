@@ -74,6 +74,11 @@ export async function leaveLead(store: RecordStore, term: string): Promise<void>
   await run(store, leadershipScript, { holder: '', term, milliseconds: 0, isOff: '0', seizes: '0' });
 }
 
+/** Returns true while no other term has begun since this one. */
+export async function isLastTerm(connection: Connection, term: string): Promise<boolean> {
+  return term.endsWith(`/${await connection.read(['HGET', keys.terms, 'count'])}`);
+}
+
 /** Returns true when the controller that leads has said that its clock is off. */
 export async function isLeaderOff(connection: Connection): Promise<boolean> {
   if ((await connection.read(['GET', keys.lead])) === null) return false;
