@@ -14,8 +14,16 @@ import { cancelJob } from '../store/jobs/cancel-job.ts';
 import { readJob, readJobs } from '../store/jobs/read-job.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { KeyedCall, KeyedHandler } from './api-call.ts';
-import { askWithin, type CreditRoutes, faultOf, newJob, repeatOf, webhookOf } from './credit-routes.ts';
-import { enterFree, enterRepeatable, requireFlags, requireParameters, requireParsed } from './free-call.ts';
+import {
+  askWithin,
+  type CreditRoutes,
+  faultOf,
+  idempotencyKeyOf,
+  newJob,
+  repeatOf,
+  webhookOf,
+} from './credit-routes.ts';
+import { enterFree, requireFlags, requireParameters, requireParsed } from './free-call.ts';
 import type { JobRoutes } from './job-routes.ts';
 import { type ApiReply, acceptedReply, failureReply, rateSentence, requireAllowed } from './reply.ts';
 
@@ -33,7 +41,7 @@ const maxCancelling = 20;
 export function startBatch(routes: BatchRoutes): KeyedHandler {
   const reading = new CountsByName();
   return async (early) => {
-    await enterRepeatable(routes.store, early);
+    await enterFree(routes.store, early, idempotencyKeyOf(early) !== undefined);
     const call = { ...early, ...(await readOneOfFew(reading, early)) };
     const fault = faultOf(call);
     const request =

@@ -129,7 +129,7 @@ export function faultOf(call: CallWithRepeat & Pick<KeyedCall, 'fault'>): string
   return isGood ? null : badIdempotencyKey;
 }
 
-function idempotencyKeyOf({
+export function idempotencyKeyOf({
   req,
   idempotencyKey = headerOf(req, 'idempotency-key'),
 }: CallWithRepeat): string | undefined {

@@ -6,14 +6,9 @@ import type { RecordStore } from '../store/script.ts';
 import type { KeyedCall } from './api-call.ts';
 import { requireAllowed } from './reply.ts';
 
-/** Has the record check key and rate of a call that costs nothing. */
-export async function enterFree(store: RecordStore, call: KeyedCall) {
-  return requireAllowed(call, await authorize(store, call.key));
-}
-
-/** Has the record check key and rate of a call before its body is read: its admission answers a repeat, then judges its permission (D10). */
-export async function enterRepeatable(store: RecordStore, call: KeyedCall) {
-  return requireAllowed(call, await authorize(store, call.key, true));
+/** Has the record check key and rate of a call, and its permission unless it may be a repeat, which its admission answers first (D10). */
+export async function enterFree(store: RecordStore, call: KeyedCall, mayRepeat = false) {
+  return requireAllowed(call, await authorize(store, call.key, mayRepeat));
 }
 
 /** Returns the global parameters; refuses the call for its syntax or for one of them. */

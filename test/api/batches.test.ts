@@ -6,6 +6,7 @@ import { readLines } from '../../src/store/log/read-lines.ts';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film, unknownId } from '../support/calls.ts';
 import { endJob } from '../support/job-steps.ts';
+import { sendRaw } from '../support/raw-http.ts';
 import { completed } from '../support/record.ts';
 import { until } from '../support/until.ts';
 
@@ -98,6 +99,17 @@ describe('batches', () => {
     expectRefused(await post(caller, body), 403, 'forbidden', 'Forbidden');
     expectRefused(await post(caller, '{', { 'idempotency-key': 'new' }), 403, 'forbidden', 'Forbidden');
     expect(await heldOf(caller)).to.equal(4);
+  });
+
+  it('D10: a batch of a suspended account without an Idempotency-Key, which repeats nothing, is 403 before its body has come', async () => {
+    const caller = await api.addCaller({ credits: 1 });
+    await setAccount(api.store, caller.account, { suspended: true });
+    const json = 'Content-Type: application/json\r\nContent-Length: 99\r\nConnection: close';
+    const { text } = await sendRaw(
+      api.url,
+      `POST /v1/batches HTTP/1.1\r\nHost: x\r\nx-api-key: ${caller.key}\r\n${json}\r\n\r\n`,
+    );
+    expect(text).to.match(/^HTTP\/1\.1 403 /);
   });
 
   it('refuses a batch as a whole, names the place of the first wrong item, and holds nothing', async () => {

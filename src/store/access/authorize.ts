@@ -110,29 +110,29 @@ end
 
 /**
  * Lua that does all of it for a call that costs nothing: marks the key as used (D40) and counts the call, also when the account
- * is suspended (D78). `permission` is Lua that is true when a suspended account is refused here.
+ * is suspended (D78). `refusesSuspended` is Lua that is true when that is refused here.
  */
-export function authorizeFreeLua(fields: AuthorizedFields, rolls = false, permission = 'true'): string {
+export function authorizeFreeLua(fields: AuthorizedFields, rolls = false, refusesSuspended = 'true'): string {
   return /* lua */ `${authorizeLua(fields, rolls)}
 redis.call('HSET', key, 'last_used_at', stamp)
 local over_rate = check_rate()
 if over_rate then return over_rate end
 if second then redis.call('HSET', account, 'rate', counted_rate()) end
-if account_suspended == '1' and ${permission} then return answer('forbidden') end
+if account_suspended == '1' and ${refusesSuspended} then return answer('forbidden') end
 `;
 }
 
 /** Authorizes a free call that reads nothing else. Answers {'entered', '', '', rates, may read statistics} or a refusal. */
 const authorizeScript = script('authorize', 'light', authorizeKeyNames, [
   ...authorizeArgNames,
-  'isRepeatable',
-] as const)`${authorizeFreeLua({ account: 'stats' }, false, "isRepeatable == ''")}
+  'mayRepeat',
+] as const)`${authorizeFreeLua({ account: 'stats' }, false, "mayRepeat == ''")}
 return { 'entered', '', '', rates, account_stats }
 `;
 
-/** Authorizes a call that reads nothing else of the record. The admission of a repeatable one judges its permission after its repeat (D10). */
-export async function authorize(store: RecordStore, caller: Caller, isRepeatable = false) {
-  const reply = await run(store, authorizeScript, { ...caller, isRepeatable: isRepeatable ? '1' : '' });
+/** Authorizes a call that reads nothing else of the record. The admission of one that may be a repeat judges its permission (D10). */
+export async function authorize(store: RecordStore, caller: Caller, mayRepeat = false) {
+  const reply = await run(store, authorizeScript, { ...caller, mayRepeat: mayRepeat ? '1' : '' });
   return readAuthorized(reply, ([stats]) => ({ mayReadStats: stats === '1' }));
 }
 
