@@ -58,6 +58,6 @@ function readPageFile(path: string, name: string): PageFile {
 }
 
 function send(req: Request, res: Response, file: PageFile): void {
-  res.set('cache-control', file.seconds > 0 ? `public, max-age=${file.seconds}` : 'no-cache');
-  sendPage({ req, res, headers: {} }, types[file.type], file);
+  const headers = { 'cache-control': file.seconds > 0 ? `public, max-age=${file.seconds}` : 'no-cache' };
+  sendPage({ req, res, headers }, types[file.type], file);
 }
