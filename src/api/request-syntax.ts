@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { type ParsedUrlQuery, parse } from 'node:querystring';
 import { refuse } from '../base/errors.ts';
-import { isDecodable } from '../base/is-decodable.ts';
 import { readBody } from '../base/read-body.ts';
 import { batchParameters } from '../model/batch.ts';
 import { creditParameters, globalParameters } from '../model/request-parameters.ts';
@@ -173,4 +172,14 @@ function isJson(type: string | undefined): boolean {
     kind === 'application/json' &&
     parameters.every((one) => !one.startsWith('charset=') || /^charset="?utf-?8"?$/.test(one))
   );
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    // It throws for nothing else.
+    return false;
+  }
 }

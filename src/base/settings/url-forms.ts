@@ -1,4 +1,12 @@
-import { isDecodable } from '../is-decodable.ts';
+/** Returns false for a `%` that encodes no UTF-8: one of a password must be written as `%25`. */
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** Returns true for an http:// or https:// URL without user, query and fragment. */
 export function isPlainWebUrl(text: string): boolean {
