@@ -94,7 +94,8 @@ export function readProbe(json: unknown): FileProbe {
   const fields = asRecord(json);
   const given = asList(fields.streams);
   const format = asRecord(fields.format);
-  const streams = given.map((stream) => readStream(stream, positive(format.duration)));
+  const begin = readSecond(format.start_time);
+  const streams = given.map((stream) => readStream(stream, begin ?? 0, positive(format.duration)));
   const tags = asRecord(format.tags);
   // Players take the stream that the file marks as the default one.
   const isDefault = (n: number) => asRecord(asRecord(given[n]).disposition).default === 1;
@@ -107,7 +108,7 @@ export function readProbe(json: unknown): FileProbe {
     brand: asText(tags.major_brand).trim(),
     encrypted: isEncrypted(asText(format.format_name), tags, given),
     duration: given.some(isUnending) ? null : lengthOf(asText(format.format_name), streams, positive(format.duration)),
-    begin: readSecond(format.start_time),
+    begin,
     streams,
     video: playedOf('video'),
     audio: playedOf('audio'),
@@ -129,7 +130,7 @@ function isEncrypted(format: string, tags: Readonly<Record<string, unknown>>, st
   return found.some((each) => encryptionTags.some((name) => name in each));
 }
 
-function readStream(json: unknown, longest: number | null): Stream {
+function readStream(json: unknown, fileBegin: number, longest: number | null): Stream {
   const fields = asRecord(json);
   const kind = fields.codec_type;
   // Cover art of a sound file does not count as video.
@@ -138,6 +139,8 @@ function readStream(json: unknown, longest: number | null): Stream {
   const degrees = readRotation(fields.side_data_list);
   const [width, height] = [positive(fields.width), positive(fields.height)];
   const isUpright = degrees % 180 !== 0;
+  const begin = readSecond(fields.start_time);
+  const late = Math.max(0, (begin ?? 0) - fileBegin);
   return {
     index: positive(fields.index) ?? 0,
     kind: cover || (kind !== 'video' && kind !== 'audio') ? 'other' : kind,
@@ -145,8 +148,10 @@ function readStream(json: unknown, longest: number | null): Stream {
     width: isUpright ? height : width,
     height: isUpright ? width : height,
     turned: degrees !== 0,
-    duration: isUnending(fields) ? null : (positive(fields.duration) ?? taggedLength(fields, longest)),
-    begin: readSecond(fields.start_time),
+    duration: isUnending(fields)
+      ? null
+      : (positive(fields.duration) ?? taggedLength(asRecord(fields.tags), late, longest)),
+    begin,
     kilobits: bits === null ? null : bits / 1000,
     frameRate: readRate(fields.avg_frame_rate),
     fastestRate: readRate(fields.r_frame_rate),
@@ -158,12 +163,15 @@ function readStream(json: unknown, longest: number | null): Stream {
   };
 }
 
-/** Returns the length that a Matroska tells of a stream in a tag, no more than that of the file: a tag may be older than the file. */
-function taggedLength(stream: Readonly<Record<string, unknown>>, longest: number | null): number | null {
-  const [, hours, minutes, seconds] =
-    /^(\d+):(\d\d):(\d\d(?:\.\d+)?)$/.exec(asText(asRecord(stream.tags).DURATION)) ?? [];
-  const told = Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds);
-  return told > 0 && longest !== null ? Math.min(told, longest) : null;
+/**
+ * Returns the length that a Matroska tells of a stream in a tag, no more than that of the file: a tag may be older than the file. ffmpeg
+ * writes the second at which the stream ends, mkvmerge how long it lasts; a copy by ffmpeg keeps the other tags of mkvmerge.
+ */
+function taggedLength(tags: Readonly<Record<string, unknown>>, late: number, longest: number | null): number | null {
+  const [, hours, minutes, seconds] = /^(\d+):(\d\d):(\d\d(?:\.\d+)?)$/.exec(asText(tags.DURATION)) ?? [];
+  const told = Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds) - late;
+  const isUnclear = late > untold && '_STATISTICS_TAGS' in tags;
+  return told > 0 && longest !== null && !isUnclear ? Math.min(told, longest) : null;
 }
 
 /** Returns true for a stream in pieces whose length is unknown, for which an MP4 has a number of 32 ones (ISO/IEC 14496-12, 8.4.2). */

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { testsAtOnce } from '../support/at-once.ts';
-import { expectMarks, type Flashes, openFlashes } from '../support/flashes.ts';
+import { expectMarks, type Flashes, marksOf, openFlashes } from '../support/flashes.ts';
 import { look } from '../support/media.ts';
 
-describe('A film whose file tells a length of its own', () => {
+describe('A film whose file tells a length of its own', function () {
+  this.timeout(120_000);
   const it = testsAtOnce(2);
   let source: Flashes;
   before(async () => {
@@ -14,6 +15,12 @@ describe('A film whose file tells a length of its own', () => {
     const words = ['-i', source.film, '-i', 'words.srt', '-map', '0', '-map', '1'];
     source.ffmpeg(...words, '-c', 'copy', '-c:s', 'srt', 'words.mkv');
     source.ffmpeg(...words, '-c:v', 'libvpx', '-c:a', 'libopus', '-c:s', 'webvtt', 'words.webm');
+    const late = ['-itsoffset', '3', '-t', '7', '-i', source.film, '-map', '0:v', '-map', '1:a', '-c', 'copy'];
+    source.ffmpeg('-i', source.film, ...late, 'late.mkv');
+    source.ffmpeg('-i', source.film, ...late, '-metadata:s:a', '_STATISTICS_TAGS=DURATION', 'merged.mkv');
+    const merged = readFileSync(source.path('merged.mkv'));
+    merged.write('00:00:04.010', merged.indexOf('00:00:07.010'), 'latin1');
+    source.write('merged.mkv', merged);
   });
   after(() => source.stop());
 
@@ -36,6 +43,26 @@ describe('A film whose file tells a length of its own', () => {
       );
     });
   }
+
+  // ffmpeg tells in a tag when a stream ends, mkvmerge how long it lasts.
+  for (const name of ['late.mkv', 'merged.mkv']) {
+    it(`D33: whose sound lasts from its third to its seventh second is delivered as that sound, and in parts (${name})`, async () => {
+      const beeps = (args: object) =>
+        source.make('audio', name, args, ({ file }) =>
+          marksOf(file).beeps.map((second) => Math.round(second * 10) / 10),
+        );
+      expect(await beeps({ audio_format: 'mp3' })).to.deep.equal([0.6, 1.9, 3.5]);
+      expect(await beeps({ audio_format: 'wav', start: 6 })).to.deep.equal([0.5]);
+    });
+  }
+
+  it('D30: whose sound ends before its picture has no part of that sound behind it, and pictures alone (mkv)', async () => {
+    expect(await source.make('audio', 'late.mkv', { start: 8 }, () => 'a file')).to.match(/^start_beyond_end/);
+    expect(await source.make('video', 'late.mkv', { start: 8 }, ({ file }) => marksOf(file))).to.deep.equal({
+      flashes: [0.32, 1.12],
+      beeps: [],
+    });
+  });
 
   for (const name of ['words.mkv', 'words.webm']) {
     it(`D30: whose subtitles last longer than its picture has no part behind that picture (${name})`, async () => {
