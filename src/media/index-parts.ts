@@ -35,7 +35,11 @@ async function index(part: FetchedFile, tools: MediaTools, signal: AbortSignal):
   const streams = [probe.video, probe.audio].filter((stream) => stream !== null);
   const maps = streams.flatMap((stream) => ['-map', `0:${stream.index}`]);
   const indexed = `${file}.indexed`;
-  const codecs = ['-c', 'copy', ...(probe.audio?.codec === changingSound ? ['-c:a', 'flac'] : [])];
+  const codecs = [
+    '-c',
+    'copy',
+    ...(probe.audio?.codec === changingSound ? ['-c:a', 'flac', '-sample_fmt', 's16'] : []),
+  ];
   // A FLAC has samples and no times.
   const muxer = isMistimed(probe) ? 'flac' : 'matroska';
   await runFfmpeg(ffmpegArguments([part], [...maps, ...codecs, '-f', muxer], indexed), tools, signal);

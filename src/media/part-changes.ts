@@ -21,6 +21,7 @@ const packetBytes = 188;
 /** Head of a page of an Ogg with all of its lengths (RFC 3533, 6), and the name of a codec behind it. */
 const codecBytes = 5;
 const pageBytes = 27 + 255 + codecBytes;
+const pageMark = 0x4f676753;
 /** A hostile file may have thousands of tables. */
 const maxTables = 256;
 
@@ -141,29 +142,40 @@ function configOf(bytes: Buffer, at: number): number | null {
 
 /** Notes a page of an Ogg, with the name of its codec if it begins a stream; returns the bytes up to the next one. */
 function readPage(bytes: Buffer, at: number, notes: Notes): number {
-  if (bytes.toString('latin1', at, at + 4) !== 'OggS') return 1;
+  if (bytes.readUInt32BE(at) !== pageMark) return 1;
   const payload = at + 27 + bytes.readUInt8(at + 26);
   notes.page(bytes.readUInt8(at + 5) & 2 ? bytes.toString('latin1', payload, payload + codecBytes) : null);
   return bytes.subarray(at + 27, payload).reduce((sum, length) => sum + length, payload - at);
 }
 
+/** Beginnings of the header of a song, by codec. */
+const songHeads: Readonly<Record<string, string>> = { vorbis: '\x01vorbis', opus: 'OpusHead' };
+/** Place of channels and sample rate in the header of a Vorbis; Opus has one rate, and tells the channels in each packet. */
+const [kindAt, kindEnd] = [11, 16];
+
 /**
- * Returns true for a part of an Ogg in which ffmpeg has copied the headers of a later song as if they were sound: only the whole tells when
- * each song begins.
+ * Returns the songs in a part of an Ogg, in which ffmpeg has copied the headers of the later ones as if they were sound: a decoder passes over
+ * them where the songs are alike, and otherwise only the whole tells when each of them begins.
  */
-export async function holdsLaterHeaders(
+export async function songsOf(
   file: string,
   codec: string | undefined,
   signal: AbortSignal,
-): Promise<boolean> {
-  const header = codec === 'vorbis' ? '\x01vorbis' : codec === 'opus' ? 'OpusHead' : null;
-  if (header === null) return false;
+): Promise<'one' | 'alike' | 'unlike'> {
+  const head = songHeads[codec ?? ''];
+  if (head === undefined) return 'one';
   const handle = await openRegular(file);
-  let [found, rest] = [0, ''];
+  let first: string | undefined;
+  let songs: 'one' | 'alike' | 'unlike' = 'one';
+  let rest = '';
   for await (const piece of handle.createReadStream({ highWaterMark: 2 ** 20, encoding: 'latin1', signal })) {
     const text = `${rest}${piece}`;
-    found += text.split(header).length - 1;
-    rest = text.slice(1 - header.length);
+    for (let at = text.indexOf(head); at >= 0 && at + kindEnd <= text.length; at = text.indexOf(head, at + 1)) {
+      const kind = codec === 'vorbis' ? text.slice(at + kindAt, at + kindEnd) : '';
+      if (first !== undefined && songs !== 'unlike') songs = kind === first ? 'alike' : 'unlike';
+      first ??= kind;
+    }
+    rest = text.slice(1 - kindEnd);
   }
-  return found > 1;
+  return songs;
 }

@@ -13,11 +13,11 @@ import { mayEndEarlier } from './file-lengths.ts';
 import { indexParts } from './index-parts.ts';
 import { makeOverallProgress, type OverallProgress } from './overall-progress.ts';
 import { type Endable, endable, withDeadline } from './page-deadline.ts';
-import { holdsLaterHeaders, readPartChanges } from './part-changes.ts';
+import { readPartChanges, songsOf } from './part-changes.ts';
 import { refuseOtherSizes } from './picture-sizes.ts';
 import { hidesBeginning, isPlainMp4 } from './plain-mp4.ts';
 import { type ConversionPlan, planConversion } from './plan-conversion.ts';
-import { changingSound, type FetchedFile, faultOfBytes, probeFile } from './probe-file.ts';
+import { changingSound, type FetchedFile, type FileProbe, faultOfBytes, probeFile } from './probe-file.ts';
 import { damage, prove } from './prove-file.ts';
 import { runFfmpeg } from './run-ffmpeg.ts';
 import type { SourcePage } from './source-page.ts';
@@ -196,15 +196,17 @@ async function probeParts(
   const fetched: FetchedFile[] = [];
   for (const { name, video } of choice.parts) {
     const probed = await probePart(name, page, tools, signal);
-    const { file, probe, renumbered } = probed;
-    if (choice.section && !page.live && (await holdsLaterHeaders(file, probe.audio?.codec, signal)))
+    const { file, renumbered } = probed;
+    const songs = choice.section ? await songsOf(file, probed.probe.audio?.codec, signal) : 'one';
+    if (songs === 'unlike' && !page.live)
       throw new SectionFailed('source_incomplete', 'another song begins in the part');
+    const probe = songs === 'one' ? probed.probe : withChangingSound(probed.probe);
     if (video) await refuseOtherSizes({ file, renumbered }, probe, choice.section, tools, signal);
     const isMov = probe.format.startsWith('mov');
     const plain = isMov && isWhole && (await isPlainMp4(file, tools, signal));
     const asked = isMov && /^(mkv|webm)$/.test(String(args.video_format)) ? probe.video : null;
     const hides = asked !== null && (await hidesBeginning(file, asked.index, tools, signal));
-    fetched.push({ ...probed, plain, hides });
+    fetched.push({ ...probed, probe, plain, hides });
   }
   return fetched;
 }
@@ -224,13 +226,15 @@ async function probePart(name: string, { direct }: SourcePage, tools: MediaTools
   }
   if (damage.test(ended.stderr)) throw new Failed('file_damaged', ended.stderr);
   const changes = await readPartChanges(file, probe.format, signal);
-  const sound = probe.audio;
   if (changes.unread || (changes.sound && probe.format === 'ogg' && probe.video !== null)) {
     throw new Failed('unsupported_url', `${name} goes on with other streams`);
   }
-  const isChanging = changes.sound && (sound?.codec === 'aac' || probe.format === 'ogg');
-  const audio = isChanging && sound !== null ? { ...sound, codec: changingSound } : sound;
-  return { ...probed, file, probe: { ...probe, audio }, renumbered: changes.numbers };
+  const isChanging = changes.sound && (probe.audio?.codec === 'aac' || probe.format === 'ogg');
+  return { ...probed, file, probe: isChanging ? withChangingSound(probe) : probe, renumbered: changes.numbers };
+}
+
+function withChangingSound(probe: FileProbe): FileProbe {
+  return { ...probe, audio: probe.audio && { ...probe.audio, codec: changingSound } };
 }
 
 async function convert(

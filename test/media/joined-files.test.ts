@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { testsAtOnce } from '../support/at-once.ts';
-import { type Flashes, marks, marksOf, openFlashes } from '../support/flashes.ts';
-import { decode } from '../support/media.ts';
+import { endless, type Flashes, marks, marksOf, openFlashes } from '../support/flashes.ts';
+import { decode, look } from '../support/media.ts';
 
 /** The film has ten seconds. */
 const twice = [...marks, ...marks.map((mark) => mark + 10)];
@@ -17,13 +17,16 @@ describe('A file that is joined of others', () => {
       ['44.ogg', ['-ar', '44100', '-ac', '2', '-c:a', 'libvorbis']],
       ['mono.ogg', ['-ar', '48000', '-ac', '1', '-c:a', 'libvorbis']],
       ['48.opus', ['-c:a', 'libopus']],
+      ['stereo.opus', ['-ac', '2', '-c:a', 'libopus']],
+      ['low.ogg', ['-ar', '48000', '-ac', '2', '-c:a', 'libvorbis', '-q:a', '0']],
     ] as const)
       source.ffmpeg('-i', source.film, '-vn', ...words, name);
     source.ffmpeg('-i', source.film, '-c:v', 'libtheora', '-c:a', 'libvorbis', 'film.ogv');
     for (const [name, parts] of [
       ['rate.ogg', ['48.ogg', '44.ogg']],
       ['channels.ogg', ['48.ogg', 'mono.ogg']],
-      ['songs.opus', ['48.opus', '48.opus']],
+      ['songs.opus', ['48.opus', 'stereo.opus']],
+      ['songs.ogg', ['48.ogg', 'low.ogg']],
       ['codec.ogg', ['48.ogg', '48.opus']],
       ['films.ogv', ['film.ogv', 'film.ogv']],
     ] as const)
@@ -44,6 +47,28 @@ describe('A file that is joined of others', () => {
           expect(decode(file)).to.equal('');
           return marksOf(file).beeps;
         });
+        expect(ended).to.be.an('array').with.lengthOf(wanted.length);
+        for (const [n, second] of wanted.entries()) expect(ended[n]).to.be.closeTo(second, 0.12);
+      });
+    }
+  }
+
+  // The whole of a radio never arrives.
+  for (const name of ['songs.opus', 'songs.ogg', 'songs']) {
+    for (const audio_format of ['mp3', 'm4a', 'wav']) {
+      it(`D30: of songs that a radio sends without an end is delivered up to a second of a later song (${name}, ${audio_format})`, async () => {
+        if (name === 'songs') source.write(name, readFileSync(source.path('songs.ogg')));
+        const ended = await source.make(
+          'audio',
+          `${endless}/${name}`,
+          { audio_format, max_duration: 15 },
+          ({ file }) => {
+            expect(decode(file)).to.equal('');
+            expect(look(file).duration).to.be.closeTo(15, 0.2);
+            return marksOf(file).beeps;
+          },
+        );
+        const wanted = twice.filter((mark) => mark < 15);
         expect(ended).to.be.an('array').with.lengthOf(wanted.length);
         for (const [n, second] of wanted.entries()) expect(ended[n]).to.be.closeTo(second, 0.12);
       });

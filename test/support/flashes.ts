@@ -20,6 +20,9 @@ const types: Readonly<Record<string, string>> = {
 };
 const film = 'film.mp4';
 
+/** Folder of a URL below which files are sent without a length and without an end, as a radio does. */
+export const endless = 'endless';
+
 /** A folder that a source on loopback serves, with a film that flashes and beeps. */
 export interface Flashes {
   readonly url: string;
@@ -120,12 +123,19 @@ function makeFilm(ffmpeg: Flashes['ffmpeg']): void {
 }
 
 function send(asking: IncomingMessage, answer: ServerResponse, folder: string): void {
-  const file = join(folder, new URL(asking.url ?? '', 'http://source').pathname);
+  const { pathname } = new URL(asking.url ?? '', 'http://source');
+  const isEndless = pathname.startsWith(`/${endless}/`);
+  const file = join(folder, isEndless ? pathname.slice(endless.length + 1) : pathname);
   if (!existsSync(file)) return void answer.writeHead(404).end();
   const { size } = statSync(file);
   const range = /^bytes=(\d+)-(\d*)$/.exec(asking.headers.range ?? '');
   const [start, end] = [Number(range?.[1] ?? 0), Math.min(Number(range?.[2] || size), size - 1)];
   const type = types[extname(file)] ?? 'application/octet-stream';
+  if (isEndless && asking.method !== 'HEAD') {
+    answer.writeHead(200, { 'content-type': type });
+    createReadStream(file).pipe(answer, { end: false });
+    return;
+  }
   const part = range ? { 'content-range': `bytes ${start}-${end}/${size}` } : {};
   answer.writeHead(range ? 206 : 200, { 'content-type': type, 'content-length': end - start + 1, ...part });
   if (asking.method === 'HEAD') answer.end();
