@@ -56,7 +56,7 @@ describe('A file that is joined of others', () => {
   // The whole of a radio never arrives.
   for (const name of ['songs.opus', 'songs.ogg', 'songs']) {
     for (const audio_format of ['mp3', 'm4a', 'wav']) {
-      it(`D30: of songs that a radio sends without an end is delivered up to a second of a later song (${name}, ${audio_format})`, async () => {
+      it(`D31: of songs that a radio sends without an end is delivered up to a second of a later song (${name}, ${audio_format})`, async () => {
         if (name === 'songs') source.write(name, readFileSync(source.path('songs.ogg')));
         const ended = await source.make(
           'audio',

@@ -56,7 +56,7 @@ describe('A film whose file tells a length of its own', function () {
     });
   }
 
-  it('D30: whose sound ends before its picture has no part of that sound behind it, and pictures alone (mkv)', async () => {
+  it('D31: whose sound ends before its picture has no part of that sound behind it, and pictures alone (mkv)', async () => {
     expect(await source.make('audio', 'late.mkv', { start: 8 }, () => 'a file')).to.match(/^start_beyond_end/);
     expect(await source.make('video', 'late.mkv', { start: 8 }, ({ file }) => marksOf(file))).to.deep.equal({
       flashes: [0.32, 1.12],
@@ -65,7 +65,7 @@ describe('A film whose file tells a length of its own', function () {
   });
 
   for (const name of ['words.mkv', 'words.webm']) {
-    it(`D30: whose subtitles last longer than its picture has no part behind that picture (${name})`, async () => {
+    it(`D31: whose subtitles last longer than its picture has no part behind that picture (${name})`, async () => {
       for (const args of [{ start: 15 }, { start: 15, end: 20, video_format: 'mkv' }])
         expect(await source.make('video', name, args, () => 'a file')).to.match(/^start_beyond_end/);
       expect(await source.make('audio', name, { start: 15 }, () => 'a file')).to.match(/^start_beyond_end/);
