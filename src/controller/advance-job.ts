@@ -1,4 +1,3 @@
-import type { Log } from '../base/log.ts';
 import type { Traces } from '../base/traces.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import {
@@ -14,21 +13,18 @@ import {
   withoutAges,
 } from '../model/next.ts';
 import { type Delivered, objectPrefix } from '../model/outcome.ts';
-import { readTraceparent, traceField } from '../model/trace-context.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { attemptNameOf, type Runner } from '../runners/runner.ts';
-import { isLastTerm } from '../store/jobs/leadership.ts';
 import { noteProgress } from '../store/jobs/note-progress.ts';
 import { noteStoring } from '../store/jobs/note-storing.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { retryJob } from '../store/jobs/retry-job.ts';
 import { settleJob } from '../store/jobs/settle-job.ts';
-import { findJobEntry } from '../store/money/ledger-entry.ts';
 import type { UpkeepParts } from '../store/upkeep-parts.ts';
 import { AttemptStarter, isGone, seeWorker, startRefused, stopOtherAttempts } from './attempt-workers.ts';
 import { seeDelivered } from './delivered-file.ts';
-import { countCancelledAttempt, countRetriedAttempt, countSettledJob } from './job-metrics.ts';
-import { traceJob } from './job-trace.ts';
+import { JobEnds, logOfJob } from './job-ends.ts';
+import { countCancelledAttempt, countRetriedAttempt } from './job-metrics.ts';
 import type { StorageLane } from './storage-lane.ts';
 import { UnsettledJobs } from './unsettled-jobs.ts';
 
@@ -58,8 +54,6 @@ interface Situation {
 }
 
 type StepOf<D extends Step['do']> = Extract<Step, { readonly do: D }>;
-/** End of a job that Redis was asked for. */
-type AskedEnd = Pick<Situation, 'term' | 'job' | 'decidedAt'> & Pick<StepOf<'settle'>, 'end'>;
 /** Milliseconds until the job must be advanced again; `null`: at the next hint or full pass. */
 type NextDelay = Promise<number | null>;
 
@@ -74,12 +68,12 @@ export class JobAdvancer {
   readonly unsettled = new UnsettledJobs();
   readonly #options: AdvanceOptions;
   readonly #starter: AttemptStarter;
-  /** Ends whose answer was lost, by job: the script may have run before the connection broke. */
-  readonly #unanswered = new Map<string, AskedEnd>();
+  readonly #ends: JobEnds;
 
   constructor(options: AdvanceOptions) {
     this.#options = options;
     this.#starter = new AttemptStarter(options.store);
+    this.#ends = new JobEnds(options);
   }
 
   async advance(jobId: string): NextDelay {
@@ -88,10 +82,10 @@ export class JobAdvancer {
     await stopOtherAttempts(this.#options, jobId, read);
     if (read === null) {
       this.unsettled.delete(jobId);
-      this.#unanswered.delete(jobId);
+      this.#ends.forget(jobId);
       return null;
     }
-    await this.#tellLateEnd(read);
+    await this.#ends.tellUnanswered(read);
     const runner = this.#options.runnerOf(read);
     const seen = await seeWorker(runner, read);
     const job = await this.#readVerdict(read, seen);
@@ -188,7 +182,12 @@ export class JobAdvancer {
     const moved = await retryJob(store, term, job, step);
     if (moved.refused === 'early') return this.#decide(situation, moved.now);
     const { counts, code, text } = step;
-    this.#logOf(job).info('the attempt ended', { counts, code, reason: text, moved: moved.done === true });
+    logOfJob(this.#options.log, job).info('the attempt ended', {
+      counts,
+      code,
+      reason: text,
+      moved: moved.done === true,
+    });
     // Another controller leads: it still has to read from the worker how the attempt ended.
     if (!moved.done) return null;
     countRetriedAttempt(metrics, job, counts);
@@ -221,7 +220,9 @@ export class JobAdvancer {
     if (found?.bytes === delivered.bytes && found.checksum === delivered.sha256) {
       return this.#settle(situation, { end: endOf(null), metadata }, delivered);
     }
-    this.#logOf(job).error('the stored object differs from the delivery that the worker reported', { found });
+    logOfJob(this.#options.log, job).error('the stored object differs from the delivery that the worker reported', {
+      found,
+    });
     return this.#carryOut(situation, failAttempt(job, 'worker_failed', null, store.clock.now(), this.#limits()));
   }
 
@@ -232,39 +233,20 @@ export class JobAdvancer {
   ): NextDelay {
     const { store } = this.#options;
     const { term, job, runner, decidedAt } = situation;
-    const asked = { term, job, decidedAt, end };
+    const asked = { term, job, end, decidedAt };
     const settled = await settleJob(store, term, job, { ...end, metadata, delivered, reason, dueAt }).catch((error) => {
-      this.#unanswered.set(job.id, asked);
+      this.#ends.addUnanswered(asked);
       throw error;
     });
     if (settled.refused === 'early') return this.#decide(situation, settled.now);
     if (settled.refused === 'not_leading' || settled.refused === 'stale') return null;
     if (settled.done) {
-      this.#tellEnd(asked, settled.balance, store.clock.now());
+      this.#ends.tell(asked, settled.balance, store.clock.now());
       await this.#clear(runner, job, { status: end.status, delivered });
     } else {
       await this.#clear(runner, job, await readJob(store, job.id));
     }
     return null;
-  }
-
-  #tellEnd({ job, end, decidedAt }: AskedEnd, balance: string, now: number): void {
-    countSettledJob(this.#options.metrics, job, { end, balance, now });
-    this.#logOf(job).info('the job ended', { status: end.status, code: end.code, charged: balance });
-    traceJob(this.#options, job, job.storing_since ?? decidedAt, this.#logOf(job));
-  }
-
-  /** Counts an end whose answer was lost, when the record shows that it was carried out. A later leader has counted what it has ended. */
-  async #tellLateEnd(read: Job): Promise<void> {
-    const { store } = this.#options;
-    const asked = this.#unanswered.get(read.id);
-    if (asked === undefined) return;
-    const isSame = read.status === asked.end.status && read.error_code === asked.end.code;
-    const isDone = isSame && (await isLastTerm(store.connection, asked.term));
-    const entry = isDone ? await findJobEntry(store, read) : null;
-    // Another step of the job may have counted it meanwhile.
-    const isMine = this.#unanswered.delete(read.id);
-    if (isDone && isMine) this.#tellEnd(asked, entry?.balance ?? '', read.ended_at ?? asked.decidedAt);
   }
 
   async #stop({ job, runner }: Situation): NextDelay {
@@ -290,9 +272,5 @@ export class JobAdvancer {
     const isDelivered = record !== null && isEnded(record.status) && record.delivered?.key.startsWith(prefix);
     // The sweeper removes what is still there after the end of the job.
     if (!isDelivered) this.#options.lane.addOptional(prefix, () => this.#options.objects.remove(prefix));
-  }
-
-  #logOf({ id, attempt, trace }: Job): Log {
-    return this.#options.log.with({ job: id, attempt, ...traceField(readTraceparent(trace?.parent)) });
   }
 }

@@ -4,8 +4,7 @@ import { testsAtOnce } from '../support/at-once.ts';
 import { expectMarks, type Flashes, marksOf, openFlashes } from '../support/flashes.ts';
 import { look } from '../support/media.ts';
 
-describe('A film whose file tells a length of its own', function () {
-  this.timeout(120_000);
+describe('A film whose file tells a length of its own', () => {
   const it = testsAtOnce(2);
   let source: Flashes;
   before(async () => {
