@@ -6,7 +6,7 @@ export interface Finding {
   readonly text: string;
 }
 
-/** Returns the sentence for a thing that is well, or the other one. */
+/** Returns the finding about a thing: the first sentence when it is well, else the second one. */
 export function judged(
   about: string,
   isWell: boolean,

@@ -77,6 +77,7 @@ export function script<const K extends string, const A extends string>(
   args: readonly A[],
 ): LuaTag<Script<K, A>> {
   return (pieces, ...values) => {
+    // Joins the pieces with their escapes read, as a template without a tag does.
     const body = String.raw({ raw: pieces }, ...values);
     const lua = wholeScript(kind === 'needs memory' ? '' : 'allow-oom', keys, args, body);
     const sha = createHash('sha1').update(lua).digest('hex');

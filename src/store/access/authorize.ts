@@ -110,7 +110,7 @@ end
 
 /**
  * Lua that does all of it for a call that costs nothing: marks the key as used (D40) and counts the call, also when the account
- * is suspended (D78). `refusesSuspended` is Lua that is true when that is refused here.
+ * is suspended (D78). `refusesSuspended` is Lua that is true where a suspended account is refused at once.
  */
 export function authorizeFreeLua(fields: AuthorizedFields, rolls = false, refusesSuspended = 'true'): string {
   return /* lua */ `${authorizeLua(fields, rolls)}
@@ -126,7 +126,7 @@ if account_suspended == '1' and ${refusesSuspended} then return answer('forbidde
 const authorizeScript = script('authorize', 'light', authorizeKeyNames, [
   ...authorizeArgNames,
   'mayRepeat',
-] as const)`${authorizeFreeLua({ account: 'stats' }, false, "mayRepeat == ''")}
+])`${authorizeFreeLua({ account: 'stats' }, false, "mayRepeat == ''")}
 return { 'entered', '', '', rates, account_stats }
 `;
 
