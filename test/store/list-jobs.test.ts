@@ -5,6 +5,7 @@ import { keys } from '../../src/store/keys.ts';
 import type { RecordStore } from '../../src/store/script.ts';
 import { anAdmittedBatch } from '../support/batch-scenarios.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
+import { runJob } from '../support/job-steps.ts';
 import { anAccount, type TestStore, theJob } from '../support/record.ts';
 
 describe('a list of jobs', () => {
@@ -45,5 +46,24 @@ describe('a list of jobs', () => {
       [from, after] = [store, page.next as never];
     }
     expect(seen).to.deep.equal(ids.toReversed());
+  });
+
+  it('finds the jobs that run behind thousands that wait, which came later', async () => {
+    const caller = await anAccount(store, { credits: 3_000 });
+    const [{ items }] = [await anAdmittedBatch(store, caller, 1), await anAdmittedBatch(store, caller, 999)];
+    for (let n = 0; n < 2; n++) await anAdmittedBatch(store, caller, 1_000);
+    const { id } = await runJob(store, items[0]!.jobId);
+    const { jobs, next } = await listJobs(store, caller.accountId, { status: 'Running', limit: 20, after: null });
+    expect(jobs.map((job) => job.id)).to.deep.equal([id]);
+    expect(next).to.equal(null);
+  });
+
+  it('lists the newest jobs that have ended, and none that is open', async () => {
+    const caller = await anAccount(store, { credits: 100 });
+    const { items } = await anAdmittedBatch(store, caller, 40);
+    const ids = items.map(({ jobId }) => jobId).sort();
+    for (const id of ids.slice(0, 30)) await cancelJob(store, await theJob(store, id), 'Cancelled');
+    const { jobs } = await listJobs(store, caller.accountId, { status: 'ended', limit: 20, after: null });
+    expect(jobs.map(({ id }) => id)).to.deep.equal(ids.slice(10, 30).toReversed());
   });
 });

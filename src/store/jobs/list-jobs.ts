@@ -16,7 +16,8 @@ interface IndexedJob extends Cursor {
 }
 
 interface WantedJobs {
-  readonly status: JobStatus | undefined;
+  /** `ended` stands for every status that ends a job. */
+  readonly status: JobStatus | 'ended' | undefined;
   readonly limit: number;
   readonly after: Cursor | null;
 }
@@ -28,28 +29,33 @@ interface JobPage {
   readonly next: Cursor | null;
 }
 
-const maxLooked = 2_000;
+const pageSize = 2_000;
+/** As many as an account has open unless the operator allows more: its running jobs are the oldest of them. */
+const maxLookedOpen = 10_000;
 /** Entries read beyond a page: its last millisecond, whose jobs are not in the order of their ids, is then whole as a rule. */
 const spare = 8;
 
 /**
- * Lists an account's jobs, newest first, after a cursor, in two calls of Redis. Looks through about 2,000 of them: with a rare status a
- * page may be short although `next` says that more may follow. Jobs of another status are not read.
+ * Lists an account's jobs, newest first, after a cursor, in two calls of Redis. With a rare status it looks through about 10,000 open jobs
+ * or 2,000 that have ended: a page may be short although `next` says that more may follow. Jobs of another status are not read.
  */
 export async function listJobs(
   store: RecordStore,
   account: string,
   { status, limit, after: first }: WantedJobs,
 ): Promise<JobPage> {
-  const isWanted = (one: { readonly status: JobStatus | undefined }) => status === undefined || one.status === status;
-  const size = status === undefined ? limit + 1 : maxLooked;
+  const isAny = status === undefined || status === 'ended';
+  const isWanted = (one: { readonly status: JobStatus | undefined }) => isAny || one.status === status;
+  const size = isAny ? limit + 1 : pageSize;
+  const maxLooked = isAny || isEnded(status) ? pageSize : maxLookedOpen;
   // Open jobs first: one that ends meanwhile is found twice, and not missed.
-  const starts = status === undefined ? [startOf('Running'), startOf('CompletedJob')] : [startOf(status)];
+  const starts =
+    status === undefined ? (['Running', 'CompletedJob'] as const) : [status === 'ended' ? 'CompletedJob' : status];
   const jobs: Job[] = [];
   const positions = new Map<string, QueuePosition>();
   let after = first;
   for (let looked = 0; looked < maxLooked; ) {
-    const { indexed, isLast } = await readPage(store, keys.jobs(account), starts, after, size);
+    const { indexed, isLast } = await readPage(store, keys.jobs(account), starts.map(startOf), after, size);
     const wanted = indexed.filter(isWanted);
     for (let n = 0; n < wanted.length; ) {
       if (jobs.length === limit) return { jobs, positions, next: indexed[indexed.indexOf(wanted[n]!) - 1] ?? after };
