@@ -25,6 +25,8 @@ interface JobHistoryParts {
   readonly draining: AbortSignal;
 }
 
+const maxShownEnded = 100;
+
 /** Routes about the jobs of an account. */
 export function jobHistoryRoutes(parts: JobHistoryParts): DashboardRoute[] {
   const { store } = parts;
@@ -34,6 +36,7 @@ export function jobHistoryRoutes(parts: JobHistoryParts): DashboardRoute[] {
       const { accountId } = call;
       return streamJobs(parts, call, (limit) => readPage(parts, accountId, { status: undefined, limit, after: null }));
     }),
+    readRoute('/api/jobs/ended', (call) => showEnded(parts, call)),
     readRoute('/api/jobs/:id', (call) => showJob(parts, call)),
     changeRoute('POST', '/api/jobs', 'jobs', async (call) => {
       const kind = call.given.endpoint === 'audio' ? 'audio' : 'video';
@@ -59,6 +62,13 @@ async function showJobs({ store, viewJob }: JobHistoryParts, { req, accountId }:
   const after = cursor === undefined ? null : readJobCursor(cursor);
   if (accountId === '') return { status: 200, body: { jobs: [], next_cursor: null } };
   return { status: 200, body: await readPage({ store, viewJob }, accountId, { ...wanted, after }) };
+}
+
+/** The newest jobs that have ended, however many wait. */
+async function showEnded(parts: JobHistoryParts, { accountId }: DashboardCall): Promise<ApiReply> {
+  if (accountId === '') return { status: 200, body: { jobs: [] } };
+  const { jobs } = await readPage(parts, accountId, { status: 'ended', limit: maxShownEnded, after: null });
+  return { status: 200, body: { jobs } };
 }
 
 /** Returns one page of the list, with where the next one begins. */

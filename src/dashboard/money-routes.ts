@@ -14,8 +14,8 @@ import { readMoney } from './read-money.ts';
 const ledgerEntries = 100;
 const writeOne = oneAtATime('An invoice of this account is being written: wait for it');
 
-/** Balances of the account, and the entries of its ledger. */
-export function moneyRoutes(store: RecordStore, open: ReadArchivedPart): DashboardRoute[] {
+/** Balances of the account, and the entries of its ledger; `mails` is false where there is no mail server. */
+export function moneyRoutes(store: RecordStore, open: ReadArchivedPart, mails: boolean): DashboardRoute[] {
   return [
     readRoute('/api/billing', async ({ accountId }) => {
       if (accountId === '') return { status: 200, body: { usage: null, plan: null, ledger: [], purchases: [] } };
@@ -34,6 +34,7 @@ export function moneyRoutes(store: RecordStore, open: ReadArchivedPart): Dashboa
           invoice: account.invoice,
           suspended: account.suspended,
           alerts: account.alerts,
+          mails,
           spent: spentIn(bought, monthOf(store.clock.now()).start),
           ledger,
           purchases,

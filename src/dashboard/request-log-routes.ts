@@ -14,6 +14,9 @@ const linesOfRound = 1_000;
 const write = oneAtATime('A file of this account is being written: wait for its end');
 /** Cell of the last row of a file that has not all lines. */
 const leftOut = '"Older lines are left out: choose a key, a status or a day"';
+const dayMs = 24 * 3_600_000;
+/** Lines of a day are in the log before this much of the next one is over: they are written within a second, and Redis was hardly away at midnight. */
+const maxLateMs = 5 * 60_000;
 const columns = ['at', 'endpoint', 'status', 'duration_ms', 'ip', 'credits', 'key'] as const;
 
 /** The request log of an account: a page of it, or a file for a spreadsheet. */
@@ -79,7 +82,26 @@ async function findLines(
     (status === undefined || matchesStatus(line.status, String(status))) &&
     (day === undefined || writeTime(line.at).startsWith(String(day))) &&
     (words === '' || `${line.endpoint} ${line.ip} ${line.key}`.toLowerCase().includes(words));
-  return pageLines(store, wanted, { limit, after, isWanted: hasFilter ? isWanted : undefined, open });
+  const range = store.clock.offset() === 0 ? entriesOfDay(String(day)) : null;
+  const wantedLines = {
+    limit,
+    after: after ?? range?.behind ?? null,
+    isWanted: hasFilter ? isWanted : undefined,
+    open,
+  };
+  const { lines, next } = await pageLines(store, wanted, wantedLines);
+  const isOver = next !== null && range !== null && Number.parseInt(next.entry, 10) < range.fromMs;
+  return { lines, next: isOver ? null : next };
+}
+
+/**
+ * Returns where the lines of a whole day can be, `null` for another text: an entry has the time of Redis at which it was written, and is no
+ * older than its line. Under a rehearsal the two have nothing to do with each other.
+ */
+function entriesOfDay(day: string): { readonly behind: LineCursor; readonly fromMs: number } | null {
+  const fromMs = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(day) : Number.NaN;
+  if (Number.isNaN(fromMs)) return null;
+  return { behind: { entry: `${fromMs + dayMs + maxLateMs}-0`, stream: '' }, fromMs };
 }
 
 /** `404` is one status, `4xx` all that begin with 4. */

@@ -65,7 +65,7 @@ export async function serveDashboard(
       ...keyRoutes(objects),
       ...requestLogRoutes(store, openArchived),
       ...jobHistoryRoutes({ ...parts, callByHand: makeCallByHand(parts), draining: draining.signal }),
-      ...moneyRoutes(store, openArchived),
+      ...moneyRoutes(store, openArchived, hasMailer),
       ...topupRoutes(config.stripeKey !== null),
       ...chartRoutes(store, openArchived),
       ...checkoutRoutes({ store, provider, dashboardUrl }),

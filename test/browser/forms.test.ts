@@ -128,6 +128,19 @@ describe('the forms of the dashboard', () => {
     await page.getByRole('alert').filter({ hasText: 'may have been made' }).waitFor();
   });
 
+  it('refuse a part that ends at 0 in place of the whole film', async () => {
+    const { page } = await on.signIn();
+    await on.show(page, '/download');
+    await page.getByLabel('Address of a video or sound').fill(film);
+    await page.getByLabel('To (needed for live)').fill('0:00');
+    for (const [from, reason] of Object.entries({ '0': 'max_duration must be', '1:30': 'end must be' })) {
+      await page.getByLabel('From').fill(from);
+      await page.getByRole('button', { name: 'Download', exact: true }).click();
+      await page.getByRole('alert').filter({ hasText: reason }).waitFor();
+    }
+    expect(await jobsOfAccount()).to.deep.equal([]);
+  });
+
   it('show what was looked at for the address it was read from alone', async () => {
     const { page } = await on.signIn();
     await on.show(page, '/download');

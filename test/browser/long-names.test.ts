@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import type { Locator } from 'playwright-core';
 import { createKey } from '../../src/store/accounts/create-key.ts';
@@ -69,6 +69,19 @@ describe('long names on the pages', () => {
       await page.getByText('Copy it now').waitFor();
       await expectWhole(page.getByRole('dialog'));
       await on.photograph(page, `long-${kind.split(' ')[0]}-secret`);
+    });
+
+    it(`the address of a receiver as long as can be leaves the words of its button whole in a ${kind}`, async () => {
+      const last = { attempts: 3, last_status: 503, next_at: null, last_at: '2026-03-04T12:00:00.000Z' };
+      const url = `https://example.com/${'y'.repeat(2_000)}`;
+      const webhooks = [{ job: randomUUID(), kind: 'job', url, status: 'failed', ...last }];
+      const { page } = await on.signIn('owner', options);
+      await page.route('**/api/webhooks?*', (asked) => asked.fulfill({ json: { webhooks, next_cursor: null } }));
+      await on.show(page, '/webhooks');
+      const { height } = (await page.getByRole('button', { name: 'Send again' }).boundingBox())!;
+      // Two lines at most.
+      expect(height).to.be.below(64);
+      await expectFitting(page);
     });
   }
 });

@@ -250,7 +250,7 @@ describe('the history on the dashboard', () => {
       return connection.eval(...asked);
     };
     const store = { ...api.store, connection: { ...connection, eval: late } };
-    const [billing] = moneyRoutes(store, () => expect.fail('nothing is archived'));
+    const [billing] = moneyRoutes(store, () => expect.fail('nothing is archived'), false);
     const answer = await billing!.handle({ accountId: account } as DashboardCall);
     const { usage, ledger } = answer!.body as Json;
     expect(usage.remaining).to.equal(1);

@@ -20,7 +20,7 @@ const film = 'https://example.com/film.mp4';
 const outside = ['GET /api/jobs/events', 'GET /api/sign-in/openid', 'GET /api/sign-in/openid/return'];
 const shownWhole = [
   ...['audit', 'billing', 'history', 'jobs', 'keys', 'offers', 'passkeys', 'people', 'requests', 'requests.csv'],
-  ...['session', 'sessions', 'sign-in', 'topup', 'webhooks'],
+  ...['jobs/ended', 'session', 'sessions', 'sign-in', 'topup', 'webhooks'],
 ];
 type Asked = readonly [route: string, path: string, body?: unknown, browser?: BrowserSession];
 

@@ -3,14 +3,14 @@ import { onOld, readAgain } from '/answers.js';
 import { Audit } from '/audit.js';
 import { Billing } from '/billing.js';
 import { Download } from '/download.js';
-import { Action, html, Notice, useEffect, useRef, useState, useTurns } from '/elements.js';
+import { Action, html, Notice, useEffect, useRef, useState } from '/elements.js';
 import { Job, Jobs } from '/jobs.js';
 import { Keys } from '/keys.js';
 import { Overview } from '/overview.js';
 import { People } from '/people.js';
 import { Requests } from '/requests.js';
 import { ask, onAccountChanged, onReached, onSignedOut, readSession } from '/server.js';
-import { Service } from '/service.js';
+import { OperatorChoice, Service } from '/service.js';
 import { SignIn } from '/sign-in.js';
 import { render } from '/vendor/preact.js';
 import { Webhooks } from '/webhooks.js';
@@ -254,42 +254,25 @@ function Frame({ session, path, address, go, load, again, isOld, isMoved }) {
           path !== '/account' &&
           html`<${Notice} kind="warn">You have no password or passkey yet. <a href="/account">Set one</a> to sign in without a link.<//>`
         }
-        ${
-          jobId
-            ? html`<${Job} key=${session.account_id} id=${jobId} may=${may} go=${go} />`
-            : View
-              ? html`<${View} key=${session.account_id} ...${{ session, address, go, load, may }} />`
-              : html`<h1>Not found</h1>
-                <p><a href="/">To the overview</a></p>`
-        }
+        <${Shown} ...${{ View, title, jobId, session, address, go, load, may }} />
       </main>
     </div>`;
+}
+
+function Shown({ View, title, jobId, session, address, go, load, may }) {
+  if (!View && !jobId) return html`<h1>Not found</h1><p><a href="/">To the overview</a></p>`;
+  // Operators have no account before they choose one.
+  if (!session.account && ![Service, AccountPage].includes(View))
+    return html`<h1>${title ?? 'Job'}</h1><p class="lead">Choose an account to look at.</p>`;
+  return jobId
+    ? html`<${Job} key=${session.account_id} id=${jobId} may=${may} go=${go} />`
+    : html`<${View} key=${session.account_id} ...${{ session, address, go, load, may }} />`;
 }
 
 /** An e-mail address, which breaks before its host when it is too long for one line. */
 function Address({ of }) {
   const at = of.lastIndexOf('@');
   return html`${of.slice(0, at)}<wbr />${of.slice(at)}`;
-}
-
-/** Operators see every account, and change nothing. */
-function OperatorChoice({ session }) {
-  const [slug, setSlug] = useState('');
-  const { error, run } = useTurns();
-  const show = async (event) => {
-    event.preventDefault();
-    await run(async () => {
-      await ask('POST', '/api/session/account', { account: slug });
-      location.reload();
-    });
-  };
-  return html`<form class="row card" onSubmit=${show}>
-    <label>Account shown <small>Operators read every account and change none.</small>
-      <input required placeholder=${session.account?.slug ?? 'slug'} value=${slug} onInput=${(event) => setSlug(event.target.value)} />
-    </label>
-    <button class="main">Show</button>
-    ${error && html`<span class="bad" role="alert">${error.message}</span>`}
-  </form>`;
 }
 
 render(html`<${App} />`, document.getElementById('app'));

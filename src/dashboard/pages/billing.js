@@ -27,8 +27,7 @@ export function Stops({ invoice, suspended }) {
 export function Billing({ address, may }) {
   const { json, error, reload, change } = useAnswer('/api/billing');
   if (!json) return html`<h1>Billing</h1><${Waiting} error=${error} reload=${reload} />`;
-  const { usage, plan, ledger, purchases, spent, alerts, invoice, suspended } = json;
-  if (!usage) return html`<h1>Billing</h1><p class="lead">Choose an account to look at.</p>`;
+  const { usage, plan, ledger, purchases, spent, alerts, mails, invoice, suspended } = json;
   const { packs, credits, period, subscription } = usage;
   // The contract counts packs with the plan.
   const ofPlan = {
@@ -80,7 +79,7 @@ export function Billing({ address, may }) {
     ${packs && html`<section class="card"><${Table} caption="Packs, in the order in which they are used" columns=${packColumns} rows=${packs.items} none="" /></section>`}
     <${Charts} subjects=${['credits']} left=${usage.remaining} />
     <${Shop} ...${{ may, account: { plan, invoice, suspended }, spent, last: purchases.find(({ kind }) => kind === 'topup') }} />
-    <${Alerts} ...${{ may, alerts, change }} />
+    <${Alerts} ...${{ may, alerts, mails, change }} />
     <section class="card"><h2>Purchases</h2><${Table} caption="Packs that were bought, newest first" columns=${purchaseColumns} rows=${purchases} none="Nothing was bought yet." /></section>
     <section class="card"><${Table} caption="Ledger: the last 100 entries" columns=${ledgerColumns} rows=${ledger} none="Nothing has moved yet." /></section>`;
 }
@@ -111,11 +110,12 @@ function Bought({ address, purchases, reload }) {
 }
 
 /** The mails about what is used, which owners may switch off. */
-function Alerts({ may, alerts, change }) {
+function Alerts({ may, alerts, mails, change }) {
   const turn = () => change('PUT', '/api/alerts', { enabled: !alerts });
   return html`<section class="card">
     <h2>Alerts <${Badge} kind=${alerts ? 'good' : ''}>${alerts ? 'on' : 'off'}<//></h2>
     <p>Owners get a mail when 50, 80, 90 and 100 % of the credits are used, each once until credits are added or the plan renews.</p>
+    ${!mails && html`<p>This service has no mail server yet, so no mail comes.</p>`}
     ${may.own && html`<p><${Action} run=${turn}>${alerts ? 'Switch off' : 'Switch on'}<//></p>`}
   </section>`;
 }

@@ -32,8 +32,8 @@ export function Download({ may }) {
     }
     const [from, to] = [secondsOf(form.get('from')), secondsOf(form.get('to'))];
     // The first seconds of a live stream can be had, but no later ones.
-    if (from > 0) Object.assign(asked, { start: from, ...(to && { end: to }) });
-    else if (to) asked.max_duration = to;
+    if (from > 0) Object.assign(asked, { start: from, ...(to !== null && { end: to }) });
+    else if (to !== null) asked.max_duration = to;
     const { job_id } = await startJob('/api/jobs', asked);
     setEarlier(jobId !== null);
     setJobId(job_id);

@@ -185,6 +185,12 @@ export function Badge({ kind = '', children }) {
   return html`<span class=${`badge ${kind}`}>${children}</span>`;
 }
 
+/** Sentence of an empty page; `none` where it is the whole list. A page of a search looks through a part of the list. */
+export function noneOf(none, cursor, next) {
+  if (next) return 'None of those that were looked through fits; older ones may.';
+  return cursor ? 'None of the older ones fits.' : none;
+}
+
 /** A table with a caption; `columns` are [title, cell of a row, class]. */
 export function Table({ caption, columns, rows, none }) {
   if (rows.length === 0) return html`<p class="quiet">${none}</p>`;

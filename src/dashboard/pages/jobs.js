@@ -6,6 +6,7 @@ import {
   html,
   Moment,
   Notice,
+  noneOf,
   Table,
   useEffect,
   useStart,
@@ -92,7 +93,7 @@ export function Jobs({ address }) {
       )}
     </ul></nav>
     <section class="card">
-      <${Table} caption="Jobs of this account" columns=${columns} rows=${jobs} none=${status ? 'No job has this status.' : 'No job yet.'} />
+      <${Table} caption="Jobs of this account" columns=${columns} rows=${jobs} none=${noneOf(status ? 'No job has this status.' : 'No job yet.', cursor, next_cursor)} />
       ${next_cursor && html`<p><a class="button" href=${`/jobs?${new URLSearchParams({ ...(status && { status }), cursor: next_cursor })}`}>Older jobs</a></p>`}
     </section>`;
 }

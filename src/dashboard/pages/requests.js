@@ -1,6 +1,6 @@
 import { useAnswer } from '/answers.js';
 import { Charts } from '/charts.js';
-import { Badge, FileLink, html, Moment, Table, useEffect, useState, Waiting } from '/elements.js';
+import { Badge, FileLink, html, Moment, noneOf, Table, useEffect, useState, Waiting } from '/elements.js';
 
 const filters = ['key', 'status', 'day', 'text'];
 const statuses = ['2xx', '4xx', '5xx', '402', '429'];
@@ -49,7 +49,7 @@ export function Requests({ address, go }) {
     <section class="card">
       ${
         json
-          ? html`<${Table} caption="Requests" columns=${columns} rows=${json.requests} none="No request fits." />
+          ? html`<${Table} caption="Requests" columns=${columns} rows=${json.requests} none=${noneOf('No request fits.', cursor, json.next_cursor)} />
             ${json.next_cursor && html`<p><a class="button" href=${`/requests?${new URLSearchParams({ ...chosen, cursor: json.next_cursor })}`}>Older requests</a></p>`}`
           : html`<${Waiting} error=${error} reload=${reload} />`
       }

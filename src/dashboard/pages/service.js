@@ -1,5 +1,6 @@
 import { useAnswer } from '/answers.js';
-import { Badge, count, html, Moment, Notice, Table, Waiting } from '/elements.js';
+import { Badge, count, html, Moment, Notice, Table, useState, useTurns, Waiting } from '/elements.js';
+import { ask } from '/server.js';
 
 const kinds = { operational: 'good', degraded: 'warn', down: 'bad' };
 const engineColumns = [
@@ -35,4 +36,24 @@ function Shown() {
     </div>
     <section class="card"><${Table} caption="Engines" columns=${engineColumns} rows=${engines.map((one) => ({ ...one, id: one.engine }))} none="" /></section>
     <section class="card"><${Table} caption=${blocked > blocks.length ? `Blocked addresses: ${blocks.length} of ${count(blocked)}` : 'Blocked addresses'} columns=${blockColumns} rows=${blocks.map((one) => ({ ...one, id: one.address }))} none="No address is blocked." /></section>`;
+}
+
+/** Operators see every account, and change nothing. */
+export function OperatorChoice({ session }) {
+  const [slug, setSlug] = useState('');
+  const { error, run } = useTurns();
+  const show = async (event) => {
+    event.preventDefault();
+    await run(async () => {
+      await ask('POST', '/api/session/account', { account: slug });
+      location.reload();
+    });
+  };
+  return html`<form class="row card" onSubmit=${show}>
+    <label>Account shown <small>Operators read every account and change none.</small>
+      <input required placeholder=${session.account?.slug ?? 'slug'} value=${slug} onInput=${(event) => setSlug(event.target.value)} />
+    </label>
+    <button class="main">Show</button>
+    ${error && html`<span class="bad" role="alert">${error.message}</span>`}
+  </form>`;
 }

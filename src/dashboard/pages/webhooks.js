@@ -1,5 +1,5 @@
 import { useAnswer } from '/answers.js';
-import { Action, Badge, Copy, Dialog, html, Moment, Table, useState, Waiting } from '/elements.js';
+import { Action, Badge, Copy, Dialog, html, Moment, noneOf, Table, useState, Waiting } from '/elements.js';
 import { ReceiverForm } from '/receiver-test.js';
 import { ask } from '/server.js';
 
@@ -62,7 +62,7 @@ export function Webhooks({ address, may }) {
     }
     <p><a href=${isFailed ? '/webhooks' : '/webhooks?failed=true'}>${isFailed ? 'Show all' : 'Show failed ones only'}</a></p>
     <section class="card">
-      <${Table} caption="Deliveries, newest first" columns=${columns} rows=${json.webhooks} none=${isFailed ? 'No failed webhook here.' : 'No webhook yet.'} />
+      <${Table} caption="Deliveries, newest first" columns=${columns} rows=${json.webhooks} none=${noneOf(isFailed ? 'No webhook has failed.' : 'No webhook yet.', cursor, json.next_cursor)} />
       ${json.next_cursor && html`<p><a class="button" href=${`/webhooks?${new URLSearchParams({ ...chosen, cursor: json.next_cursor })}`}>Older webhooks</a></p>`}
     </section>
     ${
