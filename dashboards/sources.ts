@@ -80,7 +80,7 @@ export const sources: Board = {
         logs: 'unclassified',
         title: 'Failures without a rule, by time',
         empty: 'no job has ended',
-        good: '0. The log of the worker has their text.',
+        good: '0. The log of the controller has their text.',
         unit: units.OpsPerSecond,
         queries: { [rate('unclassified_failures_total')]: 'failures' },
       },

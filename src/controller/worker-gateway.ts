@@ -16,7 +16,7 @@ import {
 import { readStageTimes, type StageTime } from '../model/attempt-stages.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import { attemptMsOf, hasOpenAttempt } from '../model/next.ts';
-import { objectPrefix, readVerdict } from '../model/outcome.ts';
+import { objectPrefix, readDetail, readVerdict } from '../model/outcome.ts';
 import type { Args } from '../model/request-parameters.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import type { AttemptId } from '../runners/runner.ts';
@@ -178,6 +178,10 @@ function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, Gate
       const verdict = readVerdict(said) ?? { is: 'failed', code: 'worker_failed' };
       const recorded = await recordVerdict(store, jobId, attempt, verdict, stagesOf(said));
       if (recorded.refused) throw new Gone();
+      const detail = readDetail(said);
+      // The log of a worker goes with its pod.
+      if (detail && verdict.is === 'failed')
+        options.log.info('an attempt failed through our fault', { job: jobId, attempt, code: verdict.code, detail });
       return null;
     },
   };

@@ -10,13 +10,14 @@ export interface Delivered {
   readonly content_type: string;
 }
 
-/** End of an attempt. `delivered` is null when only metadata was asked for. */
+/** End of an attempt. `delivered` is null when only metadata was asked for; `detail` is what the programs said, for the log alone. */
 export type Outcome =
   | { readonly is: 'done'; readonly metadata: Metadata; readonly delivered: Delivered | null }
-  | { readonly is: 'failed'; readonly code: FailureCode; readonly text?: string }
+  | { readonly is: 'failed'; readonly code: FailureCode; readonly text?: string; readonly detail?: string }
   | { readonly is: 'interrupted'; readonly reason: string };
 
 const maxTextLength = 600;
+export const maxDetailLength = 2_000;
 export const maxKeyLength = 200;
 /** Kubernetes cuts what is longer. */
 const maxTerminationBytes = 4096;
@@ -49,7 +50,7 @@ export function readVerdict(json: unknown): Outcome | null {
  * it, so it holds no URL: the query of a URL may be a secret.
  */
 export function writeTerminationMessage(outcome: Outcome): string {
-  if (outcome.is !== 'done') return JSON.stringify(outcome);
+  if (outcome.is !== 'done') return JSON.stringify({ ...outcome, detail: undefined });
   let { metadata } = outcome;
   for (const [name, kind] of Object.entries(metadataFields)) {
     if (kind === 'url') metadata = { ...metadata, [name]: null };
@@ -60,6 +61,18 @@ export function writeTerminationMessage(outcome: Outcome): string {
     metadata = { ...metadata, [name]: null };
   }
   return JSON.stringify({ ...outcome, metadata });
+}
+
+/** Returns what the programs of a failed attempt said last, without the paths of URLs and on one line; '' when the verdict tells nothing of it. */
+export function readDetail(json: unknown): string {
+  const detail = isObject(json) && typeof json.detail === 'string' ? json.detail : '';
+  return detail
+    .slice(-4 * maxDetailLength)
+    .replace(/([a-z][a-z0-9+.-]*:\/\/)(?:[^\s/?#'"]*@)?([^\s/?#'"]*)[^\s'"]*/gi, '$1$2/…')
+    .replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')
+    .trim()
+    .slice(-maxDetailLength)
+    .toWellFormed();
 }
 
 function readDone(saidMetadata: unknown, saidDelivered: unknown): Outcome | null {

@@ -3,6 +3,7 @@ import { chown, mkdtemp, readdir } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { retry } from '../base/backoff.ts';
+import { failures } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { connectionsOfInspection, inspectionFileBytes, inspectionMemoryBytes } from '../base/resource-limits.ts';
 import type { ServerAddress } from '../base/server-address.ts';
@@ -12,6 +13,7 @@ import { listEntries } from '../media/inspect-url.ts';
 import { Failed, type MediaTools } from '../media/tools.ts';
 import { pythonFlags } from '../media/yt-dlp.ts';
 import type { InspectionFailure, Inspector } from '../model/inspection-result.ts';
+import { readDetail } from '../model/outcome.ts';
 import { type Breach, breaches, type ChildLimits } from './child-limits.ts';
 import { childUsers } from './child-users.ts';
 import { type ProgramPaths, readableFolders } from './find-programs.ts';
@@ -155,7 +157,12 @@ async function readOne<T>(
     if (breach !== null) return failure(new Failed(breaches[breach]));
     if (late.aborted) return failure(new Failed('timeout'));
     if (struck || gone.aborted) throw new InspectorBusy('the request was struck down');
-    if (error instanceof Failed) return failure(error);
+    if (error instanceof Failed) {
+      const { code } = error;
+      const isOurs = failures[code].blame === 'us';
+      if (isOurs) log.info('an inspection failed through our fault', { code, detail: readDetail(error) });
+      return failure(error);
+    }
     log.error('inspection broke off', { error: error instanceof Error ? error.stack : String(error) });
     return failure(new Failed('worker_failed'));
   } finally {

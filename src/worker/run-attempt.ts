@@ -1,11 +1,12 @@
 import { availableParallelism } from 'node:os';
+import { failures } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { copiesOfFile } from '../base/resource-limits.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import { Failed, type MediaOrder, type MediaTools, type Produced } from '../media/tools.ts';
 import type { AttemptProgress, AttemptSpec } from '../model/attempt-protocol.ts';
 import { type Metadata, shortenMetadata } from '../model/metadata.ts';
-import type { Delivered, Outcome } from '../model/outcome.ts';
+import { type Delivered, maxDetailLength, type Outcome } from '../model/outcome.ts';
 import { type Breach, breaches, type ChildLimits } from './child-limits.ts';
 import { type ProgramPaths, readableFolders } from './find-programs.ts';
 import { AttemptOver, type GatewayClient } from './gateway-client.ts';
@@ -143,10 +144,12 @@ function outcomeOf(thrown: unknown, log: Log): Outcome | null {
   if (thrown instanceof AttemptOver) return null;
   if (thrown instanceof Failed) {
     log.info('attempt failed', { code: thrown.code, detail: thrown.detail });
-    return { is: 'failed', code: thrown.code, text: thrown.message };
+    const told = { is: 'failed', code: thrown.code, text: thrown.message } as const;
+    return failures[thrown.code].blame === 'us' ? { ...told, detail: thrown.detail.slice(-maxDetailLength) } : told;
   }
-  log.error('attempt broke off', { error: thrown instanceof Error ? thrown.stack : String(thrown) });
-  return { is: 'failed', code: 'worker_failed' };
+  const error = String(thrown instanceof Error ? thrown.stack : thrown);
+  log.error('attempt broke off', { error });
+  return { is: 'failed', code: 'worker_failed', detail: error.slice(0, maxDetailLength) };
 }
 
 function outcomeOfCut(why: AttemptCut['reason']): Outcome | null {

@@ -30,6 +30,7 @@ describe('The worker gateway of two controllers', () => {
   let files: TlsFiles;
   const ports: number[] = [];
   let isSteady = true;
+  const { lines, log } = aLog();
 
   before(async () => {
     redis = await startTestRedis();
@@ -51,7 +52,7 @@ describe('The worker gateway of two controllers', () => {
         attemptOf,
         cookiesOf,
         certificate,
-        log: aLog().log,
+        log,
         ...limits,
       });
       ends.push(await openListener(gateway, { host: '127.0.0.1', port: 0 }));
@@ -153,6 +154,17 @@ describe('The worker gateway of two controllers', () => {
     for (const [headers, body] of refused) {
       expect((await put(0, job, headers, body)).status, JSON.stringify(headers)).to.equal(400);
     }
+  });
+
+  it('logs what the programs of a failed attempt said, without the paths of URLs, and keeps none of it', async () => {
+    const job = await aJob();
+    const failed = { is: 'failed', code: 'unclassified', text: 'The download failed' };
+    const detail = 'Error at https://user:secret@media.example/film.mp4?token=secret\n\u001b[31mno such codec';
+    expect((await post(0, job, '/verdict', { ...failed, detail })).status).to.equal(200);
+    expect((await theJob(store, job.id)).verdict).to.deep.equal(failed);
+    const told = lines.map((line) => JSON.parse(line)).find(({ job: id }) => id === job.id);
+    expect(told).to.include({ text: 'an attempt failed through our fault', attempt: 1, code: 'unclassified' });
+    expect(told.detail).to.equal('Error at https://media.example/… [31mno such codec');
   });
 
   it('records an invalid verdict as worker_failed and refuses one that is too long', async () => {

@@ -159,6 +159,12 @@ describe('objectPrefix', () => {
 });
 
 describe('writeTerminationMessage', () => {
+  it('leaves out what the programs said, which may have the URL', () => {
+    const failed = { is: 'failed', code: 'unclassified', text: 'The download failed' } as const;
+    const said = writeTerminationMessage({ ...failed, detail: 'https://example.com/?token=secret' });
+    expect(JSON.parse(said)).to.deep.equal(failed);
+  });
+
   it('drops the least important metadata first', () => {
     const metadata = { ...someMetadata, title: 'x'.repeat(500), description: '"'.repeat(10_000) };
     const short = JSON.parse(writeTerminationMessage({ is: 'done', metadata, delivered: null }));

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { readVerdict } from '../../src/model/outcome.ts';
+import { readDetail, readVerdict } from '../../src/model/outcome.ts';
 import { startGateway, type TestGateway, type TestGatewayOptions } from '../support/gateway.ts';
 import { aFolder } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -204,6 +204,13 @@ describe('A worker', () => {
     );
     remove();
   });
+
+  it('tells the gateway what the program said of a failure of ours', () =>
+    withWorker('echo no such codec >&2; exit 1', async ({ worker, gateway }) => {
+      await worker.exit;
+      expect(gateway.verdicts[0]).to.include({ is: 'failed', code: 'unclassified' });
+      expect(readDetail(gateway.verdicts[0])).to.include('no such codec');
+    }));
 
   it('shows its token neither to a child nor in its log', () =>
     withWorker(
