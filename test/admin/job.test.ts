@@ -23,6 +23,7 @@ import {
   startNext,
   theJob,
 } from '../support/record.ts';
+import { read } from '../support/tree.ts';
 
 const secret = randomBytes(32);
 const webhook = { url: 'https://hooks.example.com/', receiver: 'hooks.example.com', authorization: '' };
@@ -145,6 +146,22 @@ describe('jobs', () => {
       ['job', 'It ends: completed, some time after it was accepted'],
       ['job', 'Its file is removed'],
     ]);
+  });
+
+  it('charged as an overdraft are found with their account by the commands of the runbook, which asks for no credits', async () => {
+    const lowered = await anAccount(operator.store, { quota: 1 });
+    const job = await aRunningJob(operator.store, lowered);
+    await operator.json('plan', 'set', lowered.plan, '--quota', '0');
+    await settleJob(operator.store, holder, job, completed);
+    const page = read('docs/runbooks/TrawlOverdraft.md');
+    const asked = [...page.matchAll(/^trawl admin (.*)$/gm)].map(([, words]) => words!.split(' '));
+    const names: Record<string, string> = { JOB: job.id, ACCOUNT: lowered.slug };
+    const run = async (words: string[]) =>
+      JSON.parse((await operator.run([...words.map((word) => names[word] ?? word), '--json'], env)).out);
+    const [shown, entries] = await Promise.all(asked.map(run));
+    expect(shown).to.include({ account: lowered.slug });
+    expect(entries).to.be.an('array').with.nested.property('0.kind', 'overdraft');
+    expect(page).not.to.match(/credits add|a balance is below zero|negative/);
   });
 
   it('D71: that found every balance empty are explained by an overdraft, and nothing is owed', async () => {
