@@ -25,7 +25,7 @@ const labels = {
   code: 'error code of the failure (docs/errors.md), empty when completed',
   blame: '`caller`, `site` or `us`, empty when completed',
   stage:
-    '`queue` until the first worker runs, `work` until the last one has ended, `storage` while the object store is waited for',
+    '`queue` until the first worker runs, nothing for a job that is cancelled before, `work` until the last one has ended, `storage` while the object store is waited for',
   state: '`queued`, `running`, or `delayed` until its next attempt may begin',
   balance: '`subscription`, `packs`, `credits` or `overdraft`',
   script: 'name of the atomic script: that of its file in `src/store`, or of its function there',

@@ -41,6 +41,8 @@ export function countCancelledJob(metrics: Metrics, job: Job, now: number): void
 function countEnd(metrics: Metrics, job: Job, { success, code, blame }: JobEnd, now: number): void {
   const { endpoint } = job;
   metrics.jobs_total.inc({ endpoint, outcome: success ? 'completed' : 'failed', code: code ?? '', blame: blame ?? '' });
+  // How long a job would have waited is not known of one that its caller cancelled in the queue: a batch of them would hide all others.
+  if (code === 'cancelled' && job.started_at === null) return;
   for (const [stage, ms] of listStages(job, now)) metrics.job_seconds.observe({ endpoint, stage }, ms / 1000);
 }
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { makeMetrics, renderMetrics } from '../../src/base/metrics.ts';
+import { countCancelledJob } from '../../src/controller/job-metrics.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { readActiveJobs } from '../../src/store/jobs/open-work.ts';
@@ -139,6 +140,18 @@ describe('metrics of jobs', () => {
     expect(text).to.contain('trawl_job_seconds_bucket{le="30",endpoint="video",stage="storage"} 0\n');
     expect(text).to.contain('trawl_job_seconds_bucket{le="60",endpoint="video",stage="storage"} 1\n');
     expect(text).to.contain('trawl_job_seconds_bucket{le="30",endpoint="video",stage="work"} 1\n');
+  });
+
+  it('trawl_job_seconds does not take a job that its caller cancelled in the queue for one that ran late, or early', async () => {
+    const caller = await anAccount(store, { credits: 2 });
+    const waiting = await theJob(store, await admitted(store, caller));
+    const metrics = makeMetrics();
+    countCancelledJob(metrics, waiting, waiting.created_at + 300_000);
+    expect(await renderMetrics(metrics))
+      .to.contain('trawl_jobs_total{endpoint="video",outcome="failed",code="cancelled",blame="caller"} 1\n')
+      .and.not.match(/^trawl_job_seconds_count/m);
+    countCancelledJob(metrics, { ...waiting, started_at: waiting.created_at + 1_000 }, waiting.created_at + 300_000);
+    expect(await renderMetrics(metrics)).to.contain('trawl_job_seconds_count{endpoint="video",stage="queue"} 1\n');
   });
 
   it('trawl_source_outcomes_total counts settled jobs by site, and the host of a caller never becomes a label', async () => {
