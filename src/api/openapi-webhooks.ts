@@ -1,4 +1,5 @@
 import { ref, text } from '../model/answer-schemas.ts';
+import { maxWebhookAttempts } from '../model/webhook-attempts.ts';
 import { batchWebhookExample, webhookExamples, webhookTestExample } from './openapi-examples.ts';
 
 const signed = 'Only when the operator gave the account a signing secret (Standard Webhooks).';
@@ -48,7 +49,7 @@ export const webhooks = {
     summary: 'A download has ended',
     description:
       'Posted to the `webhook_url` of a download, after the charge. The receiver answers 2xx within 10 seconds; redirects ' +
-      'are not followed. Otherwise the post is repeated, up to 3 attempts in all, 5 seconds apart, so a receiver may see ' +
+      `are not followed. Otherwise the post is repeated, up to ${maxWebhookAttempts} attempts in all, 5 seconds apart, so a receiver may see ` +
       'the same `id` twice. The header `Authorization` is the `webhook_authorization` of the call.',
     parameters: parameters('job'),
     content: { schema: { oneOf: [ref('WebhookCompleted'), ref('WebhookFailed')] }, examples: webhookExamples },

@@ -8,9 +8,11 @@ export interface WebhookAttempt {
   readonly status: number | null;
 }
 
+export const maxWebhookAttempts = 3;
+
 /**
- * Most characters of all attempts of a webhook as the record keeps them: Redis gives a hash with longer values a form of several times
- * the size. The three attempts of a webhook always fit; of one that is sent again the oldest are dropped.
+ * Most characters of all attempts of a webhook as the record keeps them: Redis gives a hash with a longer value a form of several times
+ * the size (its own `hash-max-listpack-value` is 64). Three attempts always fit, five do not; of a webhook that is sent again the oldest are dropped.
  */
 export const maxTriedLength = 64;
 

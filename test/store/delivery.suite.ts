@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { maxTriedLength, type WebhookAttempt } from '../../src/model/webhook-attempts.ts';
+import { maxTriedLength, maxWebhookAttempts, type WebhookAttempt } from '../../src/model/webhook-attempts.ts';
 import { clearBlock } from '../../src/store/access/clear-block.ts';
 import { countAuthFailure } from '../../src/store/access/count-auth-failure.ts';
 import { listBlocks } from '../../src/store/access/list-blocks.ts';
@@ -13,7 +13,7 @@ import { endWebhook } from '../../src/store/webhooks/end-webhook.ts';
 import { readDelivery } from '../../src/store/webhooks/read-deliveries.ts';
 import { replayWebhook } from '../../src/store/webhooks/replay-webhook.ts';
 import { returnWebhook } from '../../src/store/webhooks/return-webhook.ts';
-import { maxWebhookAttempts, takeWebhook } from '../../src/store/webhooks/take-webhook.ts';
+import { takeWebhook } from '../../src/store/webhooks/take-webhook.ts';
 import { aDownload, anAccount, aRunningJob, completed, holder, type TestStore } from '../support/record.ts';
 
 const minutes = 60_000;

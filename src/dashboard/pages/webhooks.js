@@ -47,7 +47,7 @@ export function Webhooks({ address, may }) {
       : []),
   ];
   return html`<h1>Webhooks</h1>
-    <p class="lead">A job or a batch tells the address in its <code>webhook_url</code> how it ended, in up to three attempts. Bodies are not kept.</p>
+    <p class="lead">A job or a batch tells the address in its <code>webhook_url</code> how it ended, and tries again a few times when that fails. Bodies are not kept.</p>
     ${
       may.change &&
       html`<section class="card">

@@ -1,4 +1,5 @@
 import { shortId } from '../keys.ts';
+import { dueWebhookKeyNames, makeWebhookDue, undoWebhookDue } from '../lua/make-webhook-due.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { hasBatchEnded, readBatch } from './read-batch.ts';
 
@@ -9,29 +10,21 @@ import { hasBatchEnded, readBatch } from './read-batch.ts';
 const endBatchScript = script(
   'end-batch',
   'always',
-  ['batch', 'openBatches', 'endedBatches', 'webhooks', 'webhook', 'deliveries'],
+  ['batch', 'openBatches', 'endedBatches', ...dueWebhookKeyNames],
   ['batchId', 'shortId', 'webhooksChannel'],
 )`
 local since = redis.call('ZSCORE', openBatches, batchId)
 if not since then return { 'known' } end
 local at = string.format('%d', now)
-local receiver = redis.call('HGET', batch, 'receiver')
+local receiver = redis.call('HGET', batch, 'receiver') or ''
 undos[1] = function()
   redis.pcall('ZADD', openBatches, since, batchId)
   redis.pcall('ZREM', endedBatches, batchId)
-  if not receiver or receiver == '' then return end
-  redis.pcall('DEL', webhook)
-  redis.pcall('ZREM', webhooks, receiver .. '/' .. batchId)
-  redis.pcall('ZREM', deliveries, shortId)
+  ${undoWebhookDue('receiver', 'batchId')}
 end
 redis.call('ZREM', openBatches, batchId)
 redis.call('ZADD', endedBatches, at, batchId)
-if receiver and receiver ~= '' then
-  redis.call('HSET', webhook, 'state', 'due', 'attempts', 0, 'last_status', '', 'next_at', at, 'created_at', at)
-  redis.call('ZADD', webhooks, at, receiver .. '/' .. batchId)
-  redis.call('ZADD', deliveries, at, shortId)
-  redis.call('PUBLISH', webhooksChannel, '')
-end
+${makeWebhookDue('receiver', 'batchId')}
 return { 'ended' }
 `;
 

@@ -3,6 +3,7 @@ import { shortId } from '../keys.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
 import { scoreOfStatus } from '../lua/job-index.ts';
+import { dueWebhookKeyNames, makeWebhookDue, undoWebhookDue } from '../lua/make-webhook-due.ts';
 import { statistics } from '../lua/statistics.ts';
 import { type ScriptReply, text } from '../script.ts';
 import { writeEnd } from './ended-job.ts';
@@ -17,9 +18,7 @@ export const endJobKeyNames = [
   'ended',
   'paidLines',
   'lineStreams',
-  'webhooks',
-  'webhook',
-  'deliveries',
+  ...dueWebhookKeyNames,
   'stats',
   ...balanceKeyNames,
   ...fairShareKeyNames.filter((key) => key !== 'account'),
@@ -67,23 +66,11 @@ const undoEnd = /* lua */ `
     redis.pcall('DEL', endedJob)
     redis.pcall('ZREM', ended, shortId)
     redis.pcall('ZADD', jobs, ${scoreOfStatus('j.created_at', 'j.status')}, shortId)
-    if j.receiver ~= '' then
-      redis.pcall('DEL', webhook)
-      redis.pcall('ZREM', webhooks, j.receiver .. '/' .. jobId)
-      redis.pcall('ZREM', deliveries, shortId)
-    end
+    ${undoWebhookDue('j.receiver', 'jobId')}
     if line then redis.pcall('XDEL', paidLines, line) end
     if place then redis.pcall('ZADD', openWork, place, jobId) end
     if queued_at then redis.pcall('ZADD', queue, queued_at, jobId) end
     update_ready(accountId, tonumber(values[9]), b.concurrency, b.tag)
-  end`;
-
-const makeWebhookDue = /* lua */ `
-  if j.receiver ~= '' then
-    redis.call('HSET', webhook, 'state', 'due', 'attempts', 0, 'last_status', '', 'next_at', at, 'created_at', at)
-    redis.call('ZADD', webhooks, at, j.receiver .. '/' .. jobId)
-    redis.call('ZADD', deliveries, at, shortId)
-    redis.call('PUBLISH', webhooksChannel, '')
   end`;
 
 /** Lua that takes the job out of the open work, and gives its slot to what waits. */
@@ -146,7 +133,7 @@ local function end_job(e)
   line = append(paidLines, lineStreams, at, 'endpoint', j.line, 'status', e.log, 'duration_ms', took, 'ip', j.ip,
     'credits', completed and '1' or '0')
   count_answer(e.log, took, j.started_at ~= '' and math.max(0, now - j.started_at) or nil)
-  ${makeWebhookDue.trim()}
+  ${makeWebhookDue('j.receiver', 'jobId')}
   ${leaveWork.trim()}
   ${markAttempt.trim()}
   ${writeEnd((word) => endedWords[word] ?? `j.${word}`, 'marks', 'texts')}

@@ -1,9 +1,8 @@
-import { maxTriedLength } from '../../model/webhook-attempts.ts';
+import { maxTriedLength, maxWebhookAttempts } from '../../model/webhook-attempts.ts';
 import { failingReceivers } from '../lua/failing-receivers.ts';
 import { outboxKeyNames } from '../lua/outbox.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
 import type { DueWebhook } from './due-webhooks.ts';
-import { maxWebhookAttempts } from './take-webhook.ts';
 
 /**
  * Ends one attempt of a delivery: delivered, or due again `gap` milliseconds from now, or failed after the last attempt or a

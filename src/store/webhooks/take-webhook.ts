@@ -1,3 +1,4 @@
+import { maxWebhookAttempts } from '../../model/webhook-attempts.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
 import type { DueWebhook } from './due-webhooks.ts';
 
@@ -21,8 +22,6 @@ redis.call('ZADD', webhooks, now + tonumber(lease), member)
 redis.call('HSET', webhook, 'attempts', seen + 1, 'next_at', now + tonumber(lease), 'last_at', now)
 return { 'taken', seen + 1, at, now, last_at or '' }
 `;
-
-export const maxWebhookAttempts = 3;
 
 /** An attempt that was claimed. */
 export interface TakenAttempt {
