@@ -2,22 +2,18 @@ import type { JobWebhook } from '../jobs/read-job.ts';
 import { keys, shortId } from '../keys.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { askAgain, type RecordStore, run, type ScriptReply, script } from '../script.ts';
-import { type Admission, type NewJob, type Repeat, readAdmission, repeatKey } from './admit-call.ts';
+import { type Admission, judgedValues, type NewJob, type Repeat, readAdmission } from './admit-call.ts';
 import { authorizeArgNames, authorizeLua, type Caller, type Rates, readRates } from './authorize.ts';
-import { admissionKeyNames, creditFields } from './credit-rules.ts';
+import { admissionKeyNames, creditFields, judgedArgNames } from './credit-rules.ts';
 import { jobRules, jobTexts, queueJobs } from './queue-jobs.ts';
 
 const argNames = [
   ...authorizeArgNames,
+  ...judgedArgNames,
   'workChannel',
   'batchId',
   'count',
-  'valid',
-  'isOpen',
   'isTrial',
-  'repeatKey',
-  'request',
-  'otherwise',
   'shortIds',
   'url',
   'receiver',
@@ -98,19 +94,14 @@ export async function tryBatch(
 }
 
 function runAdmission(store: RecordStore, caller: Caller, batch: NewBatch, isTrial: boolean): Promise<ScriptReply> {
-  const { id, valid, isOpen, repeat, items, count, webhook } = batch;
+  const { id, items, count, webhook } = batch;
   const texts = items.flatMap(({ jobId, work }) => jobTexts(jobId, work));
   const values = {
     ...caller,
-    repeats: repeatKey(caller.accountId, repeat),
+    ...judgedValues(caller, batch),
     batchId: id,
     count,
-    valid: valid ? '1' : '',
-    isOpen: isOpen ? '1' : '',
     isTrial: isTrial ? '1' : '',
-    repeatKey: repeat?.key ?? '',
-    request: repeat?.request ?? '',
-    otherwise: repeat?.otherwise ?? '',
     shortIds: items.map(({ jobId }) => shortId(jobId)).join(''),
     url: webhook?.url ?? '',
     receiver: webhook?.receiver ?? '',

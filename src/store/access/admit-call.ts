@@ -14,7 +14,7 @@ import {
   readRates,
   readRefused,
 } from './authorize.ts';
-import { admissionKeyNames, countedWindows, creditFields, creditRules } from './credit-rules.ts';
+import { admissionKeyNames, countedWindows, creditFields, creditRules, judgedArgNames } from './credit-rules.ts';
 
 /**
  * Admits a call of a credit endpoint in the order of D10 and holds one credit, or refuses it and changes nothing but the rate
@@ -28,15 +28,11 @@ const admitScript = script(
   [...admissionKeyNames, 'calls', 'job'],
   [
     ...authorizeArgNames,
+    ...judgedArgNames,
     'workChannel',
     'kind',
     'id',
-    'valid',
-    'isOpen',
     'holdMs',
-    'repeatKey',
-    'request',
-    'otherwise',
     'shortId',
     'asked',
     'line',
@@ -146,19 +142,14 @@ export function admitCall(store: RecordStore, caller: Caller, call: CreditCall):
 
 /** Admits a call as `admitCall` does, and asks nothing again. */
 export async function admitOnce(store: RecordStore, caller: Caller, call: CreditCall): Promise<Admission> {
-  const { id, valid, isOpen, repeat, work } = call;
+  const { id, work } = call;
   const reply = await withRolledPeriod(store, caller.accountId, () =>
     run(store, admitScript, {
       ...caller,
-      repeats: repeatKey(caller.accountId, repeat),
+      ...judgedValues(caller, call),
       jobId: id,
       id,
       shortId: shortId(id),
-      valid: valid ? '1' : '',
-      isOpen: isOpen ? '1' : '',
-      repeatKey: repeat?.key ?? '',
-      request: repeat?.request ?? '',
-      otherwise: repeat?.otherwise ?? '',
       ...workArgs(work),
     }),
   );
@@ -178,6 +169,19 @@ export function readAdmission(reply: ScriptReply): Admission {
 /** Key of the stored answer to an Idempotency-Key. */
 export function repeatKey(accountId: string, repeat: Repeat | null): string {
   return keys.repeat(accountId, repeat?.key ?? 'none');
+}
+
+/** Returns what `creditRules` judges by, and the key of the stored answer to an Idempotency-Key. */
+export function judgedValues({ accountId }: Caller, call: Pick<CreditCall, 'valid' | 'isOpen' | 'repeat'>) {
+  const { valid, isOpen, repeat } = call;
+  return {
+    repeats: repeatKey(accountId, repeat),
+    valid: valid ? '1' : '',
+    isOpen: isOpen ? '1' : '',
+    repeatKey: repeat?.key ?? '',
+    request: repeat?.request ?? '',
+    otherwise: repeat?.otherwise ?? '',
+  };
 }
 
 /** Arguments that depend on the kind of call. Scripts never read `asked`, so it is one JSON text. */

@@ -16,6 +16,9 @@ export const admissionKeyNames = [
   ...(['quota', 'drain', 'jobs', 'openWork', 'repeats'] as const),
 ] as const;
 
+/** Arguments that `creditRules` judges a call or a batch by; `judgedValues` in `admit-call.ts` returns them. */
+export const judgedArgNames = ['valid', 'isOpen', 'repeatKey', 'request', 'otherwise'] as const;
+
 /** Time after which one of many open jobs has usually ended. */
 const openJobsWaitMs = 5000;
 
@@ -28,8 +31,8 @@ const day = `quota, ${quotaPlaces.day}, g, h, i`;
 export const countedWindows = [month, week, day].map((window) => `counted_in(${window}, wanted)`).join(" .. ' ' .. ");
 
 /**
- * Lua that judges whether an authorized call may hold `wanted` credits. It needs the keys `quota` and `repeats` and the arguments
- * `repeatKey`, `request`, `otherwise`, `valid` and `isOpen`.
+ * Lua that judges whether an authorized call may hold `wanted` credits. It needs the keys `quota` and `repeats` and what is named
+ * in `judgedArgNames`.
  *
  * repeat_of() → the answer to an earlier call with the same Idempotency-Key, or nil (D12).
  * refusal(opened) → the refusal of a call that would open so many jobs, in the order of D10, or nil. One that is not refused has set

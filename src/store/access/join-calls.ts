@@ -7,7 +7,7 @@ import { askAgain, type RecordStore, run, script, text } from '../script.ts';
 import { type Admission, admitCall, admitOnce, type CreditCall, type NewJob } from './admit-call.ts';
 import { authorizeArgNames, authorizeKeyNames, authorizeLua, type Caller, type Rates, readRates } from './authorize.ts';
 import { admissionKeyNames, creditFields } from './credit-rules.ts';
-import { findJob, type PolledJob, pollJob, positionFields, readFound } from './poll-job.ts';
+import { findJob, type PolledJob, pollJob, positionFields, readFound, sharedPosition } from './poll-job.ts';
 import { jobRules, jobTexts, queueJobs, textsOfJob } from './queue-jobs.ts';
 
 /** Redis answers nobody else while a script runs. */
@@ -101,7 +101,9 @@ const admitJoinedScript = script(
   admissionKeyNames,
   admitArgNames,
 )`${authorizeLua(creditFields, true)}
-local wanted, repeatKey, request, otherwise, valid, isOpen = tonumber(count), '', '', '', '1', '1'
+local wanted = tonumber(count)
+-- What a single call is judged by is the same for each of these, so it is no argument.
+local valid, isOpen, repeatKey, request, otherwise = '1', '1', '', '', ''
 ${jobRules}
 -- A command that was given up with its connection may arrive late, when its jobs were admitted one by one.
 local function knows_one()
@@ -152,8 +154,8 @@ export async function admitJoined(store: RecordStore, caller: Caller, call: Cred
 
 /**
  * Authorizes several polls of one key and reads their jobs, whose ids stand behind the arguments with names and whose keys at the
- * end of KEYS, two each. Answers {'entered', '', '', rates after the last one, how many jobs of the account run, its own limit of
- * those or '', then for each job what `find_job` returned or ''}, {'apart'} when one would be refused, or a refusal.
+ * end of KEYS, two each. Answers {'entered', '', '', rates after the last one, `sharedPosition`, then for each job what `find_job`
+ * returned or ''}, {'apart'} when one would be refused, or a refusal.
  */
 const pollJoinedScript = script(
   'poll-joined',
@@ -167,10 +169,10 @@ local firstKey = #KEYS - 2 * polls
 if check_rate(polls) or account_suspended == '1' then return { 'apart' } end
 redis.call('HSET', key, 'last_used_at', stamp)
 if second then redis.call('HSET', account, 'rate', counted_rate(polls)) end
-local reply = { 'entered', '', '', rates, account_running, account_concurrency }
+local reply = { 'entered', '', '', rates, ${sharedPosition} }
 for n = 1, polls do
   local found, position = find_job(KEYS[firstKey + 2 * n - 1], KEYS[firstKey + 2 * n], ARGV[firstId + n])
-  reply[5 + 2 * n], reply[6 + 2 * n] = found or '', position or ''
+  reply[4 + 2 * n], reply[5 + 2 * n] = found or '', position or ''
 end
 return reply
 `;
@@ -180,12 +182,12 @@ export const pollJoined = joinCalls<string, PolledJob>(async (store, caller, job
   const jobKeys = jobIds.flatMap((jobId) => [keys.job(jobId), keys.endedJob(jobId)]);
   const reply = await run(store, pollJoinedScript, caller, jobIds, true, jobKeys);
   if (text(reply[0]) !== 'entered') return null;
-  const [rates, running, concurrency] = [readRates(reply), ...reply.slice(4, 6)];
+  const [rates, shared] = [readRates(reply), reply[4]];
   // A job that cannot be read fails its own poll alone.
   return jobIds.map((jobId, n) => () => {
-    const [found, position] = reply.slice(6 + 2 * n, 8 + 2 * n);
+    const [found, position] = reply.slice(5 + 2 * n, 7 + 2 * n);
     const ratesHere = ratesAfter(rates, jobIds.length - 1 - n);
     if (text(found) === '') return { refused: 'not_found', detail: '', retryAfterSeconds: null, rates: ratesHere };
-    return { ...readFound(jobId, [found, position, running, concurrency]), rates: ratesHere };
+    return { ...readFound(jobId, [found, position, shared]), rates: ratesHere };
   });
 }, pollJob);

@@ -13,8 +13,9 @@ import {
   readAuthorized,
 } from './authorize.ts';
 
-/** Fields of the account that say when its next job may start. */
+/** Fields of the account that say when its next job may start, and Lua of the list in which a reply holds them for `readFound`. */
 export const positionFields = 'running concurrency';
+export const sharedPosition = '{ account_running, account_concurrency }';
 
 /**
  * Lua that reads a job. It needs the key `queue` and the account's fields of `positionFields`.
@@ -36,8 +37,7 @@ end
 
 /**
  * Authorizes a free call and reads a job with its position in the account's queue.
- * Answers {'entered', '', '', rates, what `find_job` returned, how many jobs of the account run, its own limit of those or ''} or
- * a refusal.
+ * Answers {'entered', '', '', rates, what `find_job` returned, `sharedPosition`} or a refusal.
  */
 const pollJobScript = script(
   'poll-job',
@@ -47,7 +47,7 @@ const pollJobScript = script(
 )`${authorizeFreeLua({ account: positionFields })}${findJob}
 local found, position = find_job(job, endedJob, jobId)
 if not found then return answer('not_found') end
-return { 'entered', '', '', rates, found, position, account_running, account_concurrency }
+return { 'entered', '', '', rates, found, position, ${sharedPosition} }
 `;
 
 /** A job as its account sees it, or the refusal of the poll. */
@@ -59,8 +59,9 @@ export async function pollJob(store: RecordStore, caller: Caller, jobId: string)
   return readAuthorized(reply, (values) => readFound(jobId, values));
 }
 
-/** Reads what `find_job` returned, with the account's `positionFields` behind it. */
-export function readFound(jobId: string, [found, rank, running, concurrency]: ScriptReply) {
+/** Reads what `find_job` returned, with `sharedPosition` behind it. */
+export function readFound(jobId: string, [found, rank, shared]: ScriptReply) {
+  const [running, concurrency] = shared as ScriptReply;
   const position = { before: number(rank), running: Number(running), concurrency: number(concurrency) };
   const stored = found as Buffer;
   // The stored form begins with the id of an account.
