@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { archiveDays, removeArchivedDays } from '../../src/archive/archive-days.ts';
 import { readJsonLines } from '../../src/archive/json-lines.ts';
+import { inParallel } from '../../src/base/in-parallel.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import type { Actor, AuditAction, AuditEntry } from '../../src/model/audit.ts';
@@ -17,7 +18,6 @@ import { removePlan } from '../../src/store/accounts/remove-plan.ts';
 import { rotateKey } from '../../src/store/accounts/rotate-key.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { setKey } from '../../src/store/accounts/set-key.ts';
-import { setPlan } from '../../src/store/accounts/set-plan.ts';
 import { keys } from '../../src/store/keys.ts';
 import { readAudit } from '../../src/store/log/read-audit.ts';
 import { wholeService } from '../../src/store/lua/note-change.ts';
@@ -35,14 +35,13 @@ import { layouts, moveLayout } from '../../src/store/schema.ts';
 import type { RecordStore } from '../../src/store/script.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
 import { aSecret } from '../support/people-scenarios.ts';
-import { anAccount, type TestStore } from '../support/record.ts';
+import { anAccount, aPlan, type TestStore } from '../support/record.ts';
 import { aFolder, aLog } from '../support/redis.ts';
 
 const day = 86_400_000;
 const person: Actor = { via: 'dashboard', who: 'ada@example.com', from: '192.0.2.9' };
 const operator: Actor = { via: 'command', who: 'root', from: 'host' };
 const anOffer = { name: 'big', title: 'Big', credits: 9, price_cents: 900, currency: 'eur' } as const;
-const gold = { name: 'gold', quota: 9, per_second: null, per_minute: null, paid: false };
 const hashOf = (letter: string) => letter.repeat(64);
 
 type Caller = Awaited<ReturnType<typeof anAccount>>;
@@ -105,9 +104,9 @@ const rows: Readonly<Record<AuditAction, Row>> = {
     change: (store, caller) => deleteKey(store, caller.accountId, aliasOf(caller)),
     target: aliasOf,
   },
-  'plan.set': { change: (store) => setPlan(store, gold), target: () => 'gold', isOfService: true },
+  'plan.set': { change: (store) => aPlan(store, 'gold', { quota: 9 }), target: () => 'gold', isOfService: true },
   'plan.remove': {
-    prepare: (store) => setPlan(store, gold),
+    prepare: (store) => aPlan(store, 'gold', { quota: 9 }),
     change: (store) => removePlan(store, 'gold'),
     target: () => 'gold',
     isOfService: true,
@@ -246,7 +245,8 @@ describe('the audit log', () => {
     const caller = await anAccount(store);
     const full = Array.from({ length: recordLimits.auditEntriesOfAccount }, () => ['at', '1', 'note', '{}']);
     const stream = keys.audit(caller.accountId);
-    await Promise.all(full.map((fields) => store.connection.send(['XADD', stream, '*', ...fields])));
+    // A busy Redis answers so many at once too late.
+    await inParallel(20, full, (fields) => store.connection.send(['XADD', stream, '*', ...fields]));
     const add = (actor: Actor) =>
       createKey({ ...store, actor }, caller.accountId, { id: 'k', alias: 'more', hash: hashOf('d') });
     const code = await add(person).catch((error: { code: string }) => error.code);

@@ -14,6 +14,7 @@ import { startRedis } from '../../src/store/redis/embedded-server.ts';
 import { inLanes } from '../bench/rounds.ts';
 import { makeRandom } from '../support/random.ts';
 import {
+  aDownload,
   admitted,
   anAccount,
   aRunningJob,
@@ -136,14 +137,7 @@ describe('a redis without memory', () => {
       const succeed = await aRunningJob(store, caller);
       const fail = await aRunningJob(store, caller);
       const filler = 'x'.repeat(4000);
-      const work = {
-        endpoint: 'video',
-        method: 'GET',
-        path: '/v1/video/download',
-        args: { filler },
-        ip: '',
-        webhook: null,
-      } as const;
+      const work = { ...aDownload, args: { filler } };
       let last = await ask(store, caller, { work });
       for (let n = 0; n < 20_000 && 'admitted' in last; n++) {
         last = await ask(store, caller, { work }).catch(

@@ -10,6 +10,7 @@ import { deliverySuite } from './delivery.suite.ts';
 import { fewWorkersSuite } from './few-workers.suite.ts';
 import { hintsSuite } from './hints.suite.ts';
 import { jobsSuite } from './jobs.suite.ts';
+import { keyQuotaSuite } from './key-quota.suite.ts';
 import { leadSuite } from './lead.suite.ts';
 import { moneySuite } from './money.suite.ts';
 import { pollSuite } from './poll.suite.ts';
@@ -38,8 +39,13 @@ for (const { name, start } of kinds) {
     });
 
     describe('authorization of calls', () => authorizeSuite(() => store));
-    describe('admission', () => admitSuite(() => store, admitCall));
-    describe('admission of joined calls', () => admitSuite(() => store, admitJoined));
+    for (const [calls, admit] of [
+      ['', admitCall],
+      [' of joined calls', admitJoined],
+    ] as const) {
+      describe(`admission${calls}`, () => admitSuite(() => store, admit));
+      describe(`quotas of keys${calls}`, () => keyQuotaSuite(() => store, admit));
+    }
     describe('polls', () => pollSuite(() => store, pollJob));
     describe('joined polls', () => pollSuite(() => store, pollJoined));
     describe('jobs', () => jobsSuite(() => store));
