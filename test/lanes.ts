@@ -77,7 +77,7 @@ export async function runInLanes(
 
 async function runBuild(build: string, output: 'inherit' | 'pipe'): Promise<boolean> {
   const start = performance.now();
-  const isBuilt = await succeeds([build], output);
+  const { passed: isBuilt } = await runCommand([build], output);
   console.log(`-- ${build}: ${isBuilt ? 'built' : 'failed'} in ${((performance.now() - start) / 1000).toFixed(1)} s`);
   return isBuilt;
 }
@@ -89,18 +89,20 @@ function skip(build: string): Tally {
 
 async function runBatch({ what, command }: Batch, output: 'inherit' | 'pipe'): Promise<Tally> {
   if (command === undefined) return runMocha(what, output);
-  const passed = await succeeds(command, output);
-  return { passed: Number(passed), failed: Number(!passed), skipped: 0, failures: passed ? [] : [what] };
+  const { passed, firstLine } = await runCommand(command, output);
+  const failures = passed ? [] : [[what, firstLine].filter(Boolean).join(': ').slice(0, maxFailureLetters)];
+  return { passed: Number(passed), failed: Number(!passed), skipped: 0, failures };
 }
 
-async function succeeds([command = '', ...args]: readonly string[], output: 'inherit' | 'pipe'): Promise<boolean> {
+/** Runs a command; the first line that it said is '' where it said it to the terminal. */
+async function runCommand([command = '', ...args]: readonly string[], output: 'inherit' | 'pipe') {
   const child = spawn(command, args, { stdio: ['ignore', output, output] });
   const said = hear(child);
   // A command that is not there is closed too.
   child.on('error', () => undefined);
   const code = await new Promise((resolve) => child.on('close', resolve));
   process.stdout.write(said());
-  return code === 0;
+  return { passed: code === 0, firstLine: said().trim().split('\n')[0] ?? '' };
 }
 
 /** Runs files in a process of their own. */

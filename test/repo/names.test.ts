@@ -2,10 +2,6 @@ import { posix } from 'node:path';
 import { expect } from 'chai';
 import { texts } from '../support/tree.ts';
 
-/** Exceptions; each list may only shrink. */
-const sharedTypes: readonly string[] = [];
-const sharedFiles: readonly string[] = [];
-
 const kebab = (letter: string) => `-${letter.toLowerCase()}`;
 const sources = [...texts].filter(([path]) => /^src\/.*\.ts$/.test(path));
 
@@ -14,12 +10,12 @@ describe('names', () => {
     const found = sources.flatMap(([path, text]) =>
       [...text.matchAll(/^(?:export )?(?:interface|type|class) (\w+)/gm)].map(([, name]) => [name!, path] as const),
     );
-    expect(listShared(found).filter((name) => !sharedTypes.includes(name))).to.deep.equal([]);
+    expect(listShared(found)).to.deep.equal([]);
   });
 
   it('a file name stands once in src', () => {
     const found = sources.map(([path]) => [posix.basename(path), path] as const);
-    expect(listShared(found).filter((name) => !sharedFiles.includes(name))).to.deep.equal([]);
+    expect(listShared(found)).to.deep.equal([]);
   });
 
   it('a script of the store bears the name of its file or of a function of it', () => {
@@ -50,9 +46,9 @@ describe('names', () => {
   });
 });
 
-/** Names that stand in more than one file. */
+/** Names that stand in more than one file, with these files. */
 function listShared(found: readonly (readonly [name: string, path: string])[]): string[] {
   const files = new Map<string, Set<string>>();
   for (const [name, path] of found) files.set(name, (files.get(name) ?? new Set()).add(path));
-  return [...files].filter(([, paths]) => paths.size > 1).map(([name]) => name);
+  return [...files].filter(([, paths]) => paths.size > 1).map(([name, paths]) => `${name}: ${[...paths].join(', ')}`);
 }

@@ -136,6 +136,11 @@ describe('test/run.ts', () => {
     });
   }
 
+  it('tells at the end the first line of the output of a command that failed', async () => {
+    const { lines } = await run('types,good');
+    expect(lines.slice(-4).join('\n')).to.match(/^!! tsc -p \..*: error TS\d+: /m);
+  });
+
   it('adds groups up, and shows the output of each when it is over', async () => {
     const { lines } = await run('bad,good');
     const told = lines
