@@ -28,6 +28,17 @@ export async function openRegular(file: string): Promise<FileHandle> {
   throw irregular(file);
 }
 
+/** Returns the first bytes of a file. */
+export async function beginningOf(file: string): Promise<Buffer> {
+  const handle = await openRegular(file);
+  try {
+    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(16) });
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await handle.close();
+  }
+}
+
 /** Returns the bytes of a file, 0 for one that is missing. */
 export async function sizeOf(file: string): Promise<number> {
   const stat = await lstat(file).catch(() => null);

@@ -3,14 +3,15 @@ import { join } from 'node:path';
 import type { FailureCode } from '../base/errors.ts';
 import type { AttemptProgress } from '../model/attempt-protocol.ts';
 import { recordingStage } from '../model/attempt-stages.ts';
-import { openRegular, removeNames, sizeOf } from './child-folder.ts';
-import { chooseFormatsFor, type FormatChoice } from './choose-formats.ts';
+import { beginningOf, removeNames, sizeOf } from './child-folder.ts';
+import { type ChosenFormat, chooseFormatsFor, type FormatChoice } from './choose-formats.ts';
 import { isAudioCopy } from './container.ts';
 import { describeMedia } from './describe-media.ts';
 import { isEncryptedMp4 } from './encrypted-mp4.ts';
 import { ffmpegArguments } from './ffmpeg-arguments.ts';
 import { mayEndEarlier } from './file-lengths.ts';
 import { indexParts } from './index-parts.ts';
+import { joinRecordings } from './joined-recordings.ts';
 import { makeOverallProgress, type OverallProgress } from './overall-progress.ts';
 import { type Endable, endable, withDeadline } from './page-deadline.ts';
 import { readPartChanges, songsOf } from './part-changes.ts';
@@ -20,6 +21,7 @@ import { type ConversionPlan, planConversion } from './plan-conversion.ts';
 import { changingSound, type FetchedFile, type FileProbe, faultOfBytes, probeFile } from './probe-file.ts';
 import { damage, prove } from './prove-file.ts';
 import { runFfmpeg } from './run-ffmpeg.ts';
+import { isWrongSection } from './section-messages.ts';
 import type { SourcePage } from './source-page.ts';
 import { Failed, type MediaOrder, type MediaTools, type Produced } from './tools.ts';
 import { watchFetch } from './watch-fetch.ts';
@@ -38,11 +40,6 @@ const mendable = new Set<FailureCode>([
   'source_blocked',
   'unsupported_url',
 ]);
-/**
- * Messages of ffmpeg about a direct link that broke off, after which it exits with 0. A body without a length, which "should be"
- * 2^64 - 1 bytes, may have ended there.
- */
-const brokenOff = /partial file|should be (?!18446744073709551615\b)\d|: Connection (reset by peer|timed out)/;
 
 /** Makes the file of an order in the private folder and proves it; throws a `Failed`. Tries twice when that may help. */
 export async function produce(
@@ -123,7 +120,7 @@ async function make(driver: YtDlp, order: MediaOrder, chosen: Chosen, making: Ma
   const { tools, progress, signal } = making;
   const end = await fetchParts(driver, chosen, making);
   const stderr = await driver.end();
-  if (choice.section && !page.live && brokenOff.test(stderr)) throw new SectionFailed('source_broken', stderr);
+  if (choice.section && !page.live && isWrongSection(stderr)) throw new SectionFailed('source_broken', stderr);
   if (end.broken && end.seconds !== null && end.seconds < shortestRecording) {
     throw new RecordingFailed('source_incomplete', `the stream changes after ${end.seconds} s`);
   }
@@ -194,8 +191,9 @@ async function probeParts(
 ): Promise<FetchedFile[]> {
   const isWhole = choice.parts.length === 1 && choice.seconds === null && choice.start === 0;
   const fetched: FetchedFile[] = [];
-  for (const { name, video } of choice.parts) {
-    const probed = await probePart(name, page, tools, signal);
+  for (const part of choice.parts) {
+    const { video } = part;
+    const probed = await probePart(part, page, tools, signal);
     const { file, renumbered } = probed;
     const songs = choice.section ? await songsOf(file, probed.probe.audio?.codec, signal) : 'one';
     if (songs === 'unlike' && !page.live)
@@ -212,24 +210,35 @@ async function probeParts(
 }
 
 /** Returns the facts of a fetched part; throws a `Failed` for one that cannot be read. */
-async function probePart(name: string, { direct }: SourcePage, tools: MediaTools, signal: AbortSignal) {
+async function probePart(
+  { name, video }: ChosenFormat,
+  { direct }: SourcePage,
+  tools: MediaTools,
+  signal: AbortSignal,
+) {
   const file = join(tools.folder, name);
   const size = await sizeOf(file);
   if (size === 0) throw new Failed('file_damaged', `${name} is empty`);
   if (await isEncryptedMp4(file)) throw new Failed('drm_protected', `${name} has encrypted samples`);
   // A small file is read whole at once, in case it is delivered unchanged: that is faster than a second ffprobe.
-  const probed = await probeFile(file, size <= smallBytes ? 'shown' : 'none', tools, signal);
-  const { probe, ended } = probed;
-  if (probe.encrypted) throw new Failed('drm_protected', `${name} has encrypted samples`);
-  if (ended.code !== 0 || probe.streams.length === 0 || probe.brand === 'avif') {
-    throw new Failed(direct ? faultOfBytes(await beginningOf(file)) : 'file_damaged', ended.stderr);
+  const found = await probeFile(file, size <= smallBytes ? 'shown' : 'none', tools, signal);
+  const { streams, encrypted, brand } = found.probe;
+  const { code, stderr } = found.ended;
+  if (encrypted) throw new Failed('drm_protected', `${name} has encrypted samples`);
+  if (code !== 0 || streams.length === 0 || brand === 'avif') {
+    throw new Failed(direct ? faultOfBytes(await beginningOf(file)) : 'file_damaged', stderr);
   }
-  if (damage.test(ended.stderr)) throw new Failed('file_damaged', ended.stderr);
+  if (damage.test(stderr)) throw new Failed('file_damaged', stderr);
+  const wanted = video ? found.probe : { ...found.probe, video: null };
+  const joined = await joinRecordings(file, wanted, direct, tools, signal);
+  const probed = joined ? await probeFile(file, 'none', tools, signal) : found;
+  const { probe } = probed;
   const changes = await readPartChanges(file, probe.format, signal);
   if (changes.unread || (changes.sound && probe.format === 'ogg' && probe.video !== null)) {
     throw new Failed('unsupported_url', `${name} goes on with other streams`);
   }
-  const isChanging = changes.sound && (probe.audio?.codec === 'aac' || probe.format === 'ogg');
+  const isChanging =
+    joined?.changingSound || (changes.sound && (probe.audio?.codec === 'aac' || probe.format === 'ogg'));
   return { ...probed, file, probe: isChanging ? withChangingSound(probe) : probe, renumbered: changes.numbers };
 }
 
@@ -250,16 +259,6 @@ async function convert(
   };
   await runFfmpeg(ffmpegArguments(fetched, plan.output, file, plan.starts), tools, signal, onLine);
   await Promise.all(fetched.map((each) => unlink(each.file)));
-}
-
-async function beginningOf(file: string): Promise<Buffer> {
-  const handle = await openRegular(file);
-  try {
-    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(16) });
-    return buffer.subarray(0, bytesRead);
-  } finally {
-    await handle.close();
-  }
 }
 
 function willEncode(choice: FormatChoice, page: SourcePage, { endpoint, args }: MediaOrder): boolean {

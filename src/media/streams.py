@@ -71,7 +71,7 @@ def open_downloader(ydl, info, seconds, beginning):
         info.update(section_start=0, section_end=seconds)
         # ffmpeg would write 256 KiB at a time: a slow radio would seem to send nothing for a minute. It exits with 0 when a
         # source breaks off, and tells that only on standard error, which trawl reads.
-        told = ['-flush_packets', '1', '-loglevel', 'error']
+        told = ['-flush_packets', '1', '-loglevel', 'warning']
         info['downloader_options'] = {**(info.get('downloader_options') or {}), 'ffmpeg_args_out': told}
         return FFmpegFD(ydl, ydl.params)
     if protocol == 'http_dash_segments' and info.get('is_live'):
