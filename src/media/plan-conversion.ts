@@ -225,7 +225,10 @@ function output(
   // Players learn of Dolby Vision from a part of the file that ffmpeg calls unofficial.
   const vision = /^(mp4|matroska)$/.test(muxer) ? ['-strict', 'unofficial'] : [];
   const clean = ['-map_metadata', '-1', '-map_chapters', '-1', '-dn', '-sn'];
-  return [...maps, ...clean, ...made.encoding, ...cut, ...front, ...vision, '-threads', '2', '-f', muxer];
+  // Only by this tag do players show through a picture that is transparent.
+  const isClear = made.container.probed === 'matroska' && sources.some(({ stream }) => stream.transparent);
+  const clear = isClear ? ['-metadata:s:v', 'alpha_mode=1'] : [];
+  return [...maps, ...clean, ...clear, ...made.encoding, ...cut, ...front, ...vision, '-threads', '2', '-f', muxer];
 }
 
 /** Returns true for an mp4 that needs no change: only its index promises the number of packets, which the proof counts. */

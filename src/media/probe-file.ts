@@ -12,6 +12,8 @@ export interface Stream {
   readonly height: number | null;
   /** True for a picture that the player turns before it shows it. */
   readonly turned: boolean;
+  /** True for a picture of WebM that has transparent places. */
+  readonly transparent?: boolean;
   readonly duration: number | null;
   /** Second at which it begins by its own timestamps. */
   readonly begin: number | null;
@@ -148,6 +150,7 @@ function readStream(json: unknown, fileBegin: number, longest: number | null): S
     width: isUpright ? height : width,
     height: isUpright ? width : height,
     turned: degrees !== 0,
+    transparent: isTransparent(asRecord(fields.tags)),
     duration: isUnending(fields)
       ? null
       : (positive(fields.duration) ?? taggedLength(asRecord(fields.tags), late, longest)),
@@ -177,6 +180,11 @@ function taggedLength(tags: Readonly<Record<string, unknown>>, late: number, lon
 /** Returns true for a stream in pieces whose length is unknown, for which an MP4 has a number of 32 ones (ISO/IEC 14496-12, 8.4.2). */
 function isUnending(stream: unknown): boolean {
   return asRecord(stream).duration_ts === 2 ** 32 - 1;
+}
+
+/** Returns true for the tag of a picture with transparent places; in a WebM by ffmpeg it has large letters. */
+function isTransparent({ alpha_mode, ALPHA_MODE }: Readonly<Record<string, unknown>>): boolean {
+  return asText(alpha_mode ?? ALPHA_MODE) === '1';
 }
 
 /** Returns the degrees by which a picture is turned before it is shown. */

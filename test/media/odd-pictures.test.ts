@@ -35,6 +35,20 @@ describe('A link to an odd picture', () => {
       expect(profile, JSON.stringify(args)).to.equal('5');
     }
   });
+
+  it('D32: with transparent places is still so in a webm and a mkv', async () => {
+    const coded = ['-c:v', 'libvpx-vp9', '-deadline', 'realtime', '-cpu-used', '8'];
+    source.ffmpeg('-t', '2', '-i', source.film, '-vf', 'format=yuva420p', ...coded, '-c:a', 'libopus', 'clear.webm');
+    for (const args of [{ video_format: 'webm' }, { video_format: 'mkv' }, { video_format: 'webm', end: 0.9 }]) {
+      const tag = await source.make('video', 'clear.webm', args, ({ file }) => {
+        const words = ['-v', 'error', '-select_streams', 'v', '-show_entries', 'stream_tags=alpha_mode'];
+        return execFileSync('ffprobe', [...words, '-of', 'csv=p=0', file], { encoding: 'utf8' }).trim();
+      });
+      expect(tag, JSON.stringify(args)).to.equal('1');
+    }
+    const plain = await source.make('video', 'clear.webm', { video_format: 'mp4' }, ({ metadata }) => metadata.ext);
+    expect(plain).to.equal('mp4');
+  });
 });
 
 /** Returns an mp4 in HEVC, whose index lies in front, with the configuration of Dolby Vision of profile 5. */
