@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { type Flashes, openFlashes } from '../support/flashes.ts';
+import { look } from '../support/media.ts';
 
 describe('A link to an odd picture', () => {
   let source: Flashes;
@@ -34,6 +35,21 @@ describe('A link to an odd picture', () => {
       });
       expect(profile, JSON.stringify(args)).to.equal('5');
     }
+  });
+
+  it('D32: with the lines of two moments in each picture, as in broadcasting, has those of one where it is encoded', async () => {
+    const moving = ['-f', 'lavfi', '-t', '4', '-i', 'testsrc2=s=192x144:r=50', '-vf', 'interlace'];
+    source.ffmpeg(...moving, '-c:v', 'mpeg2video', '-flags', '+ildct+ilme', '-q:v', '2', 'interlaced.mpg');
+    const counts = await source.make('video', 'interlaced.mpg', { start: 1 }, ({ file }) => {
+      expect(look(file).video?.codec).to.equal('h264');
+      expect(look(file).duration).to.be.closeTo(3, 0.1);
+      const words = ['-nostdin', '-v', 'info', '-i', file, '-vf', 'idet', '-f', 'null', '-'];
+      const text = execFileSync('sh', ['-c', 'ffmpeg "$@" 2>&1', 'sh', ...words], { encoding: 'utf8' });
+      return /Multi frame detection: TFF: *(\d+) BFF: *(\d+) Progressive: *(\d+)/.exec(text)?.slice(1).map(Number);
+    });
+    const [upper, lower, whole] = counts as number[];
+    expect(whole).to.be.above(50);
+    expect(upper! + lower!).to.be.below(10);
   });
 
   it('D32: with transparent places is still so in a webm and a mkv', async () => {
