@@ -46,6 +46,9 @@ export function planConversion(
   const soundOnly = order.endpoint === 'audio' || order.args.download_type === 'audio';
   if (soundOnly && sound === null) throw new Failed('no_audio');
   if (!soundOnly && video === null) throw new Failed('no_video');
+  // A Matroska would hold it, for no player.
+  const isUnknown = (soundOnly ? [sound] : [video, sound]).some((source) => source?.stream.codec === '');
+  if (isUnknown) throw new Failed('unsupported_url', 'its codec is not known');
   const starts = startsOf(fetched, choice);
   // ffmpeg seeks by the picture, and would leave out sound before its first key frame.
   const isLate = fetched.length === 1 && choice.start > 0 && pictureBegin(fetched[0]) > choice.start;

@@ -6,6 +6,7 @@ import { type ChildEnd, Failed, type MediaTools } from './tools.ts';
 export interface Stream {
   readonly index: number;
   readonly kind: 'video' | 'audio' | 'other';
+  /** Empty for one that ffmpeg does not know. */
   readonly codec: string;
   /** Size as it is shown: that of a picture which a phone recorded upright is turned. */
   readonly width: number | null;
@@ -99,12 +100,13 @@ export function readProbe(json: unknown): FileProbe {
   const begin = readSecond(format.start_time);
   const streams = given.map((stream) => readStream(stream, begin ?? 0, positive(format.duration)));
   const tags = asRecord(format.tags);
-  // Players take the stream that the file marks as the default one.
-  const isDefault = (n: number) => asRecord(asRecord(given[n]).disposition).default === 1;
-  const playedOf = (wanted: Stream['kind']) =>
-    streams.find(({ kind }, n) => kind === wanted && isDefault(n)) ??
-    streams.find(({ kind }) => kind === wanted) ??
-    null;
+  // Players take the stream that the file marks as the default one, of those whose codec they know.
+  const isDefault = (stream: Stream) => asRecord(asRecord(given[streams.indexOf(stream)]).disposition).default === 1;
+  const playedOf = (wanted: Stream['kind']) => {
+    const found = streams.filter(({ kind }) => kind === wanted);
+    const known = found.filter(({ codec }) => codec !== '');
+    return known.find(isDefault) ?? known[0] ?? found[0] ?? null;
+  };
   return {
     format: asText(format.format_name),
     brand: asText(tags.major_brand).trim(),

@@ -22,6 +22,31 @@ describe('A link to an odd picture', () => {
     }
   });
 
+  it('D62: in a codec that ffmpeg does not know is unsupported, and no film', async () => {
+    const film = readFileSync(source.path(source.film));
+    for (let at = film.indexOf('avc1'); at > 0; at = film.indexOf('avc1', at)) film.write('vvc1', at);
+    source.write('unknown.mp4', film);
+    source.ffmpeg('-i', source.film, '-c', 'copy', 'known.mkv');
+    const silent = readFileSync(source.path('known.mkv'));
+    silent.write('A_XXX', silent.indexOf('A_AAC'));
+    source.write('silent.mkv', silent);
+    for (const args of [{ video_format: 'mp4' }, { video_format: 'mkv' }, { start: 3 }])
+      for (const name of ['unknown.mp4', 'silent.mkv'])
+        expect(await source.make('video', name, args, () => 'a file'), name).to.match(/^unsupported_url/);
+    expect(await source.make('audio', 'silent.mkv', {}, () => 'a file')).to.match(/^unsupported_url/);
+    expect(await source.make('audio', 'unknown.mp4', {}, () => 'a file')).to.equal('a file');
+  });
+
+  it('D33: is delivered with its sound of a known codec, where the one that it marks as the default one has another', async () => {
+    const both = ['-map', '0', '-map', '0:a', '-c:v', 'copy', '-c:a:0', 'aac', '-c:a:1', 'ac3'];
+    source.ffmpeg('-i', source.film, ...both, '-disposition:a:0', 'default', 'both.mkv');
+    const film = readFileSync(source.path('both.mkv'));
+    film.write('A_XXX', film.indexOf('A_AAC'));
+    source.write('both.mkv', film);
+    const codec = await source.make('video', 'both.mkv', {}, ({ file }) => look(file).audio?.codec);
+    expect(codec).to.equal('ac3');
+  });
+
   it('D32: in Dolby Vision keeps what its players must know of it', async () => {
     const coded = ['-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=none', '-tag:v', 'hvc1'];
     source.ffmpeg('-t', '3', '-i', source.film, ...coded, '-movflags', '+faststart', 'plain.mp4');
