@@ -1,6 +1,7 @@
 import { object, ref, type Schema } from '../model/answer-schemas.ts';
-import { batchPageSize, batchParameters, maxItems } from '../model/batch.ts';
+import { batchPageSize, batchParameters } from '../model/batch.ts';
 import type { ParameterTable } from '../model/parameter-kinds.ts';
+import { maxItems } from '../model/request-limits.ts';
 import { batchPageParameters, creditParameters } from '../model/request-parameters.ts';
 import { creditRefusals, keyedRefusals, type OperationRow } from './openapi-row.ts';
 

@@ -6,7 +6,7 @@ import type { Metrics } from '../base/metrics.ts';
 import { maxClientConnections } from '../base/resource-limits.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import type { CertificateFiles } from '../base/server-certificate.ts';
-import { maxDurationSeconds } from '../model/request-parameters.ts';
+import { maxDurationSeconds } from '../model/request-limits.ts';
 import { makePolicy } from './address-policy.ts';
 import { makeConnector } from './connector.ts';
 import { type EgressProxy, makeProxy, type ProxyLimits } from './proxy.ts';

@@ -9,10 +9,9 @@ import {
   readParameters,
   required,
 } from './parameter-kinds.ts';
+import { maxItems } from './request-limits.ts';
 import { type CreditRequest, creditParameters, parseFlags, parseRequest, requestText } from './request-parameters.ts';
 
-/** Most items of a batch. */
-export const maxItems = 1_000;
 /** Jobs in one page of a batch. */
 export const batchPageSize = 100;
 

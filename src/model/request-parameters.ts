@@ -17,6 +17,7 @@ import {
   url,
 } from './parameter-kinds.ts';
 import { judgeUrl, judgeWebhookUrl, maxUrlLength, maxWebhookUrlLength } from './public-address.ts';
+import { maxDurationSeconds } from './request-limits.ts';
 import { catalogue, type JudgedStats, judgeStats } from './stats.ts';
 
 /** Parameters as a caller gave them: texts of the query (arrays when repeated) and values of a JSON body, merged (D96). */
@@ -33,8 +34,6 @@ export interface CreditRequest {
   webhook_authorization: string | null;
 }
 
-/** Longest part of a source that a caller may ask for. */
-export const maxDurationSeconds = 86_400;
 const maxDuration = number(
   'Seconds; what is longer is cut to this length.',
   { exclusiveMinimum: 0, maximum: maxDurationSeconds },

@@ -25,7 +25,6 @@ import { buildController, type OpenWorkers } from './build-controller.ts';
 import { childEnv, keepChild, ownCommand } from './children.ts';
 import { addEgressCounts } from './egress-counts.ts';
 import { askInspector } from './inspector-client.ts';
-import { openKubernetesWorkers } from './kubernetes-workers.ts';
 import { openOwnCgroup } from './open-own-cgroup.ts';
 import { openRecord } from './open-record.ts';
 import { openTraces } from './open-traces.ts';
@@ -81,7 +80,7 @@ async function start(running: RunningRole): Promise<void> {
   readiness.set('inspector', () => isListening(inspector));
   const parts = { config, store, seal, objects, inspector: askInspector(inspector), log, metrics, traces };
   const openWorkers = isInCluster
-    ? openKubernetesWorkers({ config, env: terminal.env, now: store.clock.now, metrics, log })
+    ? await kubernetesWorkers(running, store.clock.now)
     : processWorkers({ ...env, TRAWL_GATEWAY_ADDRESS: `unix:${gateway.path}` }, seal, log);
   const gatewayAddress = isInCluster ? { host: config.host, port: config.gatewayPort } : gateway;
   let publicUrl = config.publicUrl;
@@ -120,6 +119,15 @@ async function clearWork(work: string, stop: Shutdown): Promise<void> {
   stop.add('stuck sandboxes', () => endStuckSandboxes(work));
   await endStuckSandboxes(work);
   await removeFolder(work);
+}
+
+/** Runs workers as Jobs of a cluster; loads what knows one only then. */
+async function kubernetesWorkers(
+  { config, terminal, metrics, log }: RunningRole,
+  now: () => number,
+): Promise<OpenWorkers> {
+  const { openKubernetesWorkers } = await import('./kubernetes-workers.ts');
+  return openKubernetesWorkers({ config, env: terminal.env, now, metrics, log });
 }
 
 /** Runs workers as processes of this machine, each with a token that we sealed. */

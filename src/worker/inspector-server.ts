@@ -5,9 +5,9 @@ import { parseJson } from '../base/parse-json.ts';
 import { readBody } from '../base/read-body.ts';
 import { listenAt, type ServerAddress } from '../base/server-address.ts';
 import { type CertificateOptions, makeHttpServer } from '../base/server-certificate.ts';
-import { maxItems } from '../model/batch.ts';
 import type { Inspector } from '../model/inspection-result.ts';
 import { maxUrlLength } from '../model/public-address.ts';
+import { maxItems } from '../model/request-limits.ts';
 import { InspectorBusy, ShareUsedUp } from './inspection-slots.ts';
 
 export interface InspectorServer {

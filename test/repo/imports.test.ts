@@ -141,6 +141,20 @@ describe('imports', () => {
     expect(seen.filter((from) => !/^(?:node:(?!https?$|tls$)|src\/)/.test(from))).to.deep.equal([]);
   });
 
+  it('egress and inspector load no schemas, which would cost each of their starts processor time', () => {
+    for (const role of ['egress', 'inspector']) {
+      const seen = loadedWith(`src/roles/run-${role}.ts`, 'at its start');
+      expect(seen).to.include('src/model/public-address.ts');
+      expect(seen.filter((from) => from === 'ajv')).to.deep.equal([]);
+    }
+  });
+
+  it('trawl up loads nothing of a cluster where it runs workers as processes', () => {
+    expect(loadedWith('src/roles/run-up.ts')).to.include('undici');
+    const seen = loadedWith('src/roles/run-up.ts', 'at its start');
+    expect(seen.filter((from) => /kubernetes|undici|jose/.test(from))).to.deep.equal([]);
+  });
+
   it('model is pure', () => {
     const model = sources.filter(([path]) => path.startsWith('src/model/'));
     const code = model.map(([path, text]) => [path, blank(text)] as const);

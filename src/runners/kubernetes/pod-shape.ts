@@ -1,7 +1,7 @@
 import type { Config } from '../../base/config.ts';
 import { copiesOfFile } from '../../base/resource-limits.ts';
 import { showAddress } from '../../base/server-address.ts';
-import { maxDurationSeconds } from '../../model/request-parameters.ts';
+import { maxDurationSeconds } from '../../model/request-limits.ts';
 import type { WorkerShape } from './job-manifest.ts';
 
 /** Logs and caches, besides the files of an attempt. */
