@@ -1,4 +1,4 @@
-"""Makes yt-dlp mistrust what it is sent: how much of a page it reads, which URLs it follows, what it takes for an order of its own."""
+"""Makes yt-dlp mistrust what it is sent: how much of a page it reads and hands on, which URLs it follows, what it takes for an order of its own."""
 import functools
 import re
 import secrets
@@ -10,6 +10,7 @@ import yt_dlp.utils
 from yt_dlp.networking.exceptions import RequestError
 
 PAGE_BYTES = 64 * 2**20
+MAX_NUMBER = 2**63
 SMUGGLED = '#__youtubedl_smuggle'
 WEB_URL = re.compile(r'(?i)https?://[^/?#\\@\s]')
 
@@ -86,3 +87,10 @@ def bound_pages():
     handler.deflate = staticmethod(lambda data: data and unpack(zlib.MAX_WBITS if data[:1] == b'x' else -zlib.MAX_WBITS, data))
     handler.http_response = handler.https_response = http_response
     adapter.read = lambda self, amt=None: read_whole(functools.partial(plain, self), amt)
+
+
+def bounded(value, max_length=10_000):
+    """Returns a text of at most that length, or a number that JSON has: no NaN, no infinity, and none with thousands of digits."""
+    if isinstance(value, str):
+        return value[:max_length]
+    return value if isinstance(value, (int, float)) and abs(value) <= MAX_NUMBER else None

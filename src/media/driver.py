@@ -7,6 +7,7 @@ Children of the inspector may also get `list` with {max_entries}, which {entries
 goes wrong ends as one {failed} line.
 Importing this module starts nothing and reaches nothing."""
 import concurrent.futures
+import functools
 import gc
 import io
 import itertools
@@ -35,12 +36,12 @@ import manifests  # noqa: E402
 import playlists  # noqa: E402
 import sites  # noqa: E402
 import streams  # noqa: E402
+from bounds import bounded  # noqa: E402
 
 PLAIN = ('id ext title width height channel channel_url uploader uploader_url is_live was_live live_status duration extractor '
          'thumbnail like_count view_count description upload_date webpage_url original_url direct release_timestamp').split()
 OF_FORMAT = 'format_id ext vcodec acodec width height fps tbr abr filesize filesize_approx protocol preference language_preference'.split()
 MAX_FORMATS = 1000
-MAX_NUMBER = 2**63
 PROBED = ('-show_entries', 'format=format_name,duration:format_tags=major_brand,encryption,ASF_Protection_Type:stream_tags=enc_key_id:stream=codec_type,codec_name,width,height,start_time,duration,nb_frames:stream_disposition=attached_pic:stream_side_data=rotation')
 ABOUT_US = re.compile('generic information extractor|Requested format is not|No video formats found')
 
@@ -100,6 +101,8 @@ def prepare(plugins):
     bounds.judge_redirects()
     bounds.bound_pages()
     manifests.patch_parser()
+    # Reading the certificates of all authorities takes 20 ms of CPU, more than half of a request: children of the inspector inherit them.
+    yt_dlp.networking.common.make_ssl_context = functools.cache(yt_dlp.networking.common.make_ssl_context)
 
 
 def inspect(order):
@@ -204,13 +207,6 @@ def describe(error, stage):
         'http': answers[0].status if answers else None, 'expected': expected,
         'verdict': bounded(answers[0].response.headers.get('x-egress-verdict')) if answers else None,
         'causes': [bounded(str(each), 500) for each in chain[1:]]}}
-
-
-def bounded(value, max_length=10_000):
-    """Returns a text of at most that length, or a number that JSON has: no NaN, no infinity, and none with thousands of digits."""
-    if isinstance(value, str):
-        return value[:max_length]
-    return value if isinstance(value, (int, float)) and abs(value) <= MAX_NUMBER else None
 
 
 def answer_inspect(order):

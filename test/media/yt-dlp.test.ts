@@ -26,6 +26,22 @@ print(list(ours._ies.items()) == list(theirs._ies.items()), len(ours._ies) > 100
     expect(said.trim()).to.equal('True True True');
   });
 
+  it('reads the certificates of the authorities once for all requests of a process', () => {
+    const text = `
+import ssl, sys
+sys.path.insert(0, ${JSON.stringify(dirname(driver))})
+import driver
+driver.prepare([])
+read, times = ssl.SSLContext.load_default_certs, []
+ssl.SSLContext.load_default_certs = lambda *words: times.append(1) or read(*words)
+options = driver.options({'proxy': '', 'tools': '/', 'node': '/'}, print)
+handlers = [driver.Downloader(options)._request_director.handlers['Urllib'] for _ in range(3)]
+print(len(times), *(len(each._make_sslcontext().get_ca_certs()) > 10 for each in handlers), len(times))
+`;
+    const said = execFileSync(python, [...pythonFlags, '-c', text], { encoding: 'utf8' });
+    expect(said.trim()).to.equal('0 True True True 1');
+  });
+
   it('says only numbers that JSON has, whatever a page says', () => {
     const text = `
 import json, sys
