@@ -1,4 +1,4 @@
-import { loadAllYaml } from '@kubernetes/client-node';
+import { loadAllYaml } from '@kubernetes/client-node/dist/yaml.js';
 import { expect } from 'chai';
 import { manifestsHelp, runManifests } from '../../src/admin/manifests.ts';
 import { readConfig } from '../../src/base/config.ts';

@@ -1,4 +1,4 @@
-import { loadYaml } from '@kubernetes/client-node';
+import { loadYaml } from '@kubernetes/client-node/dist/yaml.js';
 import { expect } from 'chai';
 import { boards } from '../../dashboards/boards.ts';
 import { rulesFile } from '../support/alerts.ts';

@@ -1,6 +1,6 @@
 import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadYaml } from '@kubernetes/client-node';
+import { loadYaml } from '@kubernetes/client-node/dist/yaml.js';
 import { expect } from 'chai';
 import { makeChartTemplates } from '../../src/admin/chart-templates.ts';
 import type { Setting } from '../../src/base/settings/kinds.ts';

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadAllYaml, loadYaml } from '@kubernetes/client-node';
+import { loadAllYaml, loadYaml } from '@kubernetes/client-node/dist/yaml.js';
 import { expect } from 'chai';
 import { helm } from '../support/chart.ts';
 import type { Json } from '../support/json.ts';

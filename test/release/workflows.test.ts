@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadYaml } from '@kubernetes/client-node';
+import { loadYaml } from '@kubernetes/client-node/dist/yaml.js';
 import { expect } from 'chai';
 import type { Json } from '../support/json.ts';
 import { tool } from '../support/tools.ts';

@@ -1,4 +1,4 @@
-import { loadYaml } from '@kubernetes/client-node';
+import { loadYaml } from '@kubernetes/client-node/dist/yaml.js';
 import { read } from './tree.ts';
 
 export interface Alert {

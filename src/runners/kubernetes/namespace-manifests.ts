@@ -1,4 +1,5 @@
-import { dumpYaml, type KubernetesObject } from '@kubernetes/client-node';
+import type { KubernetesObject } from '@kubernetes/client-node';
+import { dumpYaml } from '@kubernetes/client-node/dist/yaml.js';
 import type { AdmissionAllowances } from './admission-rules.ts';
 import type { WorkerShape } from './job-manifest.ts';
 import {
