@@ -1,10 +1,17 @@
 # Gain: the first URL of a process costs 160 ms of CPU where all patterns compiled cost 600 (`make bench BENCH=machine`).
 """Compiles the pattern of a site only for a URL with the texts that the pattern needs.
 
-yt-dlp asks 1,750 sites in turn whether a URL is theirs, and compiles the pattern of each before it asks."""
+yt-dlp asks 1,750 sites in turn whether a URL is theirs, and compiles the pattern of each before it asks. Run as a program, this file
+lists the needs of all patterns and keeps them beside yt-dlp: listing them anew would cost each process 60 ms of CPU."""
+import json
+import os
+import pathlib
 import re
+import sys
 
 from yt_dlp.utils import variadic
+
+KEPT = pathlib.Path(sys.prefix, 'site-needs.json')
 
 COMMENT = r'\(\?\#(?:\\.|[^)\\])*\)'
 TOKEN = r"""(?P<plain>[a-zA-Z0-9/:;=&%@~_,!<>"'`-]+)|\\(?P<escaped>[^a-zA-Z0-9\x80-\U0010ffff])|(?P<times>[*?]|\{\d*,?\d*\})"""
@@ -28,8 +35,8 @@ MAX_LENGTH = 500
 class LazyPattern:
     """Matches as the compiled pattern does."""
 
-    def __init__(self, pattern):
-        self.pattern, self.needs, self.compiled = pattern, None, None
+    def __init__(self, pattern, needs=None):
+        self.pattern, self.needs, self.compiled = pattern, needs, None
 
     def match(self, url):
         if self.compiled is None:
@@ -43,16 +50,44 @@ class LazyPattern:
 
 def compile_lazily(extractors):
     """Gives the extractors patterns that are compiled for the first URL that they may match."""
+    kept = read_kept()
     for extractor in extractors:
         patterns = variadic(extractor._VALID_URL)
         if all(isinstance(each, str) for each in patterns):
             # yt-dlp looks for the compiled patterns of an extractor here.
-            extractor._VALID_URL_RE = tuple(map(LazyPattern, patterns))
+            extractor._VALID_URL_RE = tuple(LazyPattern(each, kept.get(each)) for each in patterns)
+
+
+def keep(extractors):
+    """Writes the needs of all patterns, with the text of this file, which lists them."""
+    patterns = {each for extractor in extractors for each in variadic(extractor._VALID_URL) if isinstance(each, str)}
+    unfinished = KEPT.with_suffix(f'.{os.getpid()}')
+    unfinished.write_text(json.dumps([own_text(), {each: list_needs(each) for each in sorted(patterns)}]), encoding='utf-8')
+    unfinished.replace(KEPT)
+
+
+def read_kept():
+    """Returns the needs of patterns that were kept; none when another text of this file listed them. Other patterns are listed when asked."""
+    try:
+        text, needs = json.loads(KEPT.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return needs if text == own_text() else {}
+
+
+def own_text():
+    return pathlib.Path(__file__).read_text(encoding='utf-8')
 
 
 def has(url, needs):
     """Returns true when the URL has all that one of the branches needs."""
-    return any(all(each in url if isinstance(each, str) else has(url, each) for each in branch) for branch in needs)
+    for branch in needs:
+        for each in branch:
+            if not (each in url if isinstance(each, str) else has(url, each)):
+                break
+        else:
+            return True
+    return False
 
 
 def list_needs(pattern):
@@ -108,3 +143,8 @@ def prune(branches):
 
 def is_everywhere(each):
     return isinstance(each, str) and (len(each) < 2 or each in 'https://')
+
+
+if __name__ == '__main__':
+    from yt_dlp.extractor import gen_extractor_classes
+    keep(gen_extractor_classes())

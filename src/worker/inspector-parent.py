@@ -98,9 +98,8 @@ def load(path):
 
 
 def warm(driver):
-    """Compiles the patterns of all sites and goes once through all that a request needs, up to a refused connection."""
-    for extractor in driver.yt_dlp.extractor.gen_extractor_classes():
-        extractor.suitable('about:blank')
+    """Goes once through all that a request needs, up to a refused connection."""
+    driver.sites.compile_lazily(driver.yt_dlp.extractor.gen_extractor_classes())
     order = {'action': 'inspect', 'url': f'{NOWHERE}/x', 'folder': '/', 'proxy': NOWHERE, 'tools': '/', 'node': '/', 'plugins': [], 'cookies': None}
     driver.answer_inspect({**order, 'limits': {'file_bytes': 1}})
     # Tries all patterns of dates, which stay compiled.

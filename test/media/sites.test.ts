@@ -7,7 +7,7 @@ import { root } from '../support/tree.ts';
 
 /** Compares the patterns of sites.py with those of Python. */
 const script = String.raw`
-import contextlib, glob, io, json, os, random, re, sys
+import contextlib, glob, importlib.util, io, json, os, pathlib, random, re, sys, tempfile
 sys.path.insert(0, sys.argv[1])
 import driver, sites
 
@@ -74,10 +74,42 @@ def count_compiled():
     sys.stdin = io.StringIO(json.dumps(order) + '\n')
     with contextlib.redirect_stdout(io.StringIO()):
         driver.main()
+    return count_patterns(order['url'])
+
+def count_warmed(path):
+    """Counts the patterns that the warm parent of the inspector compiles before its first request."""
+    spec = importlib.util.spec_from_file_location('inspector_parent', path)
+    parent = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(parent)
+    parent.warm(driver)
+    return count_patterns('http://127.0.0.1:9/film.mp4')
+
+def count_patterns(url):
     classes = driver.yt_dlp.extractor.gen_extractor_classes()
     patterns = [each for site in classes for each in site.__dict__.get('_VALID_URL_RE', ())]
-    return {'takers': [site.__name__ for site in classes if site.suitable(order['url'])], 'patterns': len(patterns),
+    return {'takers': [site.__name__ for site in classes if site.suitable(url)], 'patterns': len(patterns),
             'compiled': sum(getattr(each, 'compiled', each) is not None for each in patterns)}
+
+def compare_kept():
+    """Returns how many patterns are listed anew for a URL, without kept needs, with them, and with those of another version or damaged."""
+    listed, list_needs = [], sites.list_needs
+    sites.list_needs = lambda pattern: listed.append(pattern) or list_needs(pattern)
+    classes = driver.yt_dlp.extractor.gen_extractor_classes()
+    def count():
+        listed.clear()
+        sites.compile_lazily(classes)
+        found = [site.__name__ for site in classes if site.suitable('https://vimeo.com/1')]
+        return [len(listed) > 1_700 or len(listed), found]
+    with tempfile.TemporaryDirectory() as folder:
+        sites.KEPT = pathlib.Path(folder, 'kept.json')
+        counts = [count()]
+        sites.keep(classes)
+        names, text = os.listdir(folder), sites.KEPT.read_text()
+        counts.append(count())
+        for damaged in (text.replace('Compiles the pattern', 'compiles the pattern', 1), text[:-100], '[]', '{}'):
+            sites.KEPT.write_text(damaged)
+            counts.append(count())
+    return {'counts': counts, 'names': names}
 
 def is_compiled_for(url):
     """Returns true when a pattern that does not match the URL is compiled."""
@@ -92,6 +124,12 @@ function ask<T>(name: string, ...args: unknown[]): T {
   const words = ['-I', '-c', script, join(root, 'src/media'), name, JSON.stringify(args)];
   // A random pattern may take for ever to match, and mocha's own limit cannot end a synchronous call.
   return JSON.parse(execFileSync(python, words, { encoding: 'utf8', timeout: 50_000 })) as T;
+}
+
+interface PatternCounts {
+  readonly takers: readonly string[];
+  readonly patterns: number;
+  readonly compiled: number;
 }
 
 type Row = readonly [pattern: string, url: string, matches: boolean, needs: boolean];
@@ -162,10 +200,28 @@ describe('The lazy pattern of a site', () => {
     expect(matched).to.be.above(80);
   });
 
-  it('is compiled by a worker for fewer than 50 of 1,700 sites when its URL belongs to none', () => {
-    const found = ask<{ takers: string[]; patterns: number; compiled: number }>('count_compiled');
-    expect(found.takers).to.deep.equal(['GenericIE']);
-    expect(found.patterns).to.be.above(1_700);
-    expect(found.compiled).to.be.below(50);
+  for (const [title, name, ...args] of [
+    ['a worker for fewer than 50 of 1,700 sites when its URL belongs to none', 'count_compiled'],
+    [
+      'the warm inspector for fewer than 50 of 1,700 sites',
+      'count_warmed',
+      join(root, 'src/worker/inspector-parent.py'),
+    ],
+  ] as const) {
+    it(`is compiled by ${title}`, () => {
+      const found = ask<PatternCounts>(name, ...args);
+      expect(found.takers).to.deep.equal(['GenericIE']);
+      expect(found.patterns).to.be.above(1_700);
+      expect(found.compiled).to.be.below(50);
+    });
+  }
+
+  it('takes what it needs from the file of the setup, unless another version wrote that file or it is damaged', () => {
+    const takers = ['VimeoIE', 'GenericIE'];
+    const anew = [true, takers];
+    expect(ask('compare_kept')).to.deep.equal({
+      counts: [anew, [0, takers], anew, anew, anew, anew],
+      names: ['kept.json'],
+    });
   });
 });

@@ -8,6 +8,7 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +16,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { root } from '../support/tree.ts';
 
-const ofSystem = ['sh', 'cat', 'chmod', 'cut', 'dirname', 'env', 'mkdir', 'sha256sum', 'tee', 'uname'];
+const ofSystem = ['sh', 'cat', 'chmod', 'cut', 'dirname', 'env', 'find', 'mkdir', 'sha256sum', 'tee', 'uname'];
 const there = ['redis-server', 'ffmpeg', 'bwrap', 'setpriv', 'wrk', 'faketime', 'pdftotext', 'python3'];
 
 const npmOptions = '--ignore-scripts --no-engine-strict --no-audit --no-fund --loglevel=error';
@@ -117,6 +118,27 @@ describe('.ci/setup', () => {
     expect(readdirSync(made)).to.have.length(2);
     for (const name of readdirSync(made)) rmSync(join(made, name, 'bin', 'python'));
     expect(setUp().piped).to.deep.equal(pip);
+  });
+
+  it('lists what patterns of sites need once, and again when the program that lists it changes', () => {
+    const program = `echo "python $*" >>"${folder}/calls"; case "$*" in *sites.py) echo 1 >.cache/python/site-needs.json ;; esac`;
+    add(
+      'python3',
+      `mkdir -p "$4/bin"; printf '#!/bin/sh\\n' >"$4/bin/pip"; printf '%s\\n' '#!/bin/sh' '${program}' >"$4/bin/python"; chmod 755 "$4"/bin/*`,
+    );
+    const media = join(folder, 'src', 'media');
+    mkdirSync(media, { recursive: true });
+    for (const name of ['requirements.txt', 'sites.py']) writeFileSync(join(media, name), 'one==1\n');
+    utimesSync(join(media, 'sites.py'), 1_000, 1_000);
+    const listings = () => {
+      const { status, stderr } = setUp('up');
+      expect([status, stderr]).to.deep.equal([0, '']);
+      return readFileSync(join(folder, 'calls'), 'utf8').match(/^python .*sites\.py$/gm) ?? [];
+    };
+    expect([listings(), listings()]).to.deep.equal([['python -I -B src/media/sites.py'], []]);
+    const later = Date.now() / 1000 + 60;
+    utimesSync(join(media, 'sites.py'), later, later);
+    expect(listings()).to.have.length(1);
   });
 
   it('leaves out for `make up` what only tests need', () => {
