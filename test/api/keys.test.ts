@@ -9,9 +9,10 @@ import { listKeys } from '../../src/store/accounts/read-keys.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { setKey } from '../../src/store/accounts/set-key.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
-import { type Answer, type ApiCaller, anotherKey, startApi, type TestApi } from '../support/api.ts';
+import { type Answer, type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { creditPaths, expectRefused, film, keyedCalls } from '../support/calls.ts';
 import { endJob } from '../support/job-steps.ts';
+import { anotherKey } from '../support/record.ts';
 import { until } from '../support/until.ts';
 
 describe('the API key', () => {

@@ -3,10 +3,10 @@ import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { setKey } from '../../src/store/accounts/set-key.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
-import { type ApiCaller, anotherKey, type CallOptions, startApi, type TestApi } from '../support/api.ts';
+import { type ApiCaller, type CallOptions, startApi, type TestApi } from '../support/api.ts';
 import { creditPaths, expectRefused, film, keyedCalls, unknownId } from '../support/calls.ts';
 import { endJob } from '../support/job-steps.ts';
-import { aPlan } from '../support/record.ts';
+import { anotherKey, aPlan } from '../support/record.ts';
 import { until } from '../support/until.ts';
 
 const minuteSentence = 'You have exceeded the per-minute rate limit on your subscription';

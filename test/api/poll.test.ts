@@ -5,11 +5,11 @@ import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { dropFile } from '../../src/store/jobs/kept-files.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
-import { type ApiCaller, aFilm, anotherKey, startApi, type TestApi } from '../support/api.ts';
+import { type ApiCaller, aFilm, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film, unknownId } from '../support/calls.ts';
 import { deliverBytes } from '../support/deliver-bytes.ts';
 import { endJob, runJob, submitApart } from '../support/job-steps.ts';
-import { failed } from '../support/record.ts';
+import { anotherKey, failed } from '../support/record.ts';
 import { until } from '../support/until.ts';
 
 const aliases = ['/v1/jobs', '/api/v1/jobs', '/jobs'];

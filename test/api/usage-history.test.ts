@@ -4,10 +4,10 @@ import { makeMetrics } from '../../src/base/metrics.ts';
 import { readKey } from '../../src/model/api-key.ts';
 import { keys } from '../../src/store/keys.ts';
 import { freeLineStream, paidLineStream } from '../../src/store/log/read-lines.ts';
-import { type ApiCaller, anotherKey, startApi, type TestApi } from '../support/api.ts';
+import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film } from '../support/calls.ts';
 import { endJob, runJob } from '../support/job-steps.ts';
-import { completed, failed } from '../support/record.ts';
+import { anotherKey, completed, failed } from '../support/record.ts';
 import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 

@@ -9,7 +9,8 @@ import { freePort } from '../support/free-port.ts';
 import { aFolder, startNode } from '../support/redis.ts';
 import { renderRedisPod } from '../support/redis-pod.ts';
 import { tool } from '../support/tools.ts';
-import { files, read, root } from '../support/tree.ts';
+import { read, root } from '../support/tree.ts';
+import { files } from '../support/tree-files.ts';
 
 /** Claim as the controller of StatefulSets makes it, in a storage class that lets volumes grow. */
 const claim = {

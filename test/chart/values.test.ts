@@ -9,7 +9,8 @@ import { chart, find, helm, render, runTool, scenarios, tryRender } from '../sup
 import type { Json } from '../support/json.ts';
 import { aFolder } from '../support/redis.ts';
 import { tool } from '../support/tools.ts';
-import { files, read, root } from '../support/tree.ts';
+import { read, root } from '../support/tree.ts';
+import { files } from '../support/tree-files.ts';
 import { refusals } from './refused-values.ts';
 
 const values = loadYaml(read('charts/trawl/values.yaml')) as Json;

@@ -4,11 +4,10 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { runGet } from '../../src/client/get.ts';
 import { usualLimits } from '../../src/client/patience.ts';
-import { anotherKey } from '../support/api.ts';
 import { printedRows } from '../support/caller.ts';
 import { setUpCaller } from '../support/caller-scene.ts';
 import { look } from '../support/media.ts';
-import type { AccountOptions } from '../support/record.ts';
+import { type AccountOptions, anotherKey } from '../support/record.ts';
 import { until } from '../support/until.ts';
 
 /** What takes the bar away. */

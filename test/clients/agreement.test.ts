@@ -14,7 +14,8 @@ import * as tables from '../../src/model/request-parameters.ts';
 import { rows } from '../contract/page.ts';
 import { fieldsOfPython, fieldsOfSchemas, fieldsOfTypescript } from '../support/client-types.ts';
 import type { Json } from '../support/json.ts';
-import { read, texts } from '../support/tree.ts';
+import { read } from '../support/tree.ts';
+import { texts } from '../support/tree-files.ts';
 
 const { components, paths, webhooks }: Json = makeOpenapi('https://trawl.example');
 /** Keyed routes that each client does not ask: a new call does what a retry does, and stats are for those who watch the platform. */

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { posix } from 'node:path';
-import { read, texts } from '../support/tree.ts';
+import { read } from '../support/tree.ts';
+import { texts } from '../support/tree-files.ts';
 
 /** The one table of rows: `id: sentence`, or `id (follows with src/folder): sentence`, below the line of its section. */
 const source = 'test/contract/rows.txt';

@@ -2,10 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { expect } from 'chai';
 import { readJob } from '../../src/store/jobs/read-job.ts';
-import { anotherKey } from '../support/api.ts';
 import { invited, openBrowser } from '../support/browser-session.ts';
 import { freePort } from '../support/free-port.ts';
-import { anAccount, storeOf, type TestStore } from '../support/record.ts';
+import { anAccount, anotherKey, storeOf, type TestStore } from '../support/record.ts';
 import { startTestServer, type TestRecord } from '../support/redis.ts';
 import { type RoleProcess, spawnRole, startRole } from '../support/role-process.ts';
 

@@ -3,10 +3,9 @@ import { expect } from 'chai';
 import type { Runner } from '../../src/runners/runner.ts';
 import { holdRelease } from '../../src/store/release-lease.ts';
 import { advanceWith, aRunner } from '../support/advance.ts';
-import { anotherKey } from '../support/api.ts';
 import { type CountedProcess, countHere, countIn, listFilesRun } from '../support/files-run.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
-import { anAccount, aRunningJob, storeOf, theJob } from '../support/record.ts';
+import { anAccount, anotherKey, aRunningJob, storeOf, theJob } from '../support/record.ts';
 import { aLog, startTestServer, type TestRecord } from '../support/redis.ts';
 import { type RoleProcess, startRole } from '../support/role-process.ts';
 

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { OpenImage } from '../support/container.ts';
 import { buildMilliseconds, type Images, openImages } from '../support/images.ts';
-import { files, read, root as tree } from '../support/tree.ts';
+import { read, root as tree } from '../support/tree.ts';
+import { files } from '../support/tree-files.ts';
 
 interface Bom {
   readonly metadata: { readonly component: { readonly name: string; readonly version: string } };

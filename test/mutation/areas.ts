@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { texts } from '../support/tree.ts';
+import { texts } from '../support/tree-files.ts';
 import { listImports } from '../support/typescript-source.ts';
 
 /** A part of src whose mutants are counted together. */

@@ -1,11 +1,10 @@
 import { cpSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { anotherKey } from '../support/api.ts';
 import type { Json } from '../support/json.ts';
 import { type OperatorServer, startOperatorServer } from '../support/operator-server.ts';
 import { runProcedure } from '../support/procedures.ts';
-import { anAccount, storeOf } from '../support/record.ts';
+import { anAccount, anotherKey, storeOf } from '../support/record.ts';
 import { startTestServer, type TestRecord } from '../support/redis.ts';
 import { makeService, type Service } from '../support/service.ts';
 import { type Source, startSource } from '../support/source-server.ts';

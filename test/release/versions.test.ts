@@ -6,7 +6,8 @@ import { loadAllYaml, loadYaml } from '@kubernetes/client-node/dist/yaml.js';
 import { expect } from 'chai';
 import { helm } from '../support/chart.ts';
 import type { Json } from '../support/json.ts';
-import { files, root } from '../support/tree.ts';
+import { root } from '../support/tree.ts';
+import { files } from '../support/tree-files.ts';
 
 const pending = `- Callers see **more** of the
   [API](docs/api.md); and so on.

@@ -6,7 +6,8 @@ import { loadYaml } from '@kubernetes/client-node/dist/yaml.js';
 import { expect } from 'chai';
 import type { Json } from '../support/json.ts';
 import { tool } from '../support/tools.ts';
-import { files, read, root } from '../support/tree.ts';
+import { read, root } from '../support/tree.ts';
+import { files } from '../support/tree-files.ts';
 
 const paths = files.filter((path) => path.startsWith('.github/workflows/'));
 const workflows = paths.map((path) => ({ path, text: read(path), content: loadYaml(read(path)) as Json }));

@@ -4,7 +4,8 @@ import type { Panel } from '../../dashboards/panels.ts';
 import { commands } from '../../src/admin/commands.ts';
 import { alerts } from '../support/alerts.ts';
 import { listMetrics, listUnknown } from '../support/metric-names.ts';
-import { files, read } from '../support/tree.ts';
+import { read } from '../support/tree.ts';
+import { files } from '../support/tree-files.ts';
 
 const folder = 'docs/runbooks/';
 const names = alerts.map(({ alert }) => alert);

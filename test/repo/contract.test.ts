@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { contractPage, makeContractPage, proofs, rows, rowsOf } from '../contract/page.ts';
-import { files, read } from '../support/tree.ts';
+import { read } from '../support/tree.ts';
+import { files } from '../support/tree-files.ts';
 
 const ids = rows.map(({ id }) => id);
 const proved = new Set(proofs.flatMap((proof) => proof.ids.flatMap(rowsOf)));

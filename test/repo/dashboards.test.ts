@@ -5,7 +5,8 @@ import { makeMetrics } from '../../src/base/metrics.ts';
 import { alerts } from '../support/alerts.ts';
 import { listMetrics, listUnknown } from '../support/metric-names.ts';
 import { parseQuery } from '../support/promql.ts';
-import { files, read } from '../support/tree.ts';
+import { read } from '../support/tree.ts';
+import { files } from '../support/tree-files.ts';
 
 const folder = 'charts/trawl/dashboards/';
 const panels = boards.flatMap(({ name, rows }) =>

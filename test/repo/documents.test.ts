@@ -6,7 +6,8 @@ import { makeMetrics } from '../../src/base/metrics.ts';
 import { settings } from '../../src/base/settings/settings.ts';
 import { lineToAsk, lineToGet } from '../../src/roles/sample-account.ts';
 import { listBlocks } from '../support/doc-page.ts';
-import { files, read, texts } from '../support/tree.ts';
+import { read } from '../support/tree.ts';
+import { files, texts } from '../support/tree-files.ts';
 
 /** The lists in the documents, as the code has them. */
 const lists: Record<string, () => readonly string[]> = {

@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import { expect } from 'chai';
-import { findPlaces, read, texts } from '../support/tree.ts';
+import { findPlaces, read } from '../support/tree.ts';
+import { texts } from '../support/tree-files.ts';
 import { blank, listImports } from '../support/typescript-source.ts';
 
 interface Folder {

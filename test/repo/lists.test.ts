@@ -4,7 +4,8 @@ import { refusals } from '../../src/base/errors.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { settings } from '../../src/base/settings/settings.ts';
 import { views } from '../../src/dashboard/dashboard-views.ts';
-import { read, texts } from '../support/tree.ts';
+import { read } from '../support/tree.ts';
+import { texts } from '../support/tree-files.ts';
 import { blank, listImports } from '../support/typescript-source.ts';
 
 const everything = [...texts].filter(([path]) => path.endsWith('.ts'));

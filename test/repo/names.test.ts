@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { expect } from 'chai';
-import { texts } from '../support/tree.ts';
+import { texts } from '../support/tree-files.ts';
 
 const kebab = (letter: string) => `-${letter.toLowerCase()}`;
 const sources = [...texts].filter(([path]) => /^src\/.*\.ts$/.test(path));

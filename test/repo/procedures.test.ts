@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { listBlocks } from '../support/doc-page.ts';
 import { listPreparations, listProcedures, readPreparation } from '../support/procedures.ts';
-import { read, texts } from '../support/tree.ts';
+import { read } from '../support/tree.ts';
+import { texts } from '../support/tree-files.ts';
 
 const page = read('docs/operate.md');
 const procedures = [...listProcedures()];

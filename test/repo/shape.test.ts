@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { expect } from 'chai';
 import { listFunctions } from '../support/functions.ts';
-import { files, findPlaces, root, texts } from '../support/tree.ts';
+import { findPlaces, root } from '../support/tree.ts';
+import { files, texts } from '../support/tree-files.ts';
 import { blank, listDeclared } from '../support/typescript-source.ts';
 
 const top = [

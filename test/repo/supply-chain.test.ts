@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { read, texts } from '../support/tree.ts';
+import { read } from '../support/tree.ts';
+import { texts } from '../support/tree-files.ts';
 
 interface LockedPackage {
   readonly integrity?: string;

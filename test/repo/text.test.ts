@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { settings } from '../../src/base/settings/settings.ts';
-import { findPlaces, texts } from '../support/tree.ts';
+import { findPlaces } from '../support/tree.ts';
+import { texts } from '../support/tree-files.ts';
 
 const known = new Set<string>(
   settings.flatMap(({ name, ...rest }) => ('secret' in rest ? [name, `${name}_FILE`] : [name])),

@@ -5,13 +5,12 @@ import { readConfig } from '../../src/base/config.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { makeShutdown } from '../../src/base/shutdown.ts';
-import { makeKey, readKey } from '../../src/model/api-key.ts';
+import { readKey } from '../../src/model/api-key.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
 import { askInspector } from '../../src/roles/inspector-client.ts';
 import { type ApiParts, serveApi } from '../../src/roles/serve-api.ts';
-import { createKey } from '../../src/store/accounts/create-key.ts';
 import type { Json } from './json.ts';
-import { type AccountOptions, anAccount, makeTestClock, type TestStore } from './record.ts';
+import { type AccountOptions, anAccount, anotherKey, makeTestClock, type TestStore } from './record.ts';
 import { aFolder, aLog, startTestRedis, type TestRedis } from './redis.ts';
 
 /** An answer as a caller sees it. */
@@ -110,15 +109,6 @@ export async function startApi(
       remove();
     },
   };
-}
-
-/** A further key of an account, as its text. */
-export async function anotherKey(store: TestStore, account: string, quotas = {}): Promise<string> {
-  const key = makeKey(account, randomBytes(32));
-  const read = readKey(key);
-  if (!read) throw new Error('a fresh key cannot be read');
-  await createKey(store, account, { id: read.keyId, alias: `k${read.keyId}`, hash: read.hash, quotas });
-  return key;
 }
 
 async function aCaller(store: TestStore, { quotas, ...wanted }: AccountOptions): Promise<ApiCaller> {

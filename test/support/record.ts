@@ -77,6 +77,15 @@ export interface AccountOptions extends AccountChange {
   readonly quotas?: Partial<Quotas>;
 }
 
+/** A further key of an account, as its text. */
+export async function anotherKey(store: TestStore, account: string, quotas = {}): Promise<string> {
+  const key = makeKey(account, randomBytes(32));
+  const read = readKey(key);
+  if (!read) throw new Error('a fresh key cannot be read');
+  await createKey(store, account, { id: read.keyId, alias: `k${read.keyId}`, hash: read.hash, quotas });
+  return key;
+}
+
 /** A fresh account with one key; a plan of its own when a quota or a rate is wanted. */
 export async function anAccount(
   store: RecordStore,

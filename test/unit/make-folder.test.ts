@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { makeFolder } from '../../src/base/make-folder.ts';
 import { aFolder } from '../support/redis.ts';
-import { files, read } from '../support/tree.ts';
+import { read } from '../support/tree.ts';
+import { files } from '../support/tree-files.ts';
 
 describe('a folder that is made with those above it', () => {
   const { folder: home, remove } = aFolder();

@@ -13,7 +13,8 @@ import { writePictureSet } from '../../dashboards/draw/picture-set.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { freePort } from '../support/free-port.ts';
 import { aFolder } from '../support/redis.ts';
-import { files, read, root } from '../support/tree.ts';
+import { read, root } from '../support/tree.ts';
+import { files } from '../support/tree-files.ts';
 import { drills } from './drills.ts';
 
 const run = promisify(execFile);
