@@ -1,6 +1,6 @@
 import { Ajv } from 'ajv';
 import { failures } from '../base/errors.ts';
-import { batchStatuses } from './batch.ts';
+import { batchStatuses } from './batch-summary.ts';
 import { jobStatuses, uuidForm } from './job.ts';
 import { liveStatuses, metadataFields } from './metadata.ts';
 

@@ -48,23 +48,6 @@ interface BatchRequest {
   readonly webhook_authorization: string | null;
 }
 
-export interface BatchCounts {
-  readonly queued: number;
-  readonly running: number;
-  readonly completed: number;
-  readonly failed: number;
-}
-
-export const batchStatuses = ['Running', 'Completed', 'Cancelled'] as const;
-
-/** A batch as its webhook shows it. */
-export interface BatchSummary {
-  readonly id: string;
-  readonly status: (typeof batchStatuses)[number];
-  readonly counts: BatchCounts;
-  readonly credits: { readonly held: number; readonly charged: number };
-}
-
 /** Parameters as the caller gave them. */
 type GivenBatch = Readonly<Record<string, unknown>>;
 
@@ -148,14 +131,4 @@ export function batchText(request: BatchRequest): string {
   const texts = items.map((item) => requestText(item.args, item.webhook_authorization));
   const limits = [isPlaylist, request.maxItems, request.maxCredits];
   return JSON.stringify([endpoint, texts, webhook_url, webhook_authorization, ...limits]);
-}
-
-/** A job costs one credit, held while it is open and charged when it completed. */
-export function summarize(
-  batch: { readonly id: string; readonly isCancelled: boolean },
-  counts: BatchCounts,
-): BatchSummary {
-  const held = counts.queued + counts.running;
-  const status = held > 0 ? 'Running' : batch.isCancelled ? 'Cancelled' : 'Completed';
-  return { id: batch.id, status, counts, credits: { held, charged: counts.completed } };
 }

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { batchText, countItems, expandPlaylist, parseBatch, summarize } from '../../src/model/batch.ts';
+import { batchText, countItems, expandPlaylist, parseBatch } from '../../src/model/batch.ts';
+import { summarize } from '../../src/model/batch-summary.ts';
 import { maxItems } from '../../src/model/request-limits.ts';
 
 const query = 'https://example.com/film.mp4';

@@ -1,5 +1,4 @@
-import type { BatchCounts, BatchSummary } from '../../model/batch.ts';
-import { summarize } from '../../model/batch.ts';
+import { type BatchCounts, type BatchSummary, summarize } from '../../model/batch-summary.ts';
 import { jobStatuses } from '../../model/job.ts';
 import { keys, longId } from '../keys.ts';
 import { pairs, type RecordStore, text } from '../script.ts';

@@ -1,4 +1,4 @@
-import type { BatchSummary } from '../../model/batch.ts';
+import type { BatchSummary } from '../../model/batch-summary.ts';
 import type { Job } from '../../model/job.ts';
 import { readTried, type WebhookAttempt } from '../../model/webhook-attempts.ts';
 import { readBatch, summarizeBatch } from '../batches/read-batch.ts';
