@@ -12,7 +12,7 @@ import { connect } from '../../src/store/redis/connection.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { startCutRedis } from '../support/cut-redis.ts';
 import { freePort } from '../support/free-port.ts';
-import { aLog, startTestRedis, startTestServer, type TestRecord, type TestRedis } from '../support/redis.ts';
+import { aLog, patient, startTestRedis, startTestServer, type TestRecord, type TestRedis } from '../support/redis.ts';
 import { makeRedisUser } from '../support/redis-rights.ts';
 import { until } from '../support/until.ts';
 
@@ -149,7 +149,7 @@ describe('a command that Redis refuses', () => {
   });
 
   it('names a replica and a lost answer, after which the change may have been made', async () => {
-    const at = await connect(server.url, { log: aLog().log });
+    const at = await connect(server.url, { log: aLog().log, ...patient });
     await send('REPLICAOF', '127.0.0.1', '1');
     const readOnly = await at.send(['SET', '{trawl}:test', '1']).catch((error) => error);
     await send('REPLICAOF', 'NO', 'ONE');
@@ -158,7 +158,7 @@ describe('a command that Redis refuses', () => {
     expect((await report(readOnly)).said).to.match(/^Redis refuses: READONLY .*: TRAWL_REDIS_URL names a replica.*\n$/);
     const proxy = await startCutRedis(redis);
     proxy.cutAt('INCR');
-    const cut = await connect(proxy.url, { log: aLog().log });
+    const cut = await connect(proxy.url, { log: aLog().log, ...patient });
     const lost = await cut.send(['INCR', '{trawl}:test']).catch((error) => error);
     await cut.close();
     await proxy.stop();

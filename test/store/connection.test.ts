@@ -5,7 +5,7 @@ import { Refusal } from '../../src/base/errors.ts';
 import { type Connection, connect } from '../../src/store/redis/connection.ts';
 import { startCutRedis } from '../support/cut-redis.ts';
 import { freezeProcess } from '../support/freeze-process.ts';
-import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
+import { aLog, memoryFolder, startTestRedis, type TestRedis } from '../support/redis.ts';
 import { timed } from '../support/turn-length.ts';
 import { until } from '../support/until.ts';
 
@@ -17,7 +17,7 @@ describe('the connection to redis', () => {
   let redis: TestRedis;
   let connection: Connection;
   before(async () => {
-    redis = await startTestRedis();
+    redis = await startTestRedis({}, memoryFolder, {});
     connection = redis.connection;
   });
   after(() => redis.stop());

@@ -27,7 +27,7 @@ import {
   storeOf,
   type TestStore,
 } from '../support/record.ts';
-import { startTestRedis } from '../support/redis.ts';
+import { patient, startTestRedis } from '../support/redis.ts';
 import { seed } from '../support/seed.ts';
 import { until } from '../support/until.ts';
 
@@ -109,7 +109,7 @@ describe('a redis that crashes', () => {
       const file = join(folder, 'appendonlydir', incremental);
       await truncate(file, (await stat(file)).size - cut);
       const server = await startRedis({ folder, log: quiet });
-      const connection = await connect(server.url, { log: quiet });
+      const connection = await connect(server.url, { log: quiet, ...patient });
       try {
         const cutStore = storeOf(connection);
         expect((await verifyLedger(cutStore, caller.accountId)).problems, `${cut} bytes`).to.deep.equal([]);

@@ -8,7 +8,7 @@ import { connect } from '../../src/store/redis/connection.ts';
 import { findServer, type RedisServer, type ServerOptions, startRedis } from '../../src/store/redis/embedded-server.ts';
 import { pingServer, spawnRedis, whenReady } from '../../src/store/redis/redis-process.ts';
 import { freezeProcess } from '../support/freeze-process.ts';
-import { aFolder, aLog } from '../support/redis.ts';
+import { aFolder, aLog, patient } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 const key = '{trawl}:n';
@@ -130,7 +130,7 @@ describe('a redis-server of our own', () => {
 
   it('is ready only after it has loaded its file', async () => {
     const first = await start();
-    const connection = await connect(first.url, { log: aLog().log });
+    const connection = await connect(first.url, { log: aLog().log, ...patient });
     for (let sent = 0; sent < 5_000; sent += 100) {
       await Promise.all(Array.from({ length: 100 }, () => connection.send(['INCR', key])));
     }
@@ -242,7 +242,7 @@ async function pidFrom(parent: ChildProcess): Promise<number> {
 }
 
 async function ask(server: RedisServer, ...command: string[]): Promise<unknown> {
-  const connection = await connect(server.url, { log: aLog().log });
+  const connection = await connect(server.url, { log: aLog().log, ...patient });
   const reply = await connection.send(command);
   await connection.close();
   return reply;

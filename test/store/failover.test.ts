@@ -4,6 +4,7 @@ import { Refusal } from '../../src/base/errors.ts';
 import { type Connection, connect } from '../../src/store/redis/connection.ts';
 import {
   aLog,
+  patient,
   startTestCluster,
   startTestSentinel,
   type TestCluster,
@@ -29,7 +30,7 @@ describe('the connection to a cluster', () => {
 
   it('finds the node of the record from any node that is named', async () => {
     for (const { url } of cluster.nodes) {
-      const connection = await connect(url, { log: aLog().log });
+      const connection = await connect(url, { log: aLog().log, ...patient });
       await connection.send(['INCR', key]);
       await connection.close();
     }
@@ -39,9 +40,7 @@ describe('the connection to a cluster', () => {
 
   it('follows the slot to another node and back without a failed call', async () => {
     const [first, second, third] = cluster.nodes as [TestNode, TestNode, TestNode];
-    // Six servers share the processors with the test: a call that they answer late is no fault of a move.
-    const patience = { timeoutMs: 30_000, onSlow: () => {} };
-    const connection = await connect(first.url, { log: aLog().log, patience });
+    const connection = await connect(first.url, { log: aLog().log, ...patient });
     const load = startLoad(connection, ['GET', key]);
     for (const [from, to] of [
       [third, second],
@@ -71,7 +70,7 @@ describe('the connection to a cluster', () => {
 
   it('is opened while other nodes are down', async () => {
     process.kill(cluster.nodes[0]!.process.pid, 'SIGKILL');
-    const connection = await connect(cluster.url, { log: aLog().log });
+    const connection = await connect(cluster.url, { log: aLog().log, ...patient });
     expect(await connection.send(['INCR', key])).to.be.a('number');
     await connection.close();
   });

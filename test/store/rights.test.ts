@@ -2,7 +2,7 @@ import { globSync } from 'node:fs';
 import { expect } from 'chai';
 import { connect } from '../../src/store/redis/connection.ts';
 import { holder, lead, storeOf } from '../support/record.ts';
-import { aLog, startTestServer, type TestRecord } from '../support/redis.ts';
+import { aLog, patient, startTestServer, type TestRecord } from '../support/redis.ts';
 import { documentedRights, makeRedisUser, refusedCommands } from '../support/redis-rights.ts';
 import { scenarios } from '../support/script-scenarios.ts';
 import { read } from '../support/tree.ts';
@@ -41,7 +41,7 @@ describe('the rights of a user of Redis', () => {
   });
 
   it('are enough for every script', async () => {
-    const connection = await connect(await makeRedisUser(redis), { log: aLog().log });
+    const connection = await connect(await makeRedisUser(redis), { log: aLog().log, ...patient });
     try {
       for (const [title, prepare] of Object.entries(scenarios)) {
         await redis.flush();
@@ -60,7 +60,7 @@ describe('the rights of a user of Redis', () => {
     const [first, other] = [await makeRedisUser(redis), await makeRedisUser(redis, { user: 'other' })];
     const { log, lines } = aLog();
     let url = first;
-    const connection = await connect(() => url, { log });
+    const connection = await connect(() => url, { log, ...patient });
     const usersOf = async () => String(await redis.connection.send(['CLIENT', 'LIST'])).match(/user=(?:trawl|other)/g);
     url = other;
     await until(async () => String(await usersOf()) === 'user=other', 5, 'the connection is that of the other user');
@@ -78,7 +78,7 @@ describe('the rights of a user of Redis', () => {
   });
 
   it('reach no key and no channel of others', async () => {
-    const connection = await connect(await makeRedisUser(redis), { log: aLog().log });
+    const connection = await connect(await makeRedisUser(redis), { log: aLog().log, ...patient });
     for (const command of [
       ['GET', 'other'],
       ['SET', 'other', '1'],

@@ -11,7 +11,7 @@ import { askInspector } from '../../src/roles/inspector-client.ts';
 import { type ApiParts, serveApi } from '../../src/roles/serve-api.ts';
 import type { Json } from './json.ts';
 import { type AccountOptions, anAccount, anotherKey, makeTestClock, type TestStore } from './record.ts';
-import { aFolder, aLog, startTestRedis, type TestRedis } from './redis.ts';
+import { aFolder, aLog, memoryFolder, startTestRedis, type TestRedis } from './redis.ts';
 
 /** An answer as a caller sees it. */
 export interface Answer {
@@ -70,7 +70,7 @@ export async function startApi(
   const { folder, remove } = aFolder();
   const { lines, log } = aLog();
   // `strict` asks for fsync at each change.
-  const redis = await startTestRedis({ fsync: 'always' });
+  const redis = await startTestRedis({ fsync: 'always' }, memoryFolder, {});
   const metrics = makeMetrics();
   const store: TestStore = { connection: redis.connection, ...makeTestClock() };
   const seal = makeSeal({ secret: randomBytes(32), old: null });

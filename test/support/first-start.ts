@@ -4,12 +4,16 @@ import { makeSeal } from '../../src/base/seal.ts';
 import { makeSampleAccount } from '../../src/roles/sample-account.ts';
 import { type Connection, connect } from '../../src/store/redis/connection.ts';
 import { storeOf } from './record.ts';
+import { patient } from './redis.ts';
 
 // Makes the sample account of a first start and prints its key; kills itself in place of its nth command to Redis, or when
 // it is about to take back what it had written down.
 const [url = '', folder = '', commands = ''] = process.argv.slice(2);
 let left = Number(commands);
-const connection = await connect(url, { log: makeLog({ level: 'error', write: console.error, now: Date.now }) });
+const connection = await connect(url, {
+  ...patient,
+  log: makeLog({ level: 'error', write: console.error, now: Date.now }),
+});
 const die = () => process.kill(process.pid, 'SIGKILL');
 const count = <Args extends unknown[], T>(send: (...args: Args) => Promise<T>) => {
   return (...args: Args): Promise<T> => {

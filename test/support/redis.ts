@@ -54,9 +54,12 @@ export const durable = [
   '--maxmemory-policy',
   'noeviction',
 ];
+type Connecting = Pick<Parameters<typeof connect>[1], 'patience'>;
 const password = 'only-for-tests';
 /** A server that has just been started answers late while other programs use the processors. */
 export const maxOpenMs = 30_000;
+/** Options of a connection for a test that asks what is true, and not how fast: a busy machine may need longer than the 1.5 s of an API. */
+export const patient: Connecting = { patience: { timeoutMs: maxOpenMs, onSlow: () => {} } };
 const slotRanges = [
   ['0', '5460'],
   ['5461', '10922'],
@@ -85,6 +88,7 @@ export function aLog() {
 export async function startTestRedis(
   options: Partial<ServerOptions> = {},
   under: string = memoryFolder,
+  connecting: Connecting = patient,
 ): Promise<TestRedis> {
   const { folder, remove } = aFolder(under);
   const { log } = aLog();
@@ -93,7 +97,7 @@ export async function startTestRedis(
     await server.stop();
     remove();
   };
-  return { server, pid: server.pid, ...(await offer(server.url, end)) };
+  return { server, pid: server.pid, ...(await offer(server.url, end, connecting)) };
 }
 
 /** Starts a Cluster. */
@@ -190,8 +194,8 @@ export async function startTestSentinel(): Promise<TestSentinel> {
   return { master, replica, ...(await offer(url, () => endAll([sentinel, master, replica], remove))) };
 }
 
-async function offer(url: string, end: () => unknown): Promise<TestRecord> {
-  const connection = await connect(url, { log: aLog().log, openMs: maxOpenMs });
+async function offer(url: string, end: () => unknown, connecting: Connecting = {}): Promise<TestRecord> {
+  const connection = await connect(url, { log: aLog().log, openMs: maxOpenMs, ...connecting });
   const stop = async () => {
     await connection.close();
     await end();

@@ -13,7 +13,7 @@ import { findRecord } from '../../src/store/open-store.ts';
 import { connect } from '../../src/store/redis/connection.ts';
 import type { Json } from './json.ts';
 import { type AccountOptions, anAccount, anotherKey, storeOf, type TestStore } from './record.ts';
-import { aFolder, maxOpenMs } from './redis.ts';
+import { aFolder, patient } from './redis.ts';
 import { until } from './until.ts';
 import { type RunningUp, startUp } from './up.ts';
 
@@ -122,8 +122,7 @@ export function makeService(settings: Readonly<Record<string, string>> = {}): Se
 async function openRecord<T>(data: string, use: (store: TestStore) => Promise<T>): Promise<T> {
   const url = await findRecord({ redisUrl: null, data });
   if (url === null) throw new Error('the service has no record now');
-  // The test asks what is true and not how fast: a busy machine may need longer than the 1.5 s of an API.
-  const connection = await connect(url, { log: quiet, patience: { timeoutMs: maxOpenMs, onSlow: () => {} } });
+  const connection = await connect(url, { log: quiet, ...patient });
   try {
     return await use(storeOf(connection));
   } finally {
