@@ -105,8 +105,10 @@ type ValueName<N extends string> = N extends keyof typeof known
     : never
   : N;
 
+/** The record has '1' for true, and '' for false and for what is absent. */
+type Value = string | number | boolean | Buffer | null | undefined;
 /** Values of a call, which hold all that its keys and arguments need. */
-type Values<N extends string> = Readonly<Record<ValueName<N>, string | number | Buffer>>;
+type Values<N extends string> = Readonly<Record<ValueName<N>, Value>>;
 type ReadValue<N extends string> = (values: Values<N>) => string | Buffer;
 
 /** Returns what reads one key or argument: found once for each script, because every call reads thirty. */
@@ -117,7 +119,8 @@ function readerOf<N extends string>(name: N): ReadValue<N> {
   return (values) => {
     const value = values[source];
     if (made) return made(String(value));
-    return Buffer.isBuffer(value) ? value : String(value);
+    if (typeof value === 'boolean') return value ? '1' : '';
+    return Buffer.isBuffer(value) ? value : text(value);
   };
 }
 

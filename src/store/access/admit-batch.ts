@@ -99,13 +99,9 @@ function runAdmission(store: RecordStore, caller: Caller, batch: NewBatch, isTri
   const values = {
     ...caller,
     ...judgedValues(caller, batch),
-    batchId: id,
-    count,
-    isTrial: isTrial ? '1' : '',
+    ...{ batchId: id, count, isTrial },
+    ...{ url: webhook?.url, receiver: webhook?.receiver, authorization: webhook?.authorization },
     shortIds: items.map(({ jobId }) => shortId(jobId)).join(''),
-    url: webhook?.url ?? '',
-    receiver: webhook?.receiver ?? '',
-    authorization: webhook?.authorization ?? '',
   };
   const jobKeys = items.map(({ jobId }) => keys.job(jobId));
   return withRolledPeriod(store, caller.accountId, () => run(store, admitBatchScript, values, texts, false, jobKeys));

@@ -147,9 +147,7 @@ export async function admitOnce(store: RecordStore, caller: Caller, call: Credit
     run(store, admitScript, {
       ...caller,
       ...judgedValues(caller, call),
-      jobId: id,
-      id,
-      shortId: shortId(id),
+      ...{ jobId: id, id, shortId: shortId(id) },
       ...workArgs(work),
     }),
   );
@@ -175,12 +173,8 @@ export function repeatKey(accountId: string, repeat: Repeat | null): string {
 export function judgedValues({ accountId }: Caller, call: Pick<CreditCall, 'valid' | 'isOpen' | 'repeat'>) {
   const { valid, isOpen, repeat } = call;
   return {
-    repeats: repeatKey(accountId, repeat),
-    valid: valid ? '1' : '',
-    isOpen: isOpen ? '1' : '',
-    repeatKey: repeat?.key ?? '',
-    request: repeat?.request ?? '',
-    otherwise: repeat?.otherwise ?? '',
+    ...{ repeats: repeatKey(accountId, repeat), valid, isOpen },
+    ...{ repeatKey: repeat?.key, request: repeat?.request, otherwise: repeat?.otherwise },
   };
 }
 

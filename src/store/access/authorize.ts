@@ -132,7 +132,7 @@ return { 'entered', '', '', rates, account_stats }
 
 /** Authorizes a call that reads nothing else of the record. The admission of one that may be a repeat judges its permission (D10). */
 export async function authorize(store: RecordStore, caller: Caller, mayRepeat = false) {
-  const reply = await run(store, authorizeScript, { ...caller, mayRepeat: mayRepeat ? '1' : '' });
+  const reply = await run(store, authorizeScript, { ...caller, mayRepeat });
   return readAuthorized(reply, ([stats]) => ({ mayReadStats: stats === '1' }));
 }
 

@@ -26,8 +26,7 @@ return { 'off' }
 
 /** Begins a drain, which survives every restart; with `endsMs` it ends after that time. Returns false when one lasts already. */
 export async function beginDrain(store: RecordStore, endsMs: number | null = null): Promise<boolean> {
-  const values = { endsMs: endsMs ?? '' };
-  const [word] = await runNoted(store, beginDrainScript, values, { action: 'drain.on', target: '' });
+  const [word] = await runNoted(store, beginDrainScript, { endsMs }, { action: 'drain.on', target: '' });
   return word === 'on';
 }
 

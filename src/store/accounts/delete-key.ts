@@ -26,7 +26,7 @@ return { 'deleted' }
 export async function deleteKey(store: RecordStore, accountId: string, alias: string, force = false): Promise<void> {
   const hash = await findKeyHash(store, accountId, alias);
   const { id } = await readKeyByHash(store, hash);
-  const values = { accountId, keyId: id, alias, hash, force: force ? '1' : '' };
+  const values = { accountId, keyId: id, alias, hash, force };
   const [word] = await runNoted(store, deleteKeyScript, values, { accountId, action: 'key.delete', target: alias });
   if (word !== 'deleted') throw refuse(word === 'key_has_history' ? 'key_has_history' : 'not_found');
 }

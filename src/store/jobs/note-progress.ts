@@ -64,19 +64,12 @@ export async function noteProgress(
   store: RecordStore,
   { id, account }: Pick<Job, 'id' | 'account'>,
   attempt: number,
-  { running, lastsMs, progress, stage, speed_bytes, eta_seconds, stages = [] }: NotedProgress,
+  { running = true, lastsMs, progress, stage, speed_bytes, eta_seconds, stages = [] }: NotedProgress,
 ): Promise<Change<'stale' | 'already_ended' | 'not_found'>> {
   const reply = await run(store, noteProgressScript, {
     ...{ jobId: id, accountId: account, shortId: shortId(id) },
-    attempt,
-    running: running === false ? '' : '1',
-    progress,
-    stage,
-    speed: speed_bytes ?? '',
-    eta: eta_seconds ?? '',
-    stages: writeStages(stages),
-    stagesMs: msOf(stages),
-    lasts: lastsMs ?? '',
+    ...{ attempt, running, progress, stage, speed: speed_bytes, eta: eta_seconds },
+    ...{ stages: writeStages(stages), stagesMs: msOf(stages), lasts: lastsMs },
   });
   return changeOf(reply, 'noted');
 }

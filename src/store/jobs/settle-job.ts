@@ -56,17 +56,12 @@ export async function settleJob(
   end: JobEnding,
 ): Promise<Change<'already_ended' | 'stale' | 'not_found' | 'not_leading', { readonly balance: string }> | Early> {
   const metadata = end.metadata && shortenMetadata(end.metadata);
-  const texts = packTexts({ ...job, error: end.text, metadata, delivered: end.delivered });
+  const { status, code, log, delivered, reason, dueAt } = end;
+  const texts = packTexts({ ...job, error: end.text, metadata, delivered });
   const values = {
     ...endJobValues(job, texts),
-    term,
-    attempt: job.attempt,
-    status: end.status,
-    code: end.code ?? '',
-    log: end.log,
-    isDelivered: end.delivered ? '1' : '',
-    reason: (end.reason ?? '').slice(0, maxReasonChars),
-    dueAt: end.dueAt ?? '',
+    ...{ term, attempt: job.attempt, status, code, log, dueAt },
+    ...{ isDelivered: delivered !== null, reason: reason?.slice(0, maxReasonChars) },
   };
   const reply = await withRolledPeriod(store, job.account, () => run(store, settleJobScript, values));
   return earlyOf(reply) ?? changeOf(reply, 'settled', { balance: text(reply[1]) });

@@ -65,7 +65,7 @@ export async function setTopup(
   fields: Readonly<Record<string, string>>,
   event?: CardEvent,
 ): Promise<void> {
-  const card = { eventAt: event?.at ?? '', cardIs: event?.is ?? '', eventId: event?.id ?? '' };
+  const card = { eventAt: event?.at, cardIs: event?.is, eventId: event?.id };
   const values = { accountId, fields: JSON.stringify(fields), ...card };
   await runNoted(store, setTopupScript, values, { accountId, action: 'topup.change', target: '', change: fields });
 }

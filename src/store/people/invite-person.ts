@@ -77,20 +77,8 @@ interface Invitation extends RoleLoss {
  * Adds a person to an account, or changes their role there, and makes a sign-in link that works once within 72 hours; returns true
  * when a mail brings it. Throws `too_many`, `not_found` or `in_use`.
  */
-export async function invitePerson(
-  store: RecordStore,
-  {
-    accountId,
-    email,
-    role,
-    secret,
-    isBound,
-    shownTo = [],
-    keepsOwner = false,
-    keptSession = '',
-    mailed = null,
-  }: Invitation,
-): Promise<boolean> {
+export async function invitePerson(store: RecordStore, invitation: Invitation): Promise<boolean> {
+  const { accountId, email, role, secret, isBound, shownTo = [], keepsOwner, keptSession, mailed } = invitation;
   const isOperator = role === 'operator';
   const values = {
     accountId,
@@ -102,11 +90,8 @@ export async function invitePerson(
     maxPeople: isOperator ? recordLimits.operators : recordLimits.peopleOfAccount,
     linkHash: readPersonSecret(secret)!.secretHash,
     until_at: store.clock.now() + linkMs,
-    isBound: isBound ? '1' : '',
-    shownTo: shownTo.join(' '),
-    keepsOwner: keepsOwner ? '1' : '',
-    keptSession,
-    mail: mailed === null ? '' : JSON.stringify({ kind: 'invitation', account: accountId, to: email, role, ...mailed }),
+    ...{ isBound, shownTo: shownTo.join(' '), keepsOwner, keptSession },
+    mail: mailed && JSON.stringify({ kind: 'invitation', account: accountId, to: email, role, ...mailed }),
   };
   const note = { accountId, action: 'person.invite', target: email, change: { role } } as const;
   const [word, isMailed] = await withOthers(store, accountId, email, (others) =>

@@ -117,8 +117,8 @@ export async function removePasskey(
 ): Promise<void> {
   const known = await listPasskeys(store, passkey.personId, passkey.scope);
   const target = known.find(({ id }) => id === passkey.passkeyId)?.name ?? '';
-  const values = { ...passkey, hasOther: hasOther ? '1' : '' };
-  const [word] = await runNoted(store, removePasskeyScript, values, { accountId, action: 'passkey.remove', target });
+  const note = { accountId, action: 'passkey.remove', target } as const;
+  const [word] = await runNoted(store, removePasskeyScript, { ...passkey, hasOther }, note);
   if (word === 'last_way') throw refuse('in_use', 'Nothing else signs you in: set a password or add a passkey first');
   if (word !== 'removed') throw refuse('not_found', 'There is no such passkey');
 }

@@ -62,14 +62,13 @@ export async function removePerson(
   store: RecordStore,
   accountId: string,
   email: string,
-  { keepsOwner = false, keptSession = '' }: RoleLoss = {},
+  { keepsOwner, keptSession }: RoleLoss = {},
 ): Promise<void> {
   const values = {
     roster: accountId === '' ? keys.operators : keys.people(accountId),
     personId: personIdOf(email),
     field: accountId === '' ? 'operator' : `role:${accountId}`,
-    keepsOwner: keepsOwner ? '1' : '',
-    keptSession,
+    ...{ keepsOwner, keptSession },
   };
   const note = { accountId, action: 'person.remove', target: email } as const;
   const [word] = await withOthers(store, accountId, email, (others) =>
