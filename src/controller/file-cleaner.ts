@@ -28,9 +28,9 @@ export async function removeDueFiles(options: FileCleanerOptions, lifetimeMs: nu
   return removeOld(
     () => findOldFiles(store, lifetimeMs),
     goOn,
-    async (file) => {
-      if (await removeObjects(options, file.jobId)) await dropFile(store, file);
-      else await postponeFile(store, file, store.clock.now() - lifetimeMs + retryMs);
+    async (jobId) => {
+      if (await removeObjects(options, jobId)) await dropFile(store, jobId);
+      else await postponeFile(store, jobId, store.clock.now() - lifetimeMs + retryMs);
     },
   );
 }

@@ -71,7 +71,7 @@ describe('polling', () => {
     const caller = await api.addCaller();
     const id = await submit(caller);
     await endJob(api.store, id);
-    await dropFile(api.store, { jobId: id });
+    await dropFile(api.store, id);
     api.store.advance(1000);
     await sweepRecord(api.store, { job: 500, line: 1e12 });
     expectRefused(await api.get(`/v1/jobs/${id}`, caller.key), 404, 'not_found', 'Not Found');

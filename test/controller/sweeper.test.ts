@@ -251,7 +251,7 @@ describe('the sweeper', () => {
       await aRunningJob(store, caller),
     ];
     await settleJob(store, holder, swept, completed);
-    await dropFile(store, { jobId: swept.id });
+    await dropFile(store, swept.id);
     const unknown = randomUUID();
     const ids = [running.id, delivered.id, swept.id, unknown];
     for (const id of ids) await objects.keep(`${id}/1/media.mp4`, Buffer.from('a film'));

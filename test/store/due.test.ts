@@ -21,7 +21,7 @@ const quiet = makeLog({ level: 'error', write: () => {}, now: () => 0 });
 /** Completes a job whose file is then removed: its record goes no earlier. */
 async function endWithoutFile(store: TestStore, job: Job): Promise<void> {
   await settleJob(store, holder, job, completed);
-  await dropFile(store, { jobId: job.id });
+  await dropFile(store, job.id);
 }
 
 /** Work that is due is found without a look at what is not. */

@@ -63,7 +63,7 @@ const rows: Readonly<Record<string, Row>> = {
   },
   'an ended job': async (store) => {
     const { id } = await anEndedJob(store);
-    await dropFile(store, { jobId: id });
+    await dropFile(store, id);
     store.advance(lifetimes.job - halfDay);
     return async () => (await readJob(store, id)) !== null;
   },

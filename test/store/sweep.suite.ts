@@ -96,7 +96,7 @@ export function sweepSuite(store: () => TestStore): void {
     store().advance(2 * day);
     await sweepRecord(store(), lifetimes);
     expect(await readJob(store(), ended.id), 'whose files may be there').not.to.equal(null);
-    await dropFile(store(), { jobId: ended.id });
+    await dropFile(store(), ended.id);
     expect((await sweepRecord(store(), lifetimes)).jobs).to.be.at.least(1);
     expect(await readJob(store(), ended.id)).to.equal(null);
     expect(await readJob(store(), open.id)).not.to.equal(null);

@@ -95,23 +95,54 @@ function readEntries(bytes: Buffer, state: ReaderState): { entries: SnapshotEntr
   return { entries, used };
 }
 
-/** Reads one key with all that stands before it, or one fact about no key. */
+/** Reads one key with the facts about it that stand before it, or one fact about no key, for which it returns `null`. */
 function readNext(cursor: RdbCursor, state: ReaderState): SnapshotEntry | null {
   let expiresAt: number | null = null;
   for (;;) {
     const type = cursor.byte();
-    const fact = readFact(cursor, type);
-    if (fact.expiresAt !== undefined) expiresAt = fact.expiresAt;
-    if (fact.database !== undefined) state.database = fact.database;
-    if (fact.isEnd) state.isOver = true;
-    if (fact.isOfKey) continue;
-    if (!fact.isKey) return null;
-    const key = cursor.readString().toString('latin1');
-    const from = cursor.at;
-    skipRdbValue(cursor, type);
-    const value = Buffer.concat([Buffer.of(type), cursor.bytes.subarray(from, cursor.at)]);
-    return { database: state.database, key, value, expiresAt };
+    switch (type) {
+      case opcodes.frequency:
+        cursor.pass(1);
+        break;
+      case opcodes.idle:
+        cursor.skipLengths(1);
+        break;
+      case opcodes.expiresMs:
+        expiresAt = Number(cursor.bytes.readBigInt64LE(cursor.pass(8)));
+        break;
+      case opcodes.expires:
+        expiresAt = cursor.bytes.readInt32LE(cursor.pass(4)) * 1000;
+        break;
+      case opcodes.fact:
+        cursor.skipStrings(2);
+        return null;
+      case opcodes.functions:
+        cursor.skipStrings(1);
+        return null;
+      case opcodes.size:
+        cursor.skipLengths(2);
+        return null;
+      case opcodes.slot:
+        cursor.skipLengths(3);
+        return null;
+      case opcodes.database:
+        state.database = cursor.length();
+        return null;
+      case opcodes.end:
+        cursor.pass(checksumBytes);
+        state.isOver = true;
+        return null;
+      default:
+        return { database: state.database, expiresAt, ...readKey(cursor, type) };
+    }
   }
+}
+
+function readKey(cursor: RdbCursor, type: number): Pick<SnapshotEntry, 'key' | 'value'> {
+  const key = cursor.readString().toString('latin1');
+  const from = cursor.at;
+  skipRdbValue(cursor, type);
+  return { key, value: Buffer.concat([Buffer.of(type), cursor.bytes.subarray(from, cursor.at)]) };
 }
 
 function readFormat(cursor: RdbCursor): number {
@@ -119,47 +150,4 @@ function readFormat(cursor: RdbCursor): number {
   const written = /^(?:REDIS(\d{4})|VALKEY(\d{3}))$/.exec(cursor.bytes.toString('latin1', from, cursor.at));
   if (!written) throw new Error('this is no snapshot of Redis');
   return Number(written[1] ?? written[2]);
-}
-
-interface Fact {
-  readonly isKey?: true;
-  readonly isEnd?: true;
-  /** Stands before the key that it tells of. */
-  readonly isOfKey?: true;
-  readonly expiresAt?: number;
-  readonly database?: number;
-}
-
-function readFact(cursor: RdbCursor, type: number): Fact {
-  switch (type) {
-    case opcodes.fact:
-      cursor.skipStrings(2);
-      return {};
-    case opcodes.functions:
-      cursor.skipStrings(1);
-      return {};
-    case opcodes.size:
-      cursor.skipLengths(2);
-      return {};
-    case opcodes.slot:
-      cursor.skipLengths(3);
-      return {};
-    case opcodes.frequency:
-      cursor.pass(1);
-      return { isOfKey: true };
-    case opcodes.idle:
-      cursor.skipLengths(1);
-      return { isOfKey: true };
-    case opcodes.expiresMs:
-      return { isOfKey: true, expiresAt: Number(cursor.bytes.readBigInt64LE(cursor.pass(8))) };
-    case opcodes.expires:
-      return { isOfKey: true, expiresAt: cursor.bytes.readInt32LE(cursor.pass(4)) * 1000 };
-    case opcodes.database:
-      return { database: cursor.length() };
-    case opcodes.end:
-      cursor.pass(checksumBytes);
-      return { isEnd: true };
-    default:
-      return { isKey: true };
-  }
 }

@@ -11,11 +11,11 @@ const lineEnd = 0x0a;
  * moment, while it goes on to answer others. Nothing follows the snapshot, and Redis never counts us as a replica.
  */
 export async function* streamSnapshot(url: string): AsyncGenerator<Buffer> {
-  const { wire, login, database: _ } = openWire(url);
+  const { wire, login } = openWire(url);
   wire.setTimeout(silenceMs, () => wire.destroy(new Error(`Redis sent nothing for ${silenceMs / 1000} s`)));
   try {
     const pieces = new PieceReader(wire);
-    if (login) readReply(await ask(wire, pieces, ['AUTH', ...login]));
+    if (login.length > 0) readReply(await ask(wire, pieces, ['AUTH', ...login]));
     // Without the first Redis writes a file on its own disk before; without the second its changes would follow.
     for (const ability of [
       ['capa', 'eof'],
@@ -36,11 +36,11 @@ export function databaseOf(url: string): number {
   return url.startsWith('unix:') ? 0 : Number(new URL(url).pathname.slice(1) || '0');
 }
 
-function openWire(url: string): { wire: Socket; login: string[] | undefined; database: number } {
+function openWire(url: string): { wire: Socket; login: string[] } {
   const local = /^unix:\/\/(?:([^@/]*)@)?(\/.*)$/.exec(url);
   const [user, secret] = local ? (local[1] ?? ':').split(':') : [new URL(url).username, new URL(url).password];
   const login = [user, secret].map((part) => decodeURIComponent(part ?? '')).filter((part) => part !== '');
-  return { wire: dial(url, local?.[2]), login: login.length > 0 ? login : undefined, database: databaseOf(url) };
+  return { wire: dial(url, local?.[2]), login };
 }
 
 function dial(url: string, path: string | undefined): Socket {

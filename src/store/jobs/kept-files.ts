@@ -23,26 +23,24 @@ if words then redis.call('ZADD', ended, words.ended_at, shortId) else redis.call
 return { 'dropped' }
 `;
 
-interface KeptFile {
-  readonly jobId: string;
-}
-
 /** Each costs several requests to the object store, which may take 50 ms each. */
 export const removedAtOnce = 16;
 
-/** Returns files to remove, at most 16: of a job whose end has reached an age, removed by its caller, or left by a job without a result. */
-export async function findOldFiles(store: RecordStore, ageMs: number): Promise<KeptFile[]> {
-  const found = await findOld(store, keys.ended, ageMs, { shift: keptFileShift, count: removedAtOnce });
-  return found.map((id) => ({ jobId: longId(id) }));
+/**
+ * Returns jobs whose files are to be removed, at most 16: their end has reached an age, their caller removed the file, or they left some
+ * without a result.
+ */
+export async function findOldFiles(store: RecordStore, ageMs: number): Promise<string[]> {
+  return (await findOld(store, keys.ended, ageMs, { shift: keptFileShift, count: removedAtOnce })).map(longId);
 }
 
 /** Forgets a file that is no longer in the object store. */
-export async function dropFile(store: RecordStore, { jobId }: KeptFile): Promise<void> {
+export async function dropFile(store: RecordStore, jobId: string): Promise<void> {
   await run(store, dropFileScript, { jobId, shortId: shortId(jobId) });
 }
 
 /** Removes a file that could not be removed only when other files of that time are due. */
-export async function postponeFile(store: RecordStore, { jobId }: KeptFile, ended: number): Promise<void> {
+export async function postponeFile(store: RecordStore, jobId: string, ended: number): Promise<void> {
   await store.connection.send(['ZADD', keys.ended, 'XX', String(ended - keptFileShift), shortId(jobId)]);
 }
 

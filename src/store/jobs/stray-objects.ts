@@ -40,10 +40,8 @@ export async function listUnknownJobs(
   const unknown: string[] = [];
   for await (const names of pages) {
     if (!goOn()) break;
-    const strays = await findStrays(
-      store,
-      names.filter((name) => uuidForm.test(name)),
-    );
+    const ids = names.filter((name) => uuidForm.test(name));
+    const strays = await findStrays(store, ids);
     await noteStrays(store, strays);
     unknown.push(...strays);
   }

@@ -7,15 +7,15 @@ import type { LogLine } from './write-lines.ts';
 export type StoredLogLine = LogLine & StreamEntry;
 
 /** Lines that carry money. */
-export function paidLineStream(keyId: string): EntryStream<StoredLogLine> {
-  const [stream, list] = [keys.paidLines(keyId), keys.paidDays(keyId)];
-  return { kind: 'paid', id: keyId, stream, index: keys.lineStreams, list, expiring: keys.days, read: lineOf };
+export function paidLineStream(id: string): EntryStream<StoredLogLine> {
+  return { ...ofLines, kind: 'paid', id, stream: keys.paidLines(id), list: keys.paidDays(id) };
 }
 
-export function freeLineStream(keyId: string): EntryStream<StoredLogLine> {
-  const [stream, list] = [keys.freeLines(keyId), keys.freeDays(keyId)];
-  return { kind: 'free', id: keyId, stream, index: keys.lineStreams, list, expiring: keys.days, read: lineOf };
+export function freeLineStream(id: string): EntryStream<StoredLogLine> {
+  return { ...ofLines, kind: 'free', id, stream: keys.freeLines(id), list: keys.freeDays(id) };
 }
+
+const ofLines = { index: keys.lineStreams, expiring: keys.days, read: lineOf };
 
 /** Returns request-log lines of an account or of one key, newest first; archived ones only where `open` is given. */
 export async function readLines(
