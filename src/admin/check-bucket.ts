@@ -4,7 +4,7 @@ import { innermost, messageOf } from '../base/errors.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import type { BucketSettings } from '../objects/s3-bucket.ts';
 import { openS3 } from '../objects/s3-store.ts';
-import type { Finding } from './doctor-finding.ts';
+import { type Finding, findingOf, judged } from './doctor-finding.ts';
 
 const content = 'trawl doctor wrote this and removes it again';
 const shown = { content_type: 'video/mp4', disposition: 'attachment' };
@@ -46,19 +46,13 @@ export async function checkBucket(
     if (problem === null) continue;
     // The problem is reported below; a file that stays behind is small.
     await store.remove(prefix).catch(() => {});
-    return { level: 'problem', about, text: `The bucket ${settings.s3Bucket} cannot be ${verb}: ${problem}.` };
+    return findingOf(false, about, `The bucket ${settings.s3Bucket} cannot be ${verb}: ${problem}.`);
   }
   const well = `The bucket ${settings.s3Bucket} can be written, read and cleared.`;
-  if (isUnheard) {
-    const text = `${well} This pod hears nothing from ${s3PublicEndpoint}, where callers get files: networkPolicy.s3 may leave it out.`;
-    return { level: 'note', about, text };
-  }
-  if (!isForwarded) return { level: 'ok', about, text: well };
-  return {
-    level: 'note',
-    about,
-    text: `${well} Links begin with ${s3PublicEndpoint}: only a machine with a port-forward there gets files.`,
-  };
+  const unheard = `${well} This pod hears nothing from ${s3PublicEndpoint}, where callers get files: networkPolicy.s3 may leave it out.`;
+  if (isUnheard) return findingOf(false, about, unheard, 'note');
+  const forwarded = `${well} Links begin with ${s3PublicEndpoint}: only a machine with a port-forward there gets files.`;
+  return judged(about, !isForwarded, well, forwarded, 'note');
 }
 
 async function write(store: ObjectStore, key: string): Promise<void> {

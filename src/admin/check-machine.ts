@@ -60,14 +60,8 @@ async function checkDisks(data: string): Promise<Finding[]> {
   const { dev } = await stat(own);
   const found = await Promise.all(
     [own, ...parts].map(async (folder) => {
-      const device =
-        folder === own
-          ? dev
-          : await stat(folder).then(
-              (seen) => seen.dev,
-              () => dev,
-            );
-      if (folder !== own && device === dev) return [];
+      const seen = await stat(folder).catch(() => null);
+      if (folder !== own && (seen === null || seen.dev === dev)) return [];
       const { bavail, bsize } = await statfs(folder);
       return [checkFreeSpace(bavail * bsize, folder === own ? undefined : folder)];
     }),
@@ -102,10 +96,9 @@ async function checkFolder(data: string): Promise<Finding> {
     await refuseLostLink(place, folder);
     await access(place, constants.W_OK | constants.X_OK);
     tryFolder(place);
-    return { level: 'ok', about: 'data folder', text: `The data folder is ${folder}.` };
+    return findingOf(true, 'data folder', `The data folder is ${folder}.`);
   } catch (error) {
-    const why = messageOf(error);
-    return { level: 'problem', about: 'data folder', text: `The data folder ${folder} cannot be written: ${why}.` };
+    return findingOf(false, 'data folder', `The data folder ${folder} cannot be written: ${messageOf(error)}.`);
   }
 }
 
@@ -139,19 +132,21 @@ async function nearestFolder(folder: string): Promise<string> {
 /** Runs bubblewrap, because it may be installed and still not be allowed to make namespaces here. */
 async function checkSandbox(mode: MachineSettings['sandbox'], here: Finding['level']): Promise<Finding> {
   const missing = mode === 'required' ? here : 'note';
-  if (mode === 'off')
-    return { level: missing, about: 'bwrap', text: 'Workers run without a sandbox: TRAWL_SANDBOX is off.' };
+  const about = 'bwrap';
+  if (mode === 'off') return findingOf(false, about, 'Workers run without a sandbox: TRAWL_SANDBOX is off.', missing);
   try {
     await run('bwrap', ['--unshare-net', '--unshare-pid', '--unshare-ipc', '--ro-bind', '/', '/', 'true'], limits);
-    return { level: 'ok', about: 'bwrap', text: 'bwrap works: workers run in its sandbox.' };
+    return findingOf(true, about, 'bwrap works: workers run in its sandbox.');
   } catch (error) {
     const { code, stderr = '' } = error as NodeJS.ErrnoException & { stderr?: string };
     const why = code === 'ENOENT' ? 'bwrap is not installed' : `bwrap does not work here (${stderr.trim() || code})`;
-    return {
-      level: missing,
-      about: 'bwrap',
-      text: `${why}: without it, the isolation of children is ${process.getuid?.() === 0 ? 'landlock-user' : 'landlock'} (docs/images.md).`,
-    };
+    const other = process.getuid?.() === 0 ? 'landlock-user' : 'landlock';
+    return findingOf(
+      false,
+      about,
+      `${why}: without it, the isolation of children is ${other} (docs/images.md).`,
+      missing,
+    );
   }
 }
 

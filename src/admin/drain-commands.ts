@@ -37,7 +37,9 @@ export const drainCommands = [
     },
     run: async (given, { store, progress }) => {
       if (given.wait === undefined) return shownDrain(await readOpenWork(store));
-      const left = await waitForEnd(store, given.wait * 1000, (work) => progress(`${sentenceOf(work)} …`));
+      const left = await waitForEnd(store, given.wait * 1000, (work) =>
+        progress(`Open jobs and calls: ${countOpen(work)}, webhooks that are due: ${work.webhooksDue} …`),
+      );
       return { ...shownDrain(left), failed: !isDone(left) };
     },
   }),
@@ -60,10 +62,6 @@ export async function waitForEnd(
 
 function isDone(work: OpenWork): boolean {
   return countOpen(work) + work.webhooksDue === 0;
-}
-
-function sentenceOf(work: OpenWork): string {
-  return `Open jobs and calls: ${countOpen(work)}, webhooks that are due: ${work.webhooksDue}`;
 }
 
 function shownDrain(work: OpenWork): CommandResult {

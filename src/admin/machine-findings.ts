@@ -57,12 +57,12 @@ export function checkLandlock(version: number): Finding {
 export function checkCgroup(found: CgroupPlace | string): Finding {
   const about = 'cgroup';
   if (typeof found !== 'string') {
-    const text = `The kernel limits the memory of each attempt, in a cgroup of version ${found.version} below ${found.folder}.`;
-    return { level: 'ok', about, text };
+    const limited = `The kernel limits the memory of each attempt, in a cgroup of version ${found.version} below ${found.folder}.`;
+    return findingOf(true, about, limited);
   }
   const start = 'systemd-run --user --scope -p Delegate=yes ./trawl up';
-  const text = `Memory of workers is only measured, four times a second (${found}); with systemd, "${start}" lets the kernel limit it.`;
-  return { level: 'note', about, text };
+  const measured = `Memory of workers is only measured, four times a second (${found}); with systemd, "${start}" lets the kernel limit it.`;
+  return findingOf(false, about, measured, 'note');
 }
 
 export function checkMemorySum(workers: number, inspections: number, machineBytes: number): Finding {

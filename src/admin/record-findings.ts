@@ -8,7 +8,7 @@ import type { RestoreState } from '../store/backup/restore-lease.ts';
 import { fullRatio, memoryRatio, type RecordMemory } from '../store/redis/redis-memory.ts';
 import { maxClockDifferenceMs } from '../store/redis/redis-time.ts';
 import { layouts, restoringSentence } from '../store/schema.ts';
-import { type Finding, findingOf } from './doctor-finding.ts';
+import { type Finding, findingOf, judged } from './doctor-finding.ts';
 
 /** A day, and two hours for the backup of the next one; the alert TrawlBackupOld waits as long. */
 const maxBackupAgeMs = 26 * 3_600_000;
@@ -17,53 +17,47 @@ const maxAheadMs = 60_000;
 
 /** Checks that the last private address which forwarded requests (`null` for none) is a trusted proxy (D38). */
 export function checkStrayProxy(address: string | null, trusted: Config['trustedProxies']): Finding {
-  const about = 'proxies';
-  if (address === null || isTrusted(address, trusted)) return { level: 'ok', about, text: 'No proxy is unknown.' };
-  const text = `A proxy at ${address} forwards requests of others but is not in TRAWL_TRUSTED_PROXIES: nobody behind it is ever blocked.`;
-  return { level: 'note', about, text };
+  const isKnown = address === null || isTrusted(address, trusted);
+  const stray = `A proxy at ${address} forwards requests of others but is not in TRAWL_TRUSTED_PROXIES: nobody behind it is ever blocked.`;
+  return judged('proxies', isKnown, 'No proxy is unknown.', stray, 'note');
 }
 
 /** Checks that this release reads the layout of the record (`null` for an empty one), and that it is the own one. */
 export function checkLayout(state: RecordLayout | null): Finding {
   const about = 'layout';
-  if (state === null) return { level: 'ok', about, text: 'The record is empty: it gets the layout of this release.' };
+  if (state === null) return findingOf(true, about, 'The record is empty: it gets the layout of this release.');
   const refused = refuseRecord(state, layouts);
-  if (refused !== null) return { level: 'problem', about, text: `${refused}.` };
-  if (state.layout === layouts.own)
-    return { level: 'ok', about, text: `The record has layout ${layouts.own}, as this release.` };
-  const text = `The record still has layout ${state.layout}, which the release before reads, too: \`trawl admin record status\` says until when.`;
-  return { level: 'note', about, text };
+  if (refused !== null) return findingOf(false, about, `${refused}.`);
+  const own = `The record has layout ${layouts.own}, as this release.`;
+  const older = `The record still has layout ${state.layout}, which the release before reads, too: \`trawl admin record status\` says until when.`;
+  return judged(about, state.layout === layouts.own, own, older, 'note');
 }
 
 /** Checks that no restore keeps the record closed. */
 export function checkRestore(state: RestoreState): Finding {
-  const about = 'restore';
-  if (state === 'none') return { level: 'ok', about, text: 'No restore keeps the record closed.' };
-  if (state === 'broken off') return { level: 'problem', about, text: `${restoringSentence}.` };
-  return { level: 'note', about, text: 'A restore runs: nothing else opens the record until it ends.' };
+  if (state === 'broken off') return findingOf(false, 'restore', `${restoringSentence}.`);
+  const running = 'A restore runs: nothing else opens the record until it ends.';
+  return judged('restore', state === 'none', 'No restore keeps the record closed.', running, 'note');
 }
 
 /** Checks that no drain lasts, which began then (`null` for none). */
 export function checkDrain(since: number | null): Finding {
-  const about = 'drain';
-  if (since === null) return { level: 'ok', about, text: 'New jobs and calls are admitted: no drain lasts.' };
-  const text = `Since ${writeTime(since)} a drain lasts: new jobs and calls get 503 until \`trawl admin drain off\`.`;
-  return { level: 'note', about, text };
+  const lasting = `Since ${writeTime(since)} a drain lasts: new jobs and calls get 503 until \`trawl admin drain off\`.`;
+  return judged('drain', since === null, 'New jobs and calls are admitted: no drain lasts.', lasting, 'note');
 }
 
 /** Checks that the last complete backup is younger than 26 hours, and not of a time that is yet to come. */
 export function checkBackup(notes: BackupNotes | null, now: number): Finding {
   const about = 'backup';
   const remedy = '`trawl admin record backup DIR` takes one while the service runs.';
-  if (notes === null || notes.firstBegun === null)
-    return { level: 'note', about, text: `No backup of the record was ever begun: ${remedy}` };
-  if (notes.lastTaken === null)
-    return { level: 'note', about, text: `No backup of the record was ever completed: ${remedy}` };
+  const missing = (verb: string) =>
+    findingOf(false, about, `No backup of the record was ever ${verb}: ${remedy}`, 'note');
+  if (notes === null || notes.firstBegun === null) return missing('begun');
+  if (notes.lastTaken === null) return missing('completed');
   const taken = `The last complete backup of the record was taken at ${writeTime(notes.lastTaken)}`;
-  if (notes.lastTaken - now > maxAheadMs)
-    return { level: 'note', about, text: `${taken}, which is yet to come: the clock of Redis was ahead.` };
-  const text = `${taken}.`;
-  return now - notes.lastTaken > maxBackupAgeMs ? { level: 'note', about, text } : { level: 'ok', about, text };
+  const ahead = `${taken}, which is yet to come: the clock of Redis was ahead.`;
+  if (notes.lastTaken - now > maxAheadMs) return findingOf(false, about, ahead, 'note');
+  return findingOf(now - notes.lastTaken <= maxBackupAgeMs, about, `${taken}.`, 'note');
 }
 
 /** Checks that the clock of this machine is at most 2 s from that of Redis, which decides. */
@@ -75,10 +69,8 @@ export function checkClockDifference(machineAheadMs: number): Finding {
 
 /** Checks that the controller that leads does not say that its clock is off. */
 export function checkLeaderClock(isOff: boolean): Finding {
-  const about = 'leader clock';
-  if (!isOff) return { level: 'ok', about, text: 'No leading controller has a clock that is off.' };
-  const text = `The clock of the leading controller is more than ${maxClockDifferenceMs / 1000} s from that of Redis: correct it.`;
-  return { level: 'note', about, text };
+  const off = `The clock of the leading controller is more than ${maxClockDifferenceMs / 1000} s from that of Redis: correct it.`;
+  return judged('leader clock', !isOff, 'No leading controller has a clock that is off.', off, 'note');
 }
 
 /** Checks that Redis has a memory limit of its own and uses less than 85 % of it. */
@@ -95,7 +87,7 @@ export function checkMemory(memory: RecordMemory): Finding {
     ? `New jobs are refused from ${fullRatio * 100} % of ${gibibytes(limitBytes)} on, of which it uses ${used}`
     : 'It hides how much it uses (INFO), so new jobs are never refused';
   const text = `Redis has no memory limit of its own: on a full machine the kernel ends it. ${gate}: set maxmemory in Redis.`;
-  return { level: 'problem', about: 'memory', text };
+  return findingOf(false, 'memory', text);
 }
 
 function isTrusted(proxy: string, trusted: Config['trustedProxies']): boolean {
