@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { type Key, type Quotas, type QuotaWindow, quotaWindows } from '../model/account.ts';
+import { type Key, keyJson, type Quotas, type QuotaWindow, quotaWindows } from '../model/account.ts';
 import { makeAccountId, makeKey, readKey } from '../model/api-key.ts';
 import { readAlias, readCategory } from '../model/operator-input.ts';
-import { writeTime } from '../model/timestamp.ts';
-import { endOfKey, noteKeyChanged, revoke } from '../objects/revocations.ts';
+import { changeKey, revoke } from '../objects/revocations.ts';
 import { createAccount } from '../store/accounts/create-account.ts';
 import { createKey } from '../store/accounts/create-key.ts';
 import { deleteKey } from '../store/accounts/delete-key.ts';
@@ -71,7 +70,7 @@ export const keyCommands = [
     operands: { SLUG: slug },
     run: async (given, { store }) => {
       const keys = await listKeys(store, await findAccount(store, given.SLUG));
-      return listResult(keys, shapeOf, rowOf, 'The account has no keys.');
+      return listResult(keys, keyJson, rowOf, 'The account has no keys.');
     },
   }),
   command({
@@ -93,14 +92,10 @@ export const keyCommands = [
       const { active, category, expires } = given;
       const account = await findAccount(store, given.SLUG);
       const change = { active, category, expires, quotas: quotasOf(given) };
-      const work = () => setKey(store, account, given.ALIAS, change);
-      const now = store.clock.now();
-      const ends = endOfKey(change, now);
       const { id } = await findKey(store, account, given.ALIAS);
-      const revocation = { kind: 'key', account, key: id, ends: ends ?? 0 } as const;
-      const key = ends === null ? await work() : await revoke(objects, now, revocation, work);
-      await noteKeyChanged(objects, now, account, change, key);
-      return { value: shapeOf(key), text: tableText([rowOf(key)], '') };
+      const work = () => setKey(store, account, given.ALIAS, change);
+      const key = await changeKey(objects, store.clock.now(), { account, key: id }, change, work);
+      return { value: keyJson(key), text: tableText([rowOf(key)], '') };
     },
   }),
   command({
@@ -123,11 +118,6 @@ function rowOf({ alias, category, active, expires, quotas, created_at, last_used
   const { total, monthly, weekly, daily } = quotas;
   const times = { 'created (UTC)': timeText(created_at), 'last used (UTC)': timeText(last_used_at) };
   return { alias, category, active, 'expires (UTC)': timeText(expires), total, monthly, weekly, daily, ...times };
-}
-
-function shapeOf({ id, alias, category, active, expires, quotas, created_at, last_used_at }: Key): object {
-  const times = { created_at: writeTime(created_at), last_used_at: writeTime(last_used_at) };
-  return { id, alias, category, active, expires: writeTime(expires), quotas, ...times };
 }
 
 function quotasOf(given: { readonly [W in QuotaWindow as `quota-${W}`]?: number | null | undefined }): Partial<Quotas> {

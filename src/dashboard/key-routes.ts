@@ -1,15 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { ApiReply } from '../api/reply.ts';
 import { isRefusal, refuse } from '../base/errors.ts';
-import { type Quotas, type QuotaWindow, quotaWindows } from '../model/account.ts';
+import { keyJson, type Quotas, type QuotaWindow, quotaWindows } from '../model/account.ts';
 import { makeKey, readExpiry, readKey, refusalOfExpiry } from '../model/api-key.ts';
 import { type ReadInput, readAlias, readCategory, readWhole, readWholeOrNone } from '../model/operator-input.ts';
-import { recordLimits } from '../model/record-limits.ts';
 import { writeTime } from '../model/timestamp.ts';
-import { endOfKey, noteKeyChanged, type RevocationObjects, revoke } from '../objects/revocations.ts';
+import { changeKey, type RevocationObjects, revoke } from '../objects/revocations.ts';
 import { createKey } from '../store/accounts/create-key.ts';
 import { deleteKey } from '../store/accounts/delete-key.ts';
-import { listUsedKeys, type UsedKey } from '../store/accounts/read-key-usage.ts';
+import { listUsedKeys } from '../store/accounts/read-key-usage.ts';
 import { findKey } from '../store/accounts/read-keys.ts';
 import { rotateKey } from '../store/accounts/rotate-key.ts';
 import { type KeyChange, setKey } from '../store/accounts/set-key.ts';
@@ -26,10 +25,10 @@ export function keyRoutes(objects: RevocationObjects): DashboardRoute[] {
   return [
     readRoute('/api/keys', async ({ store, accountId }) => {
       const keys = await listUsedKeys(store, accountId);
-      return { status: 200, body: { keys: keys.map(keyJson) } };
+      return { status: 200, body: { keys: keys.map(({ used, ...key }) => ({ ...keyJson(key), used })) } };
     }),
     changeRoute('POST', '/api/keys', 'keys', addKey),
-    changeRoute('PATCH', '/api/keys/:alias', 'keys', (call) => changeKey(objects, call)),
+    changeRoute('PATCH', '/api/keys/:alias', 'keys', (call) => change(objects, call)),
     changeRoute('DELETE', '/api/keys/:alias', 'keys', async (call) => {
       const alias = String(call.req.params.alias);
       const work = () => deleteKey(call.store, call.accountId, alias);
@@ -64,16 +63,13 @@ async function endKey<T>(
   return revoke(async () => objects, store.clock.now(), { kind: 'key', account, key, ends }, work);
 }
 
-async function changeKey(objects: RevocationObjects, call: DashboardCall): Promise<ApiReply> {
-  const { store, req, accountId, given } = call;
-  const [alias, change] = [String(req.params.alias), readChange(given)];
-  const work = () => setKey(store, accountId, alias, change);
-  const now = store.clock.now();
-  const ends = endOfKey(change, now);
-  const changed = await (ends === null ? work() : endKey(objects, call, alias, ends, work));
-  await noteKeyChanged(async () => objects, now, accountId, change, changed);
-  const { used: _, ...key } = keyJson({ ...changed, used: null });
-  return { status: 200, body: key };
+async function change(objects: RevocationObjects, call: DashboardCall): Promise<ApiReply> {
+  const { store, req, accountId: account, given } = call;
+  const [alias, wanted] = [String(req.params.alias), readChange(given)];
+  const { id: key } = await findKey(store, account, alias);
+  const work = () => setKey(store, account, alias, wanted);
+  const changed = await changeKey(async () => objects, store.clock.now(), { account, key }, wanted, work);
+  return { status: 200, body: keyJson(changed) };
 }
 
 /** Makes a new secret; the old one goes on under another alias for some hours, or stops at once where the key has quotas. */
@@ -86,7 +82,7 @@ async function rotate(objects: RevocationObjects, call: DashboardCall): Promise<
   const { keyId: id, hash } = readKey(key)!;
   const at = writeTime(store.clock.now()).slice(0, 19).replace('T', ' ');
   const oldAlias = `${[...alias].slice(0, 70).join('')} (rotated ${at})`;
-  const made = { id, hash, oldAlias, overlapMs: hours * hourMs, maxKeys: recordLimits.keysOfAccount };
+  const made = { id, hash, oldAlias, overlapMs: hours * hourMs };
   const { quotas, expires } = await findKey(store, accountId, alias);
   refuseExpired(expires, store.clock.now());
   // The old secret of a key with quotas stops at once.
@@ -135,14 +131,4 @@ function readQuotas(value: unknown): ReadInput<Partial<Quotas>> {
     quotas[window] = read.value;
   }
   return { value: quotas };
-}
-
-function keyJson({ account: _, ...key }: Omit<UsedKey, 'used'> & { readonly used: UsedKey['used'] | null }) {
-  const { created_at, last_used_at, expires } = key;
-  return {
-    ...key,
-    expires: writeTime(expires),
-    created_at: writeTime(created_at),
-    last_used_at: writeTime(last_used_at),
-  };
 }

@@ -1,3 +1,5 @@
+import { writeTime } from './timestamp.ts';
+
 /** A plan as the operator set it. */
 export interface Plan {
   readonly name: string;
@@ -39,4 +41,10 @@ export interface Key {
   readonly quotas: Quotas;
   readonly created_at: number;
   readonly last_used_at: number | null;
+}
+
+/** The key as commands and the dashboard show it. */
+export function keyJson({ account: _, ...key }: Key) {
+  const times = { created_at: writeTime(key.created_at), last_used_at: writeTime(key.last_used_at) };
+  return { ...key, expires: writeTime(key.expires), ...times };
 }

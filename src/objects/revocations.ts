@@ -29,16 +29,6 @@ type KeptNote = KeptRevocation | (Resumption & { readonly at: number });
 
 export type RevocationObjects = Pick<ObjectStore, 'keep' | 'read' | 'remove' | 'listNames'>;
 
-/** When a change of a key ends it, in milliseconds; `null` when it does not. */
-export function endOfKey(change: { active?: boolean | undefined; expires?: number | null | undefined }, now: number) {
-  return change.active === false ? now : (change.expires ?? null);
-}
-
-/** Returns true for a change of a key after which it may work longer than before. */
-function resumesKey(change: { active?: boolean | undefined; expires?: number | null | undefined }): boolean {
-  return change.active === true || change.expires !== undefined;
-}
-
 const place = 'revocations/';
 const note = 'note.json';
 const dayMs = 86_400_000;
@@ -88,16 +78,19 @@ export async function noteAccountResumed(
   await noteResumed(open, since, { kind: 'resumed', account, key: null, expires: null });
 }
 
-/** Notes the same of a key, if the change may have let it work again or longer. */
-export async function noteKeyChanged(
+/** Carries out a change of a key, as a revocation where that ends the key; notes afterwards that it may work again or longer. */
+export async function changeKey<K extends { readonly active: boolean; readonly expires: number | null }>(
   open: () => Promise<RevocationObjects>,
-  since: number,
-  account: string,
-  change: { active?: boolean | undefined; expires?: number | null | undefined },
-  { id, active, expires }: { readonly id: string; readonly active: boolean; readonly expires: number | null },
-): Promise<void> {
-  if (!active || !resumesKey(change)) return;
-  await noteResumed(open, since, { kind: 'resumed', account, key: id, expires });
+  now: number,
+  of: { readonly account: string; readonly key: string },
+  { active, expires }: { readonly active?: boolean | undefined; readonly expires?: number | null | undefined },
+  change: () => Promise<K>,
+): Promise<K> {
+  const ends = active === false ? now : (expires ?? null);
+  const changed = await (ends === null ? change() : revoke(open, now, { kind: 'key', ...of, ends }, change));
+  const mayResume = changed.active && (active === true || expires !== undefined);
+  if (mayResume) await noteResumed(open, now, { kind: 'resumed', ...of, expires: changed.expires });
+  return changed;
 }
 
 async function noteResumed(open: () => Promise<RevocationObjects>, since: number, resumption: Resumption) {

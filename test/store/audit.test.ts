@@ -95,7 +95,7 @@ const rows: Readonly<Record<AuditAction, Row>> = {
   },
   'key.rotate': {
     change: (store, caller) => {
-      const made = { id: 'n', hash: hashOf('b'), oldAlias: 'old', overlapMs: 1000, maxKeys: 9 };
+      const made = { id: 'n', hash: hashOf('b'), oldAlias: 'old', overlapMs: 1000 };
       return rotateKey(store, caller.accountId, aliasOf(caller), made);
     },
     target: aliasOf,

@@ -171,7 +171,7 @@ export const peopleScenarios: Readonly<Record<string, Scenario>> = {
   },
   'rotate-key': async (store) => {
     const caller = await anAccount(store);
-    const made = { id: 'new', hash: 'b'.repeat(64), oldAlias: 'old', overlapMs: 60_000, maxKeys: 10 };
+    const made = { id: 'new', hash: 'b'.repeat(64), oldAlias: 'old', overlapMs: 60_000 };
     const alias = await store.connection.read(['HGET', `{trawl}:key:${caller.hash}`, 'alias']);
     return { account: caller.accountId, step: (s) => rotateKey(s, caller.accountId, alias!, made) };
   },

@@ -1,4 +1,5 @@
 import { refuse } from '../../base/errors.ts';
+import { recordLimits } from '../../model/record-limits.ts';
 import { keys } from '../keys.ts';
 import { notedScript, type RecordStore, runNoted } from '../script.ts';
 import { expiryMember, watchExpiry } from './key-expiry.ts';
@@ -13,11 +14,11 @@ const rotateKeyScript = notedScript(
   'rotate-key',
   'needs memory',
   ['keyring', 'oldKey', 'oldQuota', 'newKey', 'newQuota', 'expiringKeys'],
-  ['alias', 'oldHash', 'newHash', 'newId', 'oldAlias', 'overlap', 'maxKeys', 'oldMember', 'newMember'],
+  ['alias', 'oldHash', 'newHash', 'newId', 'oldAlias', 'overlap', 'oldMember', 'newMember'],
 )`${watchExpiry}
 if redis.call('HGET', keyring, alias) ~= oldHash then return { 'not_found' } end
 if redis.call('HEXISTS', keyring, oldAlias) == 1 then return { 'already_exists' } end
-if redis.call('HLEN', keyring) >= tonumber(maxKeys) then return { 'too_many' } end
+if redis.call('HLEN', keyring) >= ${recordLimits.keysOfAccount} then return { 'too_many' } end
 local flat, old = redis.call('HGETALL', oldKey), {}
 for n = 1, #flat, 2 do old[flat[n]] = flat[n + 1] end
 local ends = now + tonumber(overlap)
@@ -51,7 +52,6 @@ interface Rotation {
   readonly oldAlias: string;
   /** Time for which the old secret goes on working. */
   readonly overlapMs: number;
-  readonly maxKeys: number;
 }
 
 /** Rotates a key; returns when its old secret ends. Throws `not_found`, `already_exists` or `too_many`. */
@@ -69,7 +69,6 @@ export async function rotateKey(store: RecordStore, accountId: string, alias: st
     newQuota: keys.quota(made.hash),
     oldAlias: made.oldAlias,
     overlap: made.overlapMs,
-    maxKeys: made.maxKeys,
     oldMember: expiryMember(accountId, oldHash),
     newMember: expiryMember(accountId, made.hash),
   };
@@ -81,7 +80,10 @@ export async function rotateKey(store: RecordStore, accountId: string, alias: st
     case 'already_exists':
       throw refuse('already_exists', `The account has a key ${made.oldAlias} already`);
     case 'too_many':
-      throw refuse('too_many', `An account has at most ${made.maxKeys} keys: delete one that was never used`);
+      throw refuse(
+        'too_many',
+        `An account has at most ${recordLimits.keysOfAccount} keys: delete one that was never used`,
+      );
     default:
       throw refuse('not_found', `The account has no key ${alias}`);
   }
