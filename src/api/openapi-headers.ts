@@ -43,22 +43,11 @@ const { description, ...schema } = idempotencyParameters.idempotency_key.schema;
 
 /** Request headers as parameters of an operation. */
 export const requestHeaders: Readonly<Record<RequestHeader, object>> = {
-  'idempotency-key': {
-    name: 'Idempotency-Key',
-    in: 'header',
-    description,
-    schema: { ...schema, examples: ['order-17'] },
-  },
-  'last-event-id': {
-    name: 'Last-Event-ID',
-    in: 'header',
-    description: 'The id of the last event that the caller has seen.',
-    schema: { ...text, examples: ['3'] },
-  },
-  range: {
-    name: 'Range',
-    in: 'header',
-    description: 'One part of the file.',
-    schema: { ...text, examples: ['bytes=0-1023'] },
-  },
+  'idempotency-key': requestHeader('Idempotency-Key', String(description), 'order-17', schema),
+  'last-event-id': requestHeader('Last-Event-ID', 'The id of the last event that the caller has seen.', '3'),
+  range: requestHeader('Range', 'One part of the file.', 'bytes=0-1023'),
 };
+
+function requestHeader(name: string, description: string, example: string, schema: object = text): object {
+  return { name, in: 'header', description, schema: { ...schema, examples: [example] } };
+}

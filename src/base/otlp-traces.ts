@@ -46,7 +46,9 @@ export function openOtlpTraces({ url, count, log }: TraceOptions): Traces {
   return {
     record: (span) => {
       Object.assign(ids, { traceId: span.traceId, spanId: span.spanId });
-      const made = tracer.startSpan(span.name, startOf(span), parentOf(span));
+      // A number would be taken for a time since the start of this process if it lies before that.
+      const start = { kind: kinds[span.kind], startTime: new Date(span.beganAt), attributes: span.attributes };
+      const made = tracer.startSpan(span.name, start, parentOf(span));
       if (span.failure !== null) made.setStatus({ code: SpanStatusCode.ERROR, message: span.failure });
       made.end(new Date(Math.max(span.beganAt, span.endedAt)));
     },
@@ -63,11 +65,6 @@ export async function askCollector(url: string): Promise<number | Error | null> 
   await exporter.shutdown();
   if (error === undefined) return null;
   return 'code' in error && typeof error.code === 'number' ? error.code : error;
-}
-
-/** A number would be taken for a time since the start of this process if it lies before that. */
-function startOf({ kind, beganAt, attributes }: EndedSpan) {
-  return { kind: kinds[kind], startTime: new Date(beganAt), attributes };
 }
 
 function parentOf({ traceId, parentId }: EndedSpan) {

@@ -59,18 +59,12 @@ async function reverse(
   }
   const lapsed = await reversePurchase(store, purchase, news.kind, news.payment, eventId);
   if (lapsed === null) return;
+  const told = { account: purchase.account, purchase: purchase.id, state: news.kind };
   if (lapsed === 'not_found') {
-    const { account, id } = purchase;
-    log.error('a payment of an account that is unknown was taken back', { account, purchase: id, state: news.kind });
+    log.error('a payment of an account that is unknown was taken back', told);
     return;
   }
   metrics.purchases_total.inc({ outcome: news.kind });
   metrics.lapses_total.inc({ balance: 'packs' }, lapsed);
-  const { account, id } = purchase;
-  log.warn('a payment was taken back: the unused rest of its pack lapsed', {
-    account,
-    purchase: id,
-    lapsed,
-    ...{ state: news.kind },
-  });
+  log.warn('a payment was taken back: the unused rest of its pack lapsed', { ...told, lapsed });
 }

@@ -12,7 +12,7 @@ import { makeTake } from '../store/jobs/take-jobs.ts';
 import { channels } from '../store/keys.ts';
 import { maxClockDifferenceMs } from '../store/redis/redis-time.ts';
 import { type AdvanceOptions, JobAdvancer } from './advance-job.ts';
-import { Preempter } from './preempter.ts';
+import { makePreempter } from './preempter.ts';
 import { StorageLane } from './storage-lane.ts';
 import { StorageProbe } from './storage-probe.ts';
 import { makeWorkQueue, type WorkQueue } from './work-queue.ts';
@@ -60,7 +60,6 @@ export class Controller {
   readonly #queue: WorkQueue;
   readonly #requeueFlight: SingleFlight;
   readonly #takeFlight: SingleFlight;
-  readonly #preempter: Preempter;
   readonly #preemptFlight: SingleFlight;
   readonly #recordingsFlight: SingleFlight;
   readonly #passFlight: SingleFlight;
@@ -98,9 +97,9 @@ export class Controller {
       this.#quietly('requeue', 'the requeue of delayed jobs', () => this.#requeueDelayed()),
     );
     this.#takeFlight = rerun(() => this.#quietly('take', 'the take of queued jobs', () => this.#takeJobs()));
-    this.#preempter = new Preempter({ ...options, term, onMarked: (jobId) => this.#queue.add(jobId) });
-    this.#preemptFlight = this.#preemptLater('making room for an account', () => this.#preempter.makeRoom());
-    this.#recordingsFlight = this.#preemptLater('the check of recordings', () => this.#preempter.checkRecordings());
+    const preempter = makePreempter({ ...options, term, marked: again });
+    this.#preemptFlight = this.#preemptLater('making room for an account', preempter.makeRoom);
+    this.#recordingsFlight = this.#preemptLater('the check of recordings', preempter.checkRecordings);
     this.#passFlight = rerun(() => this.#quietly('pass', 'the full pass', () => this.#fullPass()));
   }
 

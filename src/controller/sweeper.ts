@@ -35,7 +35,8 @@ export function startSweeper(options: SweeperOptions): { wake(): void; close(): 
     const swept = await sweepRecord(store, lifetimes, { report: complain, goOn: mayGoOn });
     if (Object.values(swept).some((count) => count > 0)) log.info('past lifetimes were removed', { ...swept });
   };
-  const sweeps = [sweepEntries, makeObjectSweep(options, complain), makeDaySweep(options, complain)].map((sweep) => {
+  const tell = tellWhileAnswered(options.probe, complain);
+  const sweeps = [sweepEntries, makeObjectSweep(options, tell), makeDaySweep(options, tell)].map((sweep) => {
     const look = (isClosing: () => boolean) =>
       sweep(() => !isClosing() && isLeading() && store.connection.clock.isSteady());
     return startPeriodicTask(look, intervalMs, complain);
@@ -50,13 +51,13 @@ export function startSweeper(options: SweeperOptions): { wake(): void; close(): 
   };
 }
 
+type Sweep = (mayGoOn: () => boolean) => Promise<void>;
+/** Reports a removal that failed. */
+type Tell = (error: unknown) => Promise<number>;
+
 /** Returns one sweep of the files that are removed from the object store. */
-function makeObjectSweep(
-  options: SweeperOptions,
-  complain: (error: unknown) => void,
-): (mayGoOn: () => boolean) => Promise<void> {
+function makeObjectSweep(options: SweeperOptions, tell: Tell): Sweep {
   const { store, objects, probe, lifetimes, log } = options;
-  const tell = tellWhileAnswered(probe, complain);
   let searchedOn = Number.NaN;
   return async (mayGoOn) => {
     const goOn = lasting(mayGoOn, probe);
@@ -79,12 +80,8 @@ function makeObjectSweep(
  * Returns one sweep of archived days: beside the removal of files, because it may take an hour where thousands of keys were used. A part
  * that expired while its key is archived would leave an object behind that no part names, so expired ones go in the same sweep.
  */
-function makeDaySweep(
-  options: SweeperOptions,
-  complain: (error: unknown) => void,
-): (mayGoOn: () => boolean) => Promise<void> {
+function makeDaySweep(options: SweeperOptions, tell: Tell): Sweep {
   const { store, objects, probe, lifetimes, log } = options;
-  const tell = tellWhileAnswered(probe, complain);
   let movedOn = Number.NaN;
   return async (mayGoOn) => {
     const goOn = lasting(mayGoOn, probe);
@@ -100,10 +97,7 @@ function makeDaySweep(
 }
 
 /** Returns what reports a removal that failed while the object store answers: the work behind it goes on. */
-function tellWhileAnswered(
-  probe: Pick<StorageProbe, 'check'>,
-  complain: (error: unknown) => void,
-): (error: unknown) => Promise<number> {
+function tellWhileAnswered(probe: Pick<StorageProbe, 'check'>, complain: (error: unknown) => void): Tell {
   return async (error) => {
     if (!(await probe.check())) throw error;
     complain(error);

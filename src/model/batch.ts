@@ -1,5 +1,5 @@
 import type { AddressException } from '../base/settings/kinds.ts';
-import type { Endpoint } from './job.ts';
+import { type Endpoint, endpoints } from './job.ts';
 import {
   choice,
   flag,
@@ -14,8 +14,6 @@ import { type CreditRequest, creditParameters, parseFlags, parseRequest, request
 
 /** Jobs in one page of a batch. */
 export const batchPageSize = 100;
-
-const endpoints = Object.keys(creditParameters) as Endpoint[];
 
 /** The parameters of a batch besides its items. */
 export const batchParameters = {

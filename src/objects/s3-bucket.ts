@@ -41,18 +41,20 @@ export async function callBucket<T>(asked: Promise<T>): Promise<T | null> {
   } catch (error) {
     if (missingErrors.includes(nameOf(error))) return null;
     // An answer of S3 may repeat the access key and the signed text, so only the name of the error is passed on.
-    const cause = new Error(wordsOf(error));
-    throw Object.assign(refuse('unavailable', 'The storage of finished files cannot be reached'), { cause });
+    throw unreachable(wordsOf(error));
   }
+}
+
+function unreachable(why: string) {
+  return Object.assign(refuse('unavailable', 'The storage of finished files cannot be reached'), {
+    cause: new Error(why),
+  });
 }
 
 /** Throws when the bucket itself is missing: then nothing is known about its objects. */
 export async function checkBucket({ client, name }: Bucket): Promise<void> {
   const found = await callBucket(client.send(new HeadBucketCommand({ Bucket: name }), timeLimit()));
-  if (found !== null) return;
-  throw Object.assign(refuse('unavailable', 'The storage of finished files cannot be reached'), {
-    cause: new Error(`There is no bucket ${name}`),
-  });
+  if (found === null) throw unreachable(`There is no bucket ${name}`);
 }
 
 /** Returns the option that limits the time of one call, with its retries. */

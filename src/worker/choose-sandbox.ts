@@ -39,7 +39,8 @@ export async function chooseSandbox(
   await makeFolder(folder, 0o700);
   await removeLeftFilters(folder);
   const reasons: string[] = [];
-  for (const sandbox of candidates()) {
+  const candidates = hasOtherUsers() ? (['user', 'namespace'] as const) : (['namespace'] as const);
+  for (const sandbox of candidates) {
     const reason = await trySandbox(sandbox, folder, ['true'], 'python3', trialMs);
     if (reason === null) return sandbox;
     reasons.push(reason);
@@ -61,10 +62,6 @@ export async function chooseSandbox(
 
 function refusal(why: string): string {
   return `${why}: with TRAWL_SANDBOX=off trawl starts all the same, and a child of yt-dlp that is taken over can then read the record.`;
-}
-
-function candidates(): Sandbox[] {
-  return hasOtherUsers() ? ['user', 'namespace'] : ['namespace'];
 }
 
 /** Returns true as root, unless a user namespace knows no other id. */

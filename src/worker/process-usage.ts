@@ -40,8 +40,7 @@ export function readProcessTable(): ProcessRow[] {
 /** Returns the usage of the groups and of all descendants of their members, also of those that left the group. */
 export function usageOf(groups: Iterable<number>, table: readonly ProcessRow[]): ProcessUsage {
   const members = membersOf(groups, table);
-  let memoryBytes = 0;
-  for (const { thread } of members) memoryBytes += readMemory(thread);
+  const memoryBytes = members.reduce((sum, { thread }) => sum + readMemory(thread), 0);
   const cpuSeconds = new Map(members.map((row) => [row.id, row.cpuSeconds]));
   return { ids: members.map(({ thread }) => thread), memoryBytes, cpuSeconds };
 }

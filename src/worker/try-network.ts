@@ -1,6 +1,6 @@
 import { release } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
-import { findListenError } from '../base/reach-server.ts';
+import { isListening } from '../base/reach-server.ts';
 import { type ServerAddress, showAddress } from '../base/server-address.ts';
 import type { NetworkTrial } from '../model/network-trial.ts';
 
@@ -20,8 +20,8 @@ export async function tryNetwork({ needed, closed, maxMs }: NetworkTargets): Pro
   const end = performance.now() + maxMs;
   for (;;) {
     const [reached, open] = await Promise.all([
-      Promise.all(needed.map(isReached)),
-      Promise.all(closed.map((target) => isReached(readTarget(target)))),
+      Promise.all(needed.map(isListening)),
+      Promise.all(closed.map((target) => isListening(readTarget(target)))),
     ]);
     const trial = {
       missed: needed.filter((_, n) => !reached[n]).map(showAddress),
@@ -31,10 +31,6 @@ export async function tryNetwork({ needed, closed, maxMs }: NetworkTargets): Pro
     if (trial.missed.length + trial.open.length === 0 || performance.now() > end) return trial;
     await pause(pauseMs);
   }
-}
-
-async function isReached(address: ServerAddress): Promise<boolean> {
-  return (await findListenError(address)) === null;
 }
 
 /** A connection without TLS is enough: the way is open, whatever its server speaks. */

@@ -59,7 +59,8 @@ function makeLook({ limits, folder, groups, cgroup }: WatchedChildren) {
     if (cgroup?.wasReached()) return 'memory';
     if (usage.memoryBytes + hiddenMemory > limits.memoryBytes) return 'memory';
     if (usage.ids.length > limits.processes) return 'processes';
-    if (sum(cpuSeconds.values()) > limits.cpuSeconds) return 'cpu';
+    const spentSeconds = [...cpuSeconds.values()].reduce((sum, seconds) => sum + seconds, 0);
+    if (spentSeconds > limits.cpuSeconds) return 'cpu';
     if (turn++ % filesEvery !== 0) return null;
     const seen = new Set<number>();
     const namedBytes = folderBytes(folder, seen);
@@ -69,10 +70,4 @@ function makeLook({ limits, folder, groups, cgroup }: WatchedChildren) {
     if (usage.memoryBytes + hiddenMemory > limits.memoryBytes) return 'memory';
     return namedBytes + nameless.diskBytes > limits.folderBytes ? 'folder' : null;
   };
-}
-
-function sum(numbers: Iterable<number>): number {
-  let total = 0;
-  for (const number of numbers) total += number;
-  return total;
 }
