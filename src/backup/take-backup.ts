@@ -111,7 +111,7 @@ async function writeSnapshot({ store, url, progress }: BackupOptions, folder: st
     found += wanted.length;
     hasSchema ||= wanted.some(({ key }) => key === keys.schema);
   };
-  const file = await open(join(folder, snapshotFile), 'wx', 0o600);
+  await using file = await open(join(folder, snapshotFile), 'wx', 0o600);
   try {
     for await (const chunk of streamSnapshot(node)) {
       // Redis has forked before it sends the first byte.
@@ -126,8 +126,6 @@ async function writeSnapshot({ store, url, progress }: BackupOptions, folder: st
     await file.sync();
   } catch (error) {
     throw uncopied(sentenceForOperator(error as Error));
-  } finally {
-    await file.close();
   }
   // The slot of the record may have moved to another node meanwhile.
   if (!hasSchema) throw uncopied('the node that was copied does not have it');

@@ -38,24 +38,20 @@ interface Received {
 /** Fetches a result into its partial file, going on where a broken connection ended, until its checksum is right. */
 export async function fetchFile(options: FetchOptions): Promise<void> {
   const { file, partPath, signal } = options;
-  const handle = await open(partPath, 'r+').catch(refuseWrite);
-  try {
-    for (let mismatches = 1; ; mismatches++) {
-      const received = { bytes: 0, hash: createHash('sha256') };
-      await fetchAll(options, handle, received);
-      if (received.hash.digest('hex') === file.sha256) break;
-      signal.throwIfAborted();
-      if (mismatches >= maxMismatches)
-        throw new FetchFailed(
-          'checksum_mismatch',
-          'The file that arrived does not have the checksum that the service told',
-        );
-      await handle.truncate(0).catch(refuseWrite);
-    }
-    await handle.sync().catch(refuseWrite);
-  } finally {
-    await handle.close();
+  await using handle = await open(partPath, 'r+').catch(refuseWrite);
+  for (let mismatches = 1; ; mismatches++) {
+    const received = { bytes: 0, hash: createHash('sha256') };
+    await fetchAll(options, handle, received);
+    if (received.hash.digest('hex') === file.sha256) break;
+    signal.throwIfAborted();
+    if (mismatches >= maxMismatches)
+      throw new FetchFailed(
+        'checksum_mismatch',
+        'The file that arrived does not have the checksum that the service told',
+      );
+    await handle.truncate(0).catch(refuseWrite);
   }
+  await handle.sync().catch(refuseWrite);
 }
 
 async function fetchAll(options: FetchOptions, handle: FileHandle, received: Received): Promise<void> {
@@ -141,6 +137,6 @@ async function writeAll(handle: FileHandle, chunk: Uint8Array, position: number)
   }
 }
 
-function refuseWrite(error: Error): never {
+export function refuseWrite(error: Error): never {
   throw new FetchFailed('not_written', `The file cannot be written: ${error.message}`, error);
 }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { displayName } from '../model/file-link.ts';
-import { FetchFailed, fetchFile } from './fetch-file.ts';
+import { FetchFailed, fetchFile, refuseWrite } from './fetch-file.ts';
 import { followJob, hasEnded, jobFields, type ResultFile, readJob, type SeenJob } from './follow-job.ts';
 import type { GetOrder } from './get-order.ts';
 import { ServiceAway, type ServicePatience } from './patience.ts';
@@ -117,7 +117,7 @@ export async function sendOrder(
   const noteMayBeDone = () => {
     mayBeDone = true;
   };
-  await requirePlace(order.output).catch(refusePlace);
+  await requirePlace(order.output).catch(refuseWrite);
   try {
     return await client.call(path, { ...call, noteMayBeDone, signal: lateSignal(interrupted) });
   } catch (error) {
@@ -146,8 +146,8 @@ async function fetchResult(
   away: () => void,
 ): Promise<string> {
   const { order, client, patience, interrupted } = tools;
-  const wanted = await choosePath(order.output, displayName(file.title, file.contentType)).catch(refusePlace);
-  const placed = await placeFile(wanted).catch(refusePlace);
+  const wanted = await choosePath(order.output, displayName(file.title, file.contentType)).catch(refuseWrite);
+  const placed = await placeFile(wanted).catch(refuseWrite);
   const relink = async () => {
     const job = readJob(await client.call(`${pathOf(jobId)}?fields=${jobFields}`, { signal: interrupted }));
     return job?.file?.link ?? null;
@@ -157,7 +157,7 @@ async function fetchResult(
   moved(0);
   try {
     await fetchFile({ file, partPath: placed.partPath, relink, patience, signal: interrupted, moved, away });
-    return await placed.finish().catch(refusePlace);
+    return await placed.finish().catch(refuseWrite);
   } finally {
     await placed.remove();
   }
@@ -219,8 +219,4 @@ function fetchProgress(total: number, bytes: number, seconds: number): FileProgr
 
 function pathOf(jobId: string): string {
   return `/v1/jobs/${encodeURIComponent(jobId)}`;
-}
-
-function refusePlace(error: Error): never {
-  throw new FetchFailed('not_written', `The file cannot be written: ${error.message}`, error);
 }

@@ -14,12 +14,8 @@ const maxBoxes = 4096;
  * before, and copy them. False for other formats.
  */
 export async function isEncryptedMp4(file: string): Promise<boolean> {
-  const handle = await openRegular(file);
-  try {
-    return await leadsToEncrypted(handle, toEntries, 0, (await handle.stat()).size, { boxes: maxBoxes });
-  } finally {
-    await handle.close();
-  }
+  await using handle = await openRegular(file);
+  return await leadsToEncrypted(handle, toEntries, 0, (await handle.stat()).size, { boxes: maxBoxes });
 }
 
 async function leadsToEncrypted(

@@ -52,17 +52,13 @@ export async function refuseOtherSizes(
 
 /** Returns true for a list of checksums of which one differs from the first one. */
 async function hasOtherLines(file: string): Promise<boolean> {
-  const handle = await openRegular(file);
-  try {
-    let first: string | undefined;
-    for await (const line of handle.readLines()) {
-      // Of a frame: stream, times, length, bytes, checksum.
-      const sum = line.startsWith('#') ? undefined : line.split(',')[5];
-      first ??= sum;
-      if (sum !== undefined && sum !== first) return true;
-    }
-    return false;
-  } finally {
-    await handle.close();
+  await using handle = await openRegular(file);
+  let first: string | undefined;
+  for await (const line of handle.readLines()) {
+    // Of a frame: stream, times, length, bytes, checksum.
+    const sum = line.startsWith('#') ? undefined : line.split(',')[5];
+    first ??= sum;
+    if (sum !== undefined && sum !== first) return true;
   }
+  return false;
 }

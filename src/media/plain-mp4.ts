@@ -19,17 +19,13 @@ export async function isPlainMp4(file: string, tools: MediaTools, signal: AbortS
 }
 
 async function hasIndexInFront(file: string): Promise<boolean> {
-  const handle = await openRegular(file);
-  try {
-    let left = maxBoxes;
-    for await (const { kind } of boxesOf(handle, 0, (await handle.stat()).size)) {
-      if (kind === 'moov') return true;
-      if (kind === 'mdat' || --left === 0) return false;
-    }
-    return false;
-  } finally {
-    await handle.close();
+  await using handle = await openRegular(file);
+  let left = maxBoxes;
+  for await (const { kind } of boxesOf(handle, 0, (await handle.stat()).size)) {
+    if (kind === 'moov') return true;
+    if (kind === 'mdat' || --left === 0) return false;
   }
+  return false;
 }
 
 /** Returns true for an mp4 whose edit list leaves the beginning of its picture out, although players must decode it. */

@@ -25,10 +25,6 @@ export function codeOf(error: unknown): string {
 
 /** Makes changes of the entries of a folder durable: they outlive a power cut. */
 export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
+  await using folder = await open(path, 'r');
+  await folder.sync();
 }

@@ -29,7 +29,7 @@ interface UploadOptions {
 /** Uploads a proved file to where the gateway permits. Each try asks for a new permit, because permits expire. */
 export async function uploadFile(produced: Produced, options: UploadOptions): Promise<Delivered> {
   const { folder, partBytes, patienceSeconds, signal } = options;
-  const file = await openProduced(produced, folder);
+  await using file = await openProduced(produced, folder);
   try {
     const parts = partBytes === null ? [] : await hashParts(file, produced, partBytes);
     const store = (renew: () => void) => tryUpload({ file, produced, parts, renew }, options);
@@ -38,8 +38,6 @@ export async function uploadFile(produced: Produced, options: UploadOptions): Pr
     signal.throwIfAborted();
     if (error instanceof AttemptOver || error instanceof GatewayRefusal || error instanceof Failed) throw error;
     throw new Failed('storage_unavailable', String(error));
-  } finally {
-    await file.close();
   }
 }
 
