@@ -1,6 +1,6 @@
 import { type ActiveJob, maxLostRecordingMs, type WorkerShares } from '../../model/preemption.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
-import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
+import { ledJobKeyNames, readLedJob } from './read-open-job.ts';
 
 /**
  * Marks the open attempt of a job to be interrupted that has only just begun to record a live source, once a job, while its
@@ -10,12 +10,9 @@ import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
 const interruptRecordingScript = script(
   'interrupt-recording',
   'always',
-  ['lead', ...openJobKeyNames, 'account', 'slugs'],
+  [...ledJobKeyNames, 'account', 'slugs'],
   ['term', 'accountId', 'attempt', 'slots', 'maxLostMs'],
-)`${readOpenJob('account preempted recorded verdict storing_since')}
-if redis.call('GET', lead) ~= term then return { 'not_leading' } end
-local fields, refused = read_open_job()
-if refused then return refused end
+)`${readLedJob('account preempted recorded verdict storing_since')}
 if fields.account ~= accountId then return { 'not_found' } end
 local is_done = fields.verdict ~= '' or fields.storing_since ~= '' or fields.recorded == ''
 if fields.attempt ~= attempt or is_counted(fields) or is_done or fields.preempted ~= '' then return { 'stale' } end

@@ -1,20 +1,17 @@
 import type { Job } from '../../model/job.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
-import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
+import { ledJobKeyNames, readLedJob } from './read-open-job.ts';
 
 /**
  * Notes since when a worker has ended well and its object cannot be confirmed (D75). The first time stays.
  * Answers {'storing', since}, {'stale'}, {'already_ended'}, {'not_found'} or {'not_leading'}.
  */
-const noteStoringScript = script(
-  'note-storing',
-  'always',
-  ['lead', ...openJobKeyNames],
-  ['term', 'attempt', 'metadata', 'delivered'],
-)`${readOpenJob('storing_since')}
-if redis.call('GET', lead) ~= term then return { 'not_leading' } end
-local fields, refused = read_open_job()
-if refused then return refused end
+const noteStoringScript = script('note-storing', 'always', ledJobKeyNames, [
+  'term',
+  'attempt',
+  'metadata',
+  'delivered',
+])`${readLedJob('storing_since')}
 if fields.attempt ~= attempt then return { 'stale' } end
 if fields.storing_since ~= '' then return { 'storing', fields.storing_since } end
 redis.call('HSET', job, 'storing_since', now, 'metadata', metadata, 'delivered', delivered)

@@ -2,7 +2,7 @@ import type { ActiveJob, WorkerShares } from '../../model/preemption.ts';
 import { keys } from '../keys.ts';
 import { firstUnserved } from '../lua/fair-share.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
-import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
+import { ledJobKeyNames, readLedJob } from './read-open-job.ts';
 import { countActive } from './work-ranges.ts';
 
 /**
@@ -14,12 +14,9 @@ import { countActive } from './work-ranges.ts';
 const preemptScript = script(
   'preempt-job',
   'always',
-  ['lead', ...openJobKeyNames, 'account', 'openWork', 'ready', 'waitingQueue'],
+  [...ledJobKeyNames, 'account', 'openWork', 'ready', 'waitingQueue'],
   ['term', 'accountId', 'jobId', 'attempt', 'slots', 'maxWait', 'waiting'],
-)`${readOpenJob('account preempted recorded verdict storing_since')}
-if redis.call('GET', lead) ~= term then return { 'not_leading' } end
-local fields, refused = read_open_job()
-if refused then return refused end
+)`${readLedJob('account preempted recorded verdict storing_since')}
 if fields.account ~= accountId then return { 'not_found' } end
 local is_done = fields.verdict ~= '' or fields.storing_since ~= '' or fields.recorded ~= ''
 if fields.attempt ~= attempt or is_counted(fields) or is_done or fields.preempted ~= '' then return { 'stale' } end

@@ -1,5 +1,6 @@
-/** Keys of every step that changes a job which has not ended. */
+/** Keys of every step that changes a job which has not ended, and of those that the leading controller takes. */
 export const openJobKeyNames = ['job', 'endedJob'] as const;
+export const ledJobKeyNames = ['lead', ...openJobKeyNames] as const;
 
 /** Lua that ends the script when the hash of the job is not there, because it has ended or never was. */
 const refuseMissing = `{ redis.call('EXISTS', endedJob) == 1 and 'already_ended' or 'not_found' }`;
@@ -67,4 +68,12 @@ local function mark(fields, attempt, code, counts, reason)
   return fields.attempts == '' and one or fields.attempts .. ',' .. one
 end
 `;
+}
+
+/** Lua that begins a step of the leading controller with the `fields` of the job, or ends the script with {'not_leading'} or why they cannot be read. */
+export function readLedJob(names = ''): string {
+  return /* lua */ `${readOpenJob(names)}
+if redis.call('GET', lead) ~= term then return { 'not_leading' } end
+local fields, refused = read_open_job()
+if refused then return refused end`;
 }

@@ -2,7 +2,7 @@ import type { Job } from '../../model/job.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
 import { type Early, earlyOf, refuseEarly } from './end-job.ts';
-import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
+import { ledJobKeyNames, readLedJob } from './read-open-job.ts';
 import { workShift } from './work-ranges.ts';
 
 /**
@@ -14,7 +14,7 @@ import { workShift } from './work-ranges.ts';
 const retryJobScript = script(
   'retry-job',
   'always',
-  [...fairShareKeyNames, ...openJobKeyNames, 'openWork', 'lead'],
+  [...fairShareKeyNames, ...ledJobKeyNames, 'openWork'],
   [
     'term',
     'accountId',
@@ -28,10 +28,7 @@ const retryJobScript = script(
     'jobChannel',
     'workChannel',
   ],
-)`${readOpenJob('account stages')}${fairShare}
-if redis.call('GET', lead) ~= term then return { 'not_leading' } end
-local fields, refused = read_open_job()
-if refused then return refused end
+)`${fairShare}${readLedJob('account stages')}
 if fields.account ~= accountId then return { 'not_found' } end
 local place = redis.call('ZSCORE', openWork, jobId)
 local has_slot = tonumber(place or 0) < 0

@@ -1,6 +1,6 @@
 import type { Job } from '../../model/job.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
-import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
+import { ledJobKeyNames, readLedJob } from './read-open-job.ts';
 
 /**
  * Records that an attempt begins, before anything is started. Only the next attempt of a job that was taken begins, once.
@@ -10,12 +10,9 @@ import { openJobKeyNames, readOpenJob } from './read-open-job.ts';
 const startAttemptScript = script(
   'start-attempt',
   'always',
-  ['lead', ...openJobKeyNames, 'openWork'],
+  [...ledJobKeyNames, 'openWork'],
   ['term', 'jobId', 'attempt', 'jobChannel'],
-)`${readOpenJob()}
-if redis.call('GET', lead) ~= term then return { 'not_leading' } end
-local fields, refused = read_open_job()
-if refused then return refused end
+)`${readLedJob()}
 if fields.attempt == attempt then return { 'already_started' } end
 local has_slot = tonumber(redis.call('ZSCORE', openWork, jobId) or 0) < 0
 if fields.attempt + 1 ~= tonumber(attempt) or not has_slot then return { 'stale' } end
