@@ -100,13 +100,13 @@ export function makeJobWatches(store: RecordStore, { rereadMs, draining }: Watch
 }
 
 /**
- * Reads a job at each change, and calls `seen` with it, until it has ended, the time is over, its caller has gone or the process stops.
+ * Reads a job at each change, and calls `onSeen` with it, until it has ended, the time is over, its caller has gone or the process stops.
  * Returns what was read last, `null` when the record of the job is gone.
  */
 export async function followJob(
   { watchJob, draining }: { readonly watchJob: WatchJob; readonly draining: AbortSignal },
   { first, res, seconds, signal }: FollowedJob,
-  seen: (watched: WatchedJob) => void = () => {},
+  onSeen: (watched: WatchedJob) => void = () => {},
 ): Promise<WatchedJob | null> {
   const watch = await watchJob(first);
   res.once('close', watch.close);
@@ -116,7 +116,7 @@ export async function followJob(
     for (;;) {
       const watched = await watch.read();
       if (watched === null) return null;
-      seen(watched);
+      onSeen(watched);
       const leftMs = end - performance.now();
       const isOver = leftMs <= 0 || res.destroyed || signal?.aborted || draining.aborted;
       if (isOver || isEnded(watched.job.status)) return watched;

@@ -20,9 +20,9 @@ interface FetchOptions {
   readonly relink: () => Promise<string | null>;
   readonly patience: ServicePatience;
   readonly signal: AbortSignal;
-  readonly moved: (bytes: number) => void;
+  readonly onBytes: (bytes: number) => void;
   /** No byte came in a try. */
-  readonly away: () => void;
+  readonly onAway: () => void;
 }
 
 const gone = 'The service does not keep the file any more';
@@ -55,7 +55,7 @@ export async function fetchFile(options: FetchOptions): Promise<void> {
 }
 
 async function fetchAll(options: FetchOptions, handle: FileHandle, received: Received): Promise<void> {
-  const { file, relink, patience, signal, away } = options;
+  const { file, relink, patience, signal, onAway } = options;
   const silence = patience.start();
   let { link } = file;
   let furthest = 0;
@@ -78,7 +78,7 @@ async function fetchAll(options: FetchOptions, handle: FileHandle, received: Rec
     }
     // The next try has a link of its own: this one may have expired.
     link = null;
-    if (received.bytes === before) away();
+    if (received.bytes === before) onAway();
     if (received.bytes < file.bytes) await silence.wait(cause, signal);
   }
 }
@@ -86,10 +86,10 @@ async function fetchAll(options: FetchOptions, handle: FileHandle, received: Rec
 /** Fetches what is left, as far as the connection lasts. */
 async function fetchPart(
   link: string,
-  { file, signal, moved }: FetchOptions,
+  { file, signal, onBytes }: FetchOptions,
   handle: FileHandle,
   received: Received,
-  arrived: () => void,
+  onArrival: () => void,
 ): Promise<void> {
   const quiet = watchQuiet();
   try {
@@ -110,8 +110,8 @@ async function fetchPart(
       await writeAll(handle, chunk, received.bytes);
       received.hash.update(chunk);
       received.bytes += chunk.length;
-      arrived();
-      moved(received.bytes);
+      onArrival();
+      onBytes(received.bytes);
     }
   } finally {
     quiet.close();

@@ -46,7 +46,7 @@ export function hasEnded({ status }: Pick<SeenJob, 'status'>): boolean {
 interface AwaitedJob {
   readonly client: ServiceClient;
   readonly jobId: string;
-  readonly seen: (job: SeenJob) => void;
+  readonly onSeen: (job: SeenJob) => void;
   readonly signal: AbortSignal;
   readonly silence: Silence;
   /** As the service told of it last. */
@@ -64,23 +64,23 @@ interface StreamEnd {
   readonly leastMs: number;
 }
 
-/** Follows the events of a job to its end, through any number of streams, and returns the ended job; `away` hears of each one refused. */
+/** Follows the events of a job to its end, through any number of streams, and returns the ended job; `onAway` hears of each one refused. */
 export async function followJob(
   client: ServiceClient,
   patience: ServicePatience,
   jobId: string,
-  seen: (job: SeenJob) => void,
+  onSeen: (job: SeenJob) => void,
   signal: AbortSignal,
-  away: () => void = () => {},
+  onAway: () => void = () => {},
 ): Promise<SeenJob> {
   const silence = patience.start();
-  const job: AwaitedJob = { client, jobId, seen, signal, silence, last: null, lastId: '' };
+  const job: AwaitedJob = { client, jobId, onSeen, signal, silence, last: null, lastId: '' };
   for (;;) {
     const { cause, wasOpen, leastMs } = await readStream(job);
     // An account may have only so many streams; a poll that does not wait is none.
     const isPolled = cause instanceof CallRefused && cause.status === 429;
     if (isPolled) await pollOnce(job);
-    else if (!wasOpen) away();
+    else if (!wasOpen) onAway();
     if (job.last !== null && hasEnded(job.last)) return job.last;
     await silence.wait(cause, signal, isPolled ? Math.max(leastMs, pollMs) : leastMs);
   }
@@ -102,7 +102,7 @@ async function readStream(job: AwaitedJob): Promise<StreamEnd> {
     }
     wasOpen = true;
     // A stream that goes on tells nothing before the next change.
-    if (job.last !== null) job.seen(job.last);
+    if (job.last !== null) job.onSeen(job.last);
     for await (const { id, text } of readEvents(response, quiet.heard)) {
       const told = note(job, parseJson(text));
       if (told === null) continue;
@@ -130,7 +130,7 @@ function note(job: AwaitedJob, json: unknown): SeenJob | null {
   const told = readJob(json);
   if (told === null) return null;
   job.last = told;
-  job.seen(told);
+  job.onSeen(told);
   return told;
 }
 
@@ -159,12 +159,15 @@ function readFile({ response, bytes, sha256, content_type, metadata }: Record<st
   return { link, bytes, sha256, contentType: String(content_type), title: typeof title === 'string' ? title : null };
 }
 
-/** Yields the events of a stream; calls `heard` for everything that arrives. */
-async function* readEvents(response: Response, heard: () => void): AsyncGenerator<{ id: string; text: string }, void> {
+/** Yields the events of a stream; calls `onHeard` for everything that arrives. */
+async function* readEvents(
+  response: Response,
+  onHeard: () => void,
+): AsyncGenerator<{ id: string; text: string }, void> {
   const decoder = new TextDecoder();
   let text = '';
   for await (const chunk of response.body ?? []) {
-    heard();
+    onHeard();
     const blocks = (text + decoder.decode(chunk, { stream: true })).split('\n\n');
     text = blocks.pop() ?? '';
     for (const block of blocks) {

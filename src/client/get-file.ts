@@ -143,7 +143,7 @@ async function fetchResult(
   jobId: string,
   file: ResultFile,
   note: Note,
-  away: () => void,
+  onAway: () => void,
 ): Promise<string> {
   const { order, client, patience, interrupted } = tools;
   const wanted = await choosePath(order.output, displayName(file.title, file.contentType)).catch(refuseWrite);
@@ -153,10 +153,10 @@ async function fetchResult(
     return job?.file?.link ?? null;
   };
   const begun = performance.now();
-  const moved = (bytes: number) => note(fetchProgress(file.bytes, bytes, (performance.now() - begun) / 1000));
-  moved(0);
+  const onBytes = (bytes: number) => note(fetchProgress(file.bytes, bytes, (performance.now() - begun) / 1000));
+  onBytes(0);
   try {
-    await fetchFile({ file, partPath: placed.partPath, relink, patience, signal: interrupted, moved, away });
+    await fetchFile({ file, partPath: placed.partPath, relink, patience, signal: interrupted, onBytes, onAway });
     return await placed.finish().catch(refuseWrite);
   } finally {
     await placed.remove();

@@ -97,7 +97,7 @@ export class Controller {
       this.#quietly('requeue', 'the requeue of delayed jobs', () => this.#requeueDelayed()),
     );
     this.#takeFlight = rerun(() => this.#quietly('take', 'the take of queued jobs', () => this.#takeJobs()));
-    const preempter = makePreempter({ ...options, term, marked: again });
+    const preempter = makePreempter({ ...options, term, onMark: again });
     this.#preemptFlight = this.#preemptLater('making room for an account', preempter.makeRoom);
     this.#recordingsFlight = this.#preemptLater('the check of recordings', preempter.checkRecordings);
     this.#passFlight = rerun(() => this.#quietly('pass', 'the full pass', () => this.#fullPass()));

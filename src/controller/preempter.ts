@@ -1,7 +1,7 @@
 import type { Log } from '../base/log.ts';
 import { choosePreempted, chooseSurplusRecording, type WorkerShares } from '../model/preemption.ts';
-import { findUnserved, readActiveJobs } from '../store/jobs/open-work.ts';
 import { interruptRecording } from '../store/jobs/interrupt-recording.ts';
+import { findUnserved, readActiveJobs } from '../store/jobs/open-work.ts';
 import { preemptJob } from '../store/jobs/preempt-job.ts';
 import type { RecordStore } from '../store/script.ts';
 
@@ -11,11 +11,11 @@ interface PreempterOptions {
   readonly log: Log;
   readonly term: () => string;
   /** Called with a job that is marked: its next step interrupts it. */
-  readonly marked: (jobId: string) => void;
+  readonly onMark: (jobId: string) => void;
 }
 
 /** Without kept slots: sees to it that no account holds every worker for long while another one waits. */
-export function makePreempter({ store, shares, log, term, marked }: PreempterOptions) {
+export function makePreempter({ store, shares, log, term, onMark }: PreempterOptions) {
   const isNeeded = () => shares.kept === 0 && store.connection.clock.isSteady();
   return {
     /** Interrupts a job of the account that holds most for one that has waited too long. */
@@ -26,7 +26,7 @@ export function makePreempter({ store, shares, log, term, marked }: PreempterOpt
       const job = choosePreempted(await readActiveJobs(store), shares.slots);
       if (job === null || !(await preemptJob(store, term(), job, shares, waiting)).done) return;
       log.info('a job is interrupted, because another account waited for a worker', { job: job.id });
-      marked(job.id);
+      onMark(job.id);
     },
     /** Interrupts a recording that has just begun and leaves no worker that another account could get. */
     async checkRecordings(): Promise<void> {
@@ -34,7 +34,7 @@ export function makePreempter({ store, shares, log, term, marked }: PreempterOpt
       const job = chooseSurplusRecording(await readActiveJobs(store), shares.slots, store.clock.now());
       if (job === null || !(await interruptRecording(store, term(), job, shares)).done) return;
       log.info('a recording is interrupted, because its account would record on every worker', { job: job.id });
-      marked(job.id);
+      onMark(job.id);
     },
   };
 }

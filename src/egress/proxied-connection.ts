@@ -21,12 +21,12 @@ interface ProxiedConnectionOptions {
   readonly watch: LimitWatch;
   readonly log: Log;
   readonly metrics: Pick<Metrics, 'egress_connections_total'>;
-  readonly ended: () => void;
+  readonly onEnd: () => void;
 }
 
 /** Begins to account for a connection. Nothing of it is logged but its host, port and size: never a path. */
 export function beginConnection(options: ProxiedConnectionOptions): ProxiedConnection {
-  const { client, socket, connect, watch, log, metrics, ended } = options;
+  const { client, socket, connect, watch, log, metrics, onEnd } = options;
   const startMs = performance.now();
   const left = new AbortController();
   const leave = () => left.abort();
@@ -67,7 +67,7 @@ export function beginConnection(options: ProxiedConnectionOptions): ProxiedConne
         cut,
         seconds: Math.round(performance.now() - startMs) / 1000,
       });
-      ended();
+      onEnd();
     },
   };
 }

@@ -66,11 +66,11 @@ export function makeProxy({ connect, limits, log, metrics, certificate = null }:
       return undefined;
     }
     client.isBusy = true;
-    const ended = () => {
+    const onEnd = () => {
       client.isBusy = false;
       if (closing && !isBusy()) drained.resolve();
     };
-    return beginConnection({ client, socket, connect, watch, log, metrics, ended });
+    return beginConnection({ client, socket, connect, watch, log, metrics, onEnd });
   };
   const close = async (drainSeconds: number) => {
     const closed = closers.map((closeServer) => closeServer());
@@ -111,12 +111,12 @@ function optionsOf({ headerBytes, headerSeconds }: ProxyLimits): ServerOptions {
   };
 }
 
-function serveProxy(server: Server, begin: Begin, failed: (error: unknown) => void): Server {
+function serveProxy(server: Server, begin: Begin, onFailure: (error: unknown) => void): Server {
   const serve = (socket: Socket, answer: (connection: ProxiedConnection) => Promise<void>) => {
     const connection = begin(socket);
     if (!connection) return;
     answer(connection).catch((error) => {
-      failed(error);
+      onFailure(error);
       connection.end('failed_connect');
       socket.destroy();
     });

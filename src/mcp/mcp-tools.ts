@@ -21,11 +21,11 @@ export type McpAnswer =
 /** The API as one key sees it. */
 export interface McpService {
   readonly call: (call: McpCall) => Promise<McpAnswer>;
-  /** Calls `seen` at each change of a job until its end, or for so long, and returns the job as it is then. */
+  /** Calls `onSeen` at each change of a job until its end, or for so long, and returns the job as it is then. */
   readonly follow: (
     jobId: string,
     seconds: number,
-    seen: (job: McpJob) => void,
+    onSeen: (job: McpJob) => void,
     signal: AbortSignal,
   ) => Promise<McpAnswer>;
 }

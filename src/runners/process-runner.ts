@@ -66,8 +66,8 @@ export function openProcessRunner(options: ProcessRunnerOptions): Runner {
   };
 }
 
-/** Starts a worker; `ended` is called at its end. */
-function startWorker(options: ProcessRunnerOptions, attempt: AttemptToRun, ended: () => void): WorkerProcess {
+/** Starts a worker; `onEnd` is called at its end. */
+function startWorker(options: ProcessRunnerOptions, attempt: AttemptToRun, onEnd: () => void): WorkerProcess {
   const { command, env, tokenOf, log } = options;
   const [file, ...args] = command;
   const child = spawn(file, args, { stdio: ['pipe', 'ignore', 'pipe'], detached: true, env });
@@ -90,7 +90,7 @@ function startWorker(options: ProcessRunnerOptions, attempt: AttemptToRun, ended
         worker.hasEnded = true;
         resolve();
         // A start that failed is no change: `start` tells it.
-        if (child.pid !== undefined) ended();
+        if (child.pid !== undefined) onEnd();
       };
       child.once('error', end);
       child.once('close', (code, signal) => {

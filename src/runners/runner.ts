@@ -27,7 +27,7 @@ export interface Runner {
   /** Returns the state of the worker now. Throws when it is not known. */
   see(attemptName: string): Promise<Seen>;
   /** Calls back with the name of an attempt whose worker may have changed. A call is a hint: it may be late, repeated or lost. */
-  watch(changed: (attemptName: string) => void): () => void;
+  watch(onChange: (attemptName: string) => void): () => void;
   /** Returns the names of the attempts that have a worker, of all jobs or of one. */
   list(jobId?: string): Promise<string[]>;
   /** Ends workers that cannot outlive this process and returns their attempts' names; other workers continue. */

@@ -16,8 +16,8 @@ interface Confinement {
 
 /** A process with yt-dlp loaded, which forks one child for each request. */
 export interface InspectorParent {
-  /** Runs the driver in a child. Calls `started` with the process id that the parent sees. */
-  readonly start: (own: OwnOfChild, options: RunOptions, started: (idInside: number) => void) => RunningChildProcess;
+  /** Runs the driver in a child. Calls `onStart` with the process id that the parent sees. */
+  readonly start: (own: OwnOfChild, options: RunOptions, onStart: (idInside: number) => void) => RunningChildProcess;
   readonly id: number;
   readonly counts: () => { readonly started: number; readonly open: number };
   /** Resolves when the parent and all its children have ended. */
@@ -33,7 +33,7 @@ interface OwnOfChild {
 }
 
 interface OpenRequest {
-  readonly started: (idInside: number) => void;
+  readonly onStart: (idInside: number) => void;
   readonly hear: (bytes: Buffer) => void;
   readonly resolve: (ended: ChildEnd) => void;
 }
@@ -79,7 +79,7 @@ export async function startInspectorParent(
   });
   await ready.promise;
   const order = (json: object, input = '') => parent.stdin.write(`${JSON.stringify(json)}\n${input}`);
-  const start: InspectorParent['start'] = (own, options, started) => {
+  const start: InspectorParent['start'] = (own, options, onStart) => {
     const id = ++startedCount;
     const { promise, resolve } = Promise.withResolvers<ChildEnd>();
     let late: NodeJS.Timeout | undefined;
@@ -89,7 +89,7 @@ export async function startInspectorParent(
       // A parent that does not obey may be held by a child; it is replaced.
       late ??= setTimeout(kill, endMs);
     };
-    open.set(id, { hear: makeLineReader(options.onLine ?? (() => undefined)), started, resolve });
+    open.set(id, { hear: makeLineReader(options.onLine ?? (() => undefined)), onStart, resolve });
     options.signal.addEventListener('abort', end, { once: true });
     const write = (line: string) => {
       const { folder, env } = options;
@@ -120,7 +120,7 @@ function handleFrame(
   const child = open.get(frame.id);
   if (!child) return;
   if (frame.is === 'pid') {
-    child.started(frame.pid);
+    child.onStart(frame.pid);
     return;
   }
   if (frame.is === 'end') {

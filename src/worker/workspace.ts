@@ -155,13 +155,13 @@ export async function openHome(options: HomeOptions): Promise<WorkerHome> {
 
 /**
  * Runs children, each in a sandbox and a process group of its own, and keeps those that run by their groups; calls
- * `changed` at each start and end. Only Python, for yt-dlp, gets the network.
+ * `onChange` at each start and end. Only Python, for yt-dlp, gets the network.
  */
 function runInSandbox(
   sandboxes: SandboxOptions,
   signal: AbortSignal,
   running: Map<number, Promise<unknown>>,
-  changed: () => void,
+  onChange: () => void,
 ): RunChild {
   return (command, args, options) => {
     const route = command === sandboxes.python ? sandboxes.route : null;
@@ -173,11 +173,11 @@ function runInSandbox(
     if (id === undefined) return child;
     const ended = child.ended.then((ended) => {
       running.delete(id);
-      changed();
+      onChange();
       return restoreSignal(ended);
     });
     running.set(id, ended);
-    changed();
+    onChange();
     return { ...child, ended };
   };
 }

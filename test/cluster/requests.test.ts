@@ -109,7 +109,7 @@ describe('what an attempt costs the API server', function () {
         if (events === 4) seen.resolve();
       };
       const query = { watch: true, labelSelector: attemptSelector };
-      const ended = runner.client.stream(path, query, stop.signal, { started: () => {}, line });
+      const ended = runner.client.stream(path, query, stop.signal, { onStart: () => {}, line });
       ended.catch((error: unknown) => stop.signal.aborted || seen.reject(error));
       return seen.promise;
     };

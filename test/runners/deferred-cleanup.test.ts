@@ -37,7 +37,7 @@ describe('deferred cleanup of attempts', () => {
       state: { hide: () => {} },
       watermark: { value: () => watermark },
       isExhausted: () => isExhausted,
-      failed: (attemptName) => failed.push(attemptName),
+      onFailure: (attemptName) => failed.push(attemptName),
     });
   };
 

@@ -47,7 +47,7 @@ describe('the informer', () => {
   const begin = (given: Partial<InformerOptions<Thing>> = {}) => {
     informer = new Informer<Thing>({
       ...{ client, log, read, times, path: '/things', selector: 'mine=yes' },
-      changed: (before, after) => {
+      onChange: (before, after) => {
         told.push(after ? `${after.name}${after.version}` : `-${before?.name}`);
       },
       ...given,
@@ -179,7 +179,7 @@ describe('the informer', () => {
 
   it('continues after a listener that throws', async () => {
     begin({
-      changed: (_, after) => {
+      onChange: (_, after) => {
         told.push(after?.name ?? 'gone');
         throw new Error('a fault of the listener');
       },

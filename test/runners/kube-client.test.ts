@@ -176,7 +176,7 @@ describe('the client of an API server', () => {
   it('streams an answer past the time limit', async () => {
     const lines: string[] = [];
     const following = hasty.stream('/a', { watch: true }, never, {
-      started: () => void lines.push('started'),
+      onStart: () => void lines.push('started'),
       line: (text) => void lines.push(text),
     });
     const asked = await server.next();
@@ -208,7 +208,7 @@ describe('the client of an API server', () => {
 
   it('keeps the connection of a stream when another answer is late', async () => {
     const lines: string[] = [];
-    const reader = { started: () => void lines.push('started'), line: (text: string) => void lines.push(text) };
+    const reader = { onStart: () => void lines.push('started'), line: (text: string) => void lines.push(text) };
     const following = hasty.stream('/a', {}, never, reader);
     const second = await server.next();
     second.write('one\n');
@@ -227,7 +227,7 @@ describe('the client of an API server', () => {
 
   it('does not count early hints as an answer', async () => {
     const heard: string[] = [];
-    const reader = { started: () => void heard.push('started'), line: (text: string) => void heard.push(text) };
+    const reader = { onStart: () => void heard.push('started'), line: (text: string) => void heard.push(text) };
     const following = failure(hasty.stream('/a', {}, never, reader));
     (await server.next()).sendEarlyHints();
     expect(await following).to.have.property('message', 'The API server does not answer');
@@ -237,7 +237,7 @@ describe('the client of an API server', () => {
   it('ends a stream whose reader throws or whose signal fires, and rejects a refused one', async () => {
     const stop = new AbortController();
     const reader = {
-      started: () => {},
+      onStart: () => {},
       line: () => {
         throw new Error('it cannot be read');
       },

@@ -3,7 +3,7 @@ import { Agent } from 'undici';
 import { sendKubeRequest } from '../../src/runners/kubernetes/kube-request.ts';
 import { type FakeApiServer, startFakeApiServer } from '../support/cluster/fake-api-server.ts';
 
-const patient = { timeoutMs: 60_000, started: () => {} };
+const patient = { timeoutMs: 60_000, onStart: () => {} };
 
 describe('one request to an API server', () => {
   let server: FakeApiServer;

@@ -12,9 +12,9 @@ interface ClusterStateOptions {
   readonly client: KubeClient;
   readonly namespace: string;
   /** Called with the name of an attempt when its Job or a pod of it has changed. */
-  readonly changed: (attemptName: string) => void;
+  readonly onChange: (attemptName: string) => void;
   /** Called when a Job or pod has appeared or gone, with what the attempt has now. */
-  readonly counted: (attemptName: string, hasJob: boolean, hasPod: boolean) => void;
+  readonly onCount: (attemptName: string, hasJob: boolean, hasPod: boolean) => void;
   readonly log: Log;
   readonly times?: Partial<InformerTimes>;
 }
@@ -33,8 +33,8 @@ export class ClusterState {
     this.#options = options;
     const { client, namespace, log, times } = options;
     const paths = apiPathsOf(namespace);
-    const changed = this.#noteChange.bind(this);
-    const shared = { client, log, changed, selector: attemptSelector, ...(times && { times }) };
+    const onChange = this.#noteChange.bind(this);
+    const shared = { client, log, onChange, selector: attemptSelector, ...(times && { times }) };
     this.#jobs = new Informer({ ...shared, path: paths.jobs, read: readJobSnapshot, unread: unreadOfJob });
     this.#pods = new Informer({ ...shared, path: paths.pods, read: readPodSnapshot, unread: unreadOfPod });
   }
@@ -112,9 +112,9 @@ export class ClusterState {
     if (after) this.#addToIndex(after);
     else this.#removeFromIndex(object);
     if (!before || !after) {
-      this.#options.counted(attemptName, this.jobOf(attemptName) !== null, this.podsOf(attemptName).length > 0);
+      this.#options.onCount(attemptName, this.jobOf(attemptName) !== null, this.podsOf(attemptName).length > 0);
     }
-    if (!this.isHidden(object) && !isSame(before, after)) this.#options.changed(attemptName);
+    if (!this.isHidden(object) && !isSame(before, after)) this.#options.onChange(attemptName);
     if (!after) this.#hiddenUntil.delete(object.uid);
   }
 

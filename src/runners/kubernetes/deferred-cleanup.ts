@@ -15,7 +15,7 @@ interface DeferredCleanupOptions {
   /** True where Kueue counts a Job against a quota until it is gone. */
   readonly hasQueue: boolean;
   /** Called with an attempt whose postponed cleanup failed, so that the controller looks at it again. */
-  readonly failed: (attemptName: string) => void;
+  readonly onFailure: (attemptName: string) => void;
   readonly log: Log;
   readonly maxDelayMs?: number;
 }
@@ -89,7 +89,7 @@ export class DeferredCleanup implements AttemptCleanup {
   }
 
   async #removeNow(attemptName: string, leftovers: Leftovers): Promise<void> {
-    const { immediate, failed, log } = this.#options;
+    const { immediate, onFailure, log } = this.#options;
     this.#removing.add(attemptName);
     try {
       await immediate.remove(attemptName, leftovers);
@@ -97,7 +97,7 @@ export class DeferredCleanup implements AttemptCleanup {
     } catch (error) {
       this.#postponed.delete(attemptName);
       log.warn('the postponed cleanup of an attempt failed', { attempt: attemptName, error });
-      failed(attemptName);
+      onFailure(attemptName);
     }
     this.#removing.delete(attemptName);
     this.#removeDue();

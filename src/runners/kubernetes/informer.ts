@@ -14,7 +14,7 @@ export interface InformerOptions<T extends CachedObject> {
   /** Parts of an event that `read` does not look at. */
   readonly unread?: readonly UnreadPart[];
   /** Called for every change; `before` is `null` for a new object, `after` for one that is gone. */
-  readonly changed: (before: T | null, after: T | null) => void;
+  readonly onChange: (before: T | null, after: T | null) => void;
   readonly log: Log;
   readonly times?: Partial<InformerTimes>;
 }
@@ -70,7 +70,7 @@ export class Informer<T extends CachedObject> {
   constructor(options: InformerOptions<T>) {
     this.#options = options;
     this.#times = { ...usualTimes, ...options.times };
-    this.cache = makeObjectCache(options.read, options.changed, options.log);
+    this.cache = makeObjectCache(options.read, options.onChange, options.log);
     this.#running = this.#run();
   }
 
@@ -167,7 +167,7 @@ export class Informer<T extends CachedObject> {
       ...{ labelSelector: selector, watch: true, allowWatchBookmarks: true, resourceVersion: this.#version ?? '' },
       timeoutSeconds: 300 + Math.floor(Math.random() * 300),
     };
-    const started = () => {
+    const onStart = () => {
       this.#isWatching = true;
     };
     const line = (text: string) => {
@@ -175,7 +175,7 @@ export class Informer<T extends CachedObject> {
       this.#takeEvent(parseEvent(text, unread) as WatchEvent);
     };
     try {
-      await client.stream(path, query, AbortSignal.any([signal, ending.signal]), { started, line });
+      await client.stream(path, query, AbortSignal.any([signal, ending.signal]), { onStart, line });
     } catch (error) {
       if (!(ending.signal.reason instanceof RelistDue)) throw error;
       this.#version = null;

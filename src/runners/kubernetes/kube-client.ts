@@ -52,7 +52,7 @@ export interface KubeClient {
 
 /** Reads a streamed answer; what it throws ends the stream. */
 interface StreamReader {
-  started(): void;
+  onStart(): void;
   line(text: string): void;
 }
 
@@ -93,14 +93,14 @@ export function openKubeClient({ access, rateLimit, answerMs = usualAnswerMs }: 
       ...{ method, origin: server.origin, path: pathOf(server, path, question.query) },
       ...contentOf(method, question, await access.headers()),
     };
-    const started = (status: number) => {
+    const onStart = (status: number) => {
       silence.end();
-      if (status < 300) reader?.started();
+      if (status < 300) reader?.onStart();
     };
     const used = dispatcher;
     try {
       const piece = reader && splitLines(reader.line);
-      const answer = await sendKubeRequest(used, request, { timeoutMs: answerMs, signal, started, piece });
+      const answer = await sendKubeRequest(used, request, { timeoutMs: answerMs, signal, onStart, piece });
       if (answer.status === 429) rateLimit.halve();
       if (answer.status >= 300) throw errorOf(`${method} ${path}`, answer);
       return answer.text;

@@ -18,7 +18,7 @@ interface AnswerOptions {
   /** Time limit of the whole answer; of a streamed one only until its headers. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  readonly started: (status: number) => void;
+  readonly onStart: (status: number) => void;
   /** Receives the text of a streamed answer, unless it is a refusal; what it throws ends the request. */
   readonly piece?: ((text: string) => void) | undefined;
 }
@@ -27,7 +27,7 @@ interface AnswerOptions {
 export async function sendKubeRequest(
   dispatcher: Dispatcher,
   request: Dispatcher.DispatchOptions,
-  { timeoutMs, signal, started, piece }: AnswerOptions,
+  { timeoutMs, signal, onStart, piece }: AnswerOptions,
 ): Promise<KubeAnswer> {
   signal?.throwIfAborted();
   const answered = Promise.withResolvers<KubeAnswer>();
@@ -56,7 +56,7 @@ export async function sendKubeRequest(
       // Not the answer yet, such as early hints.
       if (status < 200) return;
       answer = { status, headers, text: '' };
-      started(status);
+      onStart(status);
       if (!piece || status >= 300) return;
       clearTimeout(timer);
       take = piece;

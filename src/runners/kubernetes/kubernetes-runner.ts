@@ -61,13 +61,13 @@ export class KubernetesRunner implements Runner {
     this.#notify = notify;
     this.state = new ClusterState({
       ...{ client, namespace, log },
-      changed: (attemptName) => this.#noteChange(attemptName),
-      counted: (attemptName, hasJob, hasPod) => watermark.count(attemptName, hasJob, hasPod),
+      onChange: (attemptName) => this.#noteChange(attemptName),
+      onCount: (attemptName, hasJob, hasPod) => watermark.count(attemptName, hasJob, hasPod),
       ...(times && { times }),
     });
     const immediate = makeCleanup(client, namespace, this.state);
     const hasQueue = shape.queue !== null;
-    const deferral = { immediate, watermark, hasQueue, log, state: this.state, failed: notify };
+    const deferral = { immediate, watermark, hasQueue, log, state: this.state, onFailure: notify };
     this.#cleanup = defersCleanup
       ? new DeferredCleanup({ ...deferral, isExhausted: () => client.isExhausted() })
       : immediate;

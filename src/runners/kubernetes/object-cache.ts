@@ -28,16 +28,16 @@ export function isNewer(version: string, than: string): boolean {
   return version.length === than.length ? version > than : version.length > than.length;
 }
 
-/** Returns an empty cache; `changed` is called for every change, without `after` when an object is gone. */
+/** Returns an empty cache; `onChange` is called for every change, without `after` when an object is gone. */
 export function makeObjectCache<T extends CachedObject>(
   read: (raw: never) => T,
-  changed: (before: T | null, after: T | null) => void,
+  onChange: (before: T | null, after: T | null) => void,
   log: Log,
 ): ObjectCache<T> {
   const objects = new Map<string, T>();
   const report = (before: T | null, after: T | null) => {
     try {
-      changed(before, after);
+      onChange(before, after);
     } catch (error) {
       log.error('a change in the cluster could not be handled', { error });
     }

@@ -15,7 +15,7 @@ return { 'used', flat, tonumber(seen.total or 0),
   read_window(quota, ${quotaPlaces.day}, g, h, i).sum }
 `;
 
-export type UsedKey = Key & { readonly used: Readonly<Record<QuotaWindow, number>> };
+type UsedKey = Key & { readonly used: Readonly<Record<QuotaWindow, number>> };
 
 /** Returns the keys of an account, oldest first, each with how many calls count in its quotas now. */
 export async function listUsedKeys(store: RecordStore, accountId: string): Promise<UsedKey[]> {

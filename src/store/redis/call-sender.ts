@@ -72,16 +72,16 @@ export class CallSender {
   readonly timeoutMs: number;
   /** Error for which there is no connection. */
   cause: unknown;
-  readonly #moved: () => void;
+  readonly #onMove: () => void;
   readonly #patience: Patience | undefined;
   #use: Use | undefined;
   #arrival = Promise.withResolvers<RedisClient>();
   #answeredAt = 0;
   #sent = 0;
 
-  /** `moved` is called when Redis names another node as the one with the record. */
-  constructor(moved: () => void, patience: Patience | undefined) {
-    this.#moved = moved;
+  /** `onMove` is called when Redis names another node as the one with the record. */
+  constructor(onMove: () => void, patience: Patience | undefined) {
+    this.#onMove = onMove;
     this.#patience = patience;
     this.timeoutMs = patience?.timeoutMs ?? timeoutMs;
   }
@@ -157,7 +157,7 @@ export class CallSender {
           continue;
         }
         if (!isReply(error, elsewhere)) throw error;
-        if (isReply(error, /^MOVED/)) this.#moved();
+        if (isReply(error, /^MOVED/)) this.#onMove();
         call.error = error;
         this.leave(client);
         client = await this.present();
