@@ -2,7 +2,7 @@ import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openProcessRunner } from '../../src/runners/process-runner.ts';
-import { spawnRedis } from '../../src/store/redis/redis-process.ts';
+import { spawnRedis, whenReady } from '../../src/store/redis/redis-process.ts';
 import { aLog } from './redis.ts';
 
 /** Starts a child while this process can open no file, and again when it can; prints how both went. */
@@ -29,6 +29,7 @@ async function startRedisTwice(): Promise<string> {
   const refused = await start().ended;
   release();
   const server = start();
+  await whenReady(server, join(folder, 'redis.sock'));
   await server.stop();
   rmSync(folder, { recursive: true });
   return `${refused}, ${await server.ended}`;
