@@ -76,12 +76,18 @@ export async function joinRecordings(
 function moveStreams(streams: readonly StreamRuns[], isFlv: boolean): string[] {
   const moves = movesOf(streams.map(({ runs }) => runs));
   const maps = streams.flatMap(({ index, runs }, n) => {
-    const by = runs.map(({ first }, k) => `${moves[k]?.toFixed(3)}*gte(N\\,${first})`).join('+') || '0';
+    const by = sumOf(runs.map(({ first }, k) => `${(moves[k] ?? 0).toFixed(3)}*gte(N\\,${first})`));
     // ffmpeg guesses when a picture of a Matroska is decoded, and does so wrongly behind a leap.
     const decoded = isFlv ? `DTS+(${by})/TB` : 'NOPTS';
     return ['-map', `0:${index}`, `-bsf:${n}`, `setts=pts=PTS+(${by})/TB:dts=${decoded}`];
   });
   return [...maps, '-c', 'copy', '-copyinkf'];
+}
+
+/** Returns the sum of terms as ffmpeg reads it: fewer than a hundred outside of brackets. */
+function sumOf(terms: readonly string[]): string {
+  const groups = Array.from({ length: Math.ceil(terms.length / 50) }, (_, n) => terms.slice(50 * n, 50 * n + 50));
+  return groups.map((group) => `(${group.join('+')})`).join('+') || '0';
 }
 
 /** Runs an ffmpeg that fails on a whole file only where its later recordings do not fit the headers of the first one. */
@@ -126,8 +132,9 @@ async function readRuns(file: string, played: readonly number[], tools: MediaToo
     const run = stream.runs.at(-1);
     // Pictures that others are made of are decoded before those, but no key frame goes back.
     const isAnew = run === undefined || (pts < run.latest - leastLeap && line.includes(',K'));
-    if (isAnew) stream.runs.push({ first, begin: pts, latest: pts, end });
-    else Object.assign(run, { latest: Math.max(run.latest, pts), end: Math.max(run.end, end) });
+    // One run too many refuses the file: a hostile one may have millions.
+    if (isAnew && stream.runs.length <= maxRecordings) stream.runs.push({ first, begin: pts, latest: pts, end });
+    else if (run !== undefined) Object.assign(run, { latest: Math.max(run.latest, pts), end: Math.max(run.end, end) });
   };
   const entries = ['packet=stream_index,pts_time,duration_time,flags', 'packet_side_data=side_data_type'];
   const words = [...ffprobeArguments(file, 'none', entries), '-of', 'csv=p=0'];

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { testsAtOnce } from '../support/at-once.ts';
 import { type Flashes, marks, marksOf, openFlashes } from '../support/flashes.ts';
-import { decode } from '../support/media.ts';
+import { decode, look } from '../support/media.ts';
 
 /** Returns the tags of an FLV: a head of eleven bytes, what it holds, and its length. */
 function tagsOf(flv: Buffer): Buffer[] {
@@ -140,4 +140,32 @@ describe('A file that is joined of two recordings, whose times begin anew', () =
       }
     });
   }
+
+  /** Writes a Matroska of silent recordings of 1.5 seconds. */
+  const writeSilent = (name: string, count: number) => {
+    source.ffmpeg('-f', 'lavfi', '-t', '1.5', '-i', 'aevalsrc=0:s=8000', '-c:a', 'pcm_u8', '-live', '1', 'silent.mkv');
+    const one = readFileSync(source.path('silent.mkv'));
+    source.write(name, Buffer.concat(Array.from({ length: count }, () => one)));
+  };
+
+  it('D33: is delivered whole when it has hundreds of them', async () => {
+    writeSilent('hundreds.mkv', 250);
+    const wav = { audio_format: 'wav' };
+    expect(await source.make('audio', 'hundreds.mkv', wav, ({ file }) => look(file).duration)).to.be.closeTo(375, 1);
+  });
+
+  it('D33: is damaged, and is counted no farther, when it has more of them than are joined', async () => {
+    writeSilent('many.mkv', 510);
+    const seen = await source.make('audio', 'many.mkv', {}, () => 'a file');
+    expect(seen).to.equal('file_damaged its times begin anew: 501 recordings');
+  });
+
+  it('D33: is not an FLV whose header tells of a picture that never comes, and is no film', async () => {
+    const tags = tagsOf(readFileSync(source.path('repeated.flv')));
+    const sounds = tags.filter((tag) => tag[0] === 8 || isHeader(tag));
+    source.write('dark.flv', Buffer.concat([readFileSync(source.path('one.flv')).subarray(0, 13), ...sounds]));
+    const seen = await source.make('video', 'dark.flv', {}, () => 'a file');
+    expect(seen).to.be.a('string').that.does.not.include('undefined').and.does.not.equal('a file');
+    expect(await source.make('audio', 'dark.flv', { audio_format: 'm4a' }, () => 'a file')).to.equal('a file');
+  });
 });
