@@ -23,8 +23,10 @@ const film = ['-c:v', 'libx264', '-preset', 'veryfast', '-crf', '20', '-pix_fmt'
 const filledGaps = ['-af', 'aresample=async=1'];
 /** Formats that have times of their own; of others ffmpeg counts them by the first sample rate. */
 const timedFormats = /^(mov|matroska|mpegts)/;
-/** H.264 has no odd sizes. Players would show an encoded picture with the lines of two moments, because it does not call itself interlaced. */
-const encodable = 'yadif=deint=interlaced,crop=trunc(iw/2)*2:trunc(ih/2)*2';
+/** H.264 has no odd sizes. */
+const evenSize = 'crop=trunc(iw/2)*2:trunc(ih/2)*2';
+/** Columns and lines of a picture below which ffmpeg does not join its lines. */
+const leastJoined = 3;
 /** Pictures in a second of a slow film that is encoded: with fewer, it would not end as exactly as a part must. */
 const slowRates = { least: 2, most: 30 };
 /** Seconds by which a part may be longer than `end` says. */
@@ -126,7 +128,20 @@ function filmPlan(
       return { container, encoding: ['-c:v', 'copy', ...named, ...encodedAac(audio, 192)], encodes: true };
     }
   }
-  return { container: containers.mp4, encoding: [...film, '-vf', encodable, ...encodedAac(audio, 192)], encodes: true };
+  return {
+    container: containers.mp4,
+    encoding: [...film, '-vf', encodable(video), ...encodedAac(audio, 192)],
+    encodes: true,
+  };
+}
+
+/**
+ * Returns the filters of every picture that is encoded. Players would show one with the lines of two moments, because it does not call itself
+ * interlaced; the beginning of a file does not tell whether its later pictures are.
+ */
+function encodable(video: SourceStream | null): string {
+  const { width, height } = video?.stream ?? {};
+  return Math.min(width ?? 0, height ?? 0) < leastJoined ? evenSize : `yadif=deint=interlaced,${evenSize}`;
 }
 
 /** Returns how AAC is encoded: of more than two channels only 5.1 has a number that all players know. */
@@ -148,11 +163,11 @@ function filterOf(
   choice: FormatChoice,
 ): string | null {
   const slow = slowRate(video, args, choice, longestOf(fetched));
-  if (slow !== null) return `fps=${slow},${encodable}`;
+  if (slow !== null) return `fps=${slow},${encodable(video)}`;
   if (video === null || !fetched.some(({ probe }) => isUntimed(probe))) return null;
   // The decoder gives each picture the time at which it was decoded.
   const late = video.stream.reordered / (video.stream.frameRate ?? 25);
-  return `setpts=PTS-${late.toFixed(3)}/TB,${encodable}`;
+  return `setpts=PTS-${late.toFixed(3)}/TB,${encodable(video)}`;
 }
 
 /** Returns true for H.264 whose pictures have no time at which they are shown: only a decoder knows their order. */

@@ -77,6 +77,16 @@ describe('A link to an odd picture', () => {
     expect(upper! + lower!).to.be.below(10);
   });
 
+  it('D32: of two columns or two lines is encoded too', async () => {
+    for (const size of ['2x64', '64x2']) {
+      const moving = ['-f', 'lavfi', '-t', '2', '-i', `testsrc2=s=${size}`, '-c:v', 'libvpx', '-deadline', 'realtime'];
+      source.ffmpeg(...moving, `${size}.webm`);
+      const args = { download_type: 'video', start: 1 };
+      const codec = await source.make('video', `${size}.webm`, args, ({ file }) => look(file).video?.codec);
+      expect(codec, size).to.equal('h264');
+    }
+  });
+
   it('D32: with transparent places is still so in a webm and a mkv', async () => {
     const coded = ['-c:v', 'libvpx-vp9', '-deadline', 'realtime', '-cpu-used', '8'];
     source.ffmpeg('-t', '2', '-i', source.film, '-vf', 'format=yuva420p', ...coded, '-c:a', 'libopus', 'clear.webm');
