@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { CountsByName } from '../base/counts.ts';
-import { Refusal, refusals } from '../base/errors.ts';
+import { failures, Refusal, refusals } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { readBody } from '../base/read-body.ts';
 import { maxClientConnections } from '../base/resource-limits.ts';
@@ -172,16 +172,19 @@ function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, Gate
       if (checksum !== req.headers['x-sha256']) throw new Bad();
       return null;
     },
-    'POST /v1/attempt/verdict': async ({ jobId, attempt }, req) => {
+    'POST /v1/attempt/verdict': async (caller, req) => {
+      const { jobId, attempt } = caller;
       notes.forget(jobId, attempt);
       const said = await readJson(req);
       const verdict = readVerdict(said) ?? { is: 'failed', code: 'worker_failed' };
+      const code = verdict.is === 'failed' && failures[verdict.code].blame === 'us' ? verdict.code : null;
+      const detail = code === null ? '' : readDetail(said);
+      // A worker that was taken over may tell any number of verdicts.
+      const isFirst = detail !== '' && (await readOpenAttempt(store, caller)).verdict === null;
       const recorded = await recordVerdict(store, jobId, attempt, verdict, stagesOf(said));
       if (recorded.refused) throw new Gone();
-      const detail = readDetail(said);
       // The log of a worker goes with its pod.
-      if (detail && verdict.is === 'failed')
-        options.log.info('an attempt failed through our fault', { job: jobId, attempt, code: verdict.code, detail });
+      if (isFirst) options.log.info('an attempt failed through our fault', { job: jobId, attempt, code, detail });
       return null;
     },
   };

@@ -66,8 +66,10 @@ export function writeTerminationMessage(outcome: Outcome): string {
 /** Returns what the programs of a failed attempt said last, without the paths of URLs and on one line; '' when the verdict tells nothing of it. */
 export function readDetail(json: unknown): string {
   const detail = isObject(json) && typeof json.detail === 'string' ? json.detail : '';
-  return detail
-    .slice(-4 * maxDetailLength)
+  const longest = 4 * maxDetailLength;
+  // Where the text is cut, the rest of a URL would not look like one.
+  const end = detail.length > longest ? detail.slice(-longest).replace(/^\S*/, '') : detail;
+  return end
     .replace(/([a-z][a-z0-9+.-]*:\/\/)(?:[^\s/?#'"]*@)?([^\s/?#'"]*)[^\s'"]*/gi, '$1$2/…')
     .replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')
     .trim()

@@ -6,7 +6,7 @@ import type { ServerAddress } from '../base/server-address.ts';
 import { Failed, type MediaOrder, type MediaTools, type Produced } from '../media/tools.ts';
 import type { AttemptProgress, AttemptSpec } from '../model/attempt-protocol.ts';
 import { type Metadata, shortenMetadata } from '../model/metadata.ts';
-import { type Delivered, maxDetailLength, type Outcome } from '../model/outcome.ts';
+import { type Delivered, maxDetailLength, type Outcome, readDetail } from '../model/outcome.ts';
 import { type Breach, breaches, type ChildLimits } from './child-limits.ts';
 import { type ProgramPaths, readableFolders } from './find-programs.ts';
 import { AttemptOver, type GatewayClient } from './gateway-client.ts';
@@ -145,7 +145,7 @@ function outcomeOf(thrown: unknown, log: Log): Outcome | null {
   if (thrown instanceof Failed) {
     log.info('attempt failed', { code: thrown.code, detail: thrown.detail });
     const told = { is: 'failed', code: thrown.code, text: thrown.message } as const;
-    return failures[thrown.code].blame === 'us' ? { ...told, detail: thrown.detail.slice(-maxDetailLength) } : told;
+    return failures[thrown.code].blame === 'us' ? { ...told, detail: readDetail(thrown) } : told;
   }
   const error = String(thrown instanceof Error ? thrown.stack : thrown);
   log.error('attempt broke off', { error });

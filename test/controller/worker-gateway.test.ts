@@ -167,6 +167,15 @@ describe('The worker gateway of two controllers', () => {
     expect(told.detail).to.equal('Error at https://media.example/… [31mno such codec');
   });
 
+  it('logs the details of the first verdict of an attempt alone, and none of a failure that is not ours', async () => {
+    const [job, other] = [await aJob(), await aJob()];
+    for (const detail of ['first', 'second', 'third'])
+      expect((await post(0, job, '/verdict', { is: 'failed', code: 'unclassified', detail })).status).to.equal(200);
+    await post(0, other, '/verdict', { is: 'failed', code: 'private', detail: 'it is private' });
+    const told = lines.map((line) => JSON.parse(line)).filter(({ job: id }) => id === job.id || id === other.id);
+    expect(told.map(({ detail }) => detail)).to.deep.equal(['first']);
+  });
+
   it('records an invalid verdict as worker_failed and refuses one that is too long', async () => {
     const job = await aJob();
     expect((await post(0, job, '/verdict', { is: 'rich' })).status).to.equal(200);

@@ -1,7 +1,13 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { contentTypes } from '../../src/model/content-types.ts';
-import { maxKeyLength, objectPrefix, readVerdict, writeTerminationMessage } from '../../src/model/outcome.ts';
+import {
+  maxKeyLength,
+  objectPrefix,
+  readDetail,
+  readVerdict,
+  writeTerminationMessage,
+} from '../../src/model/outcome.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
 
 const delivered = someDelivered(1);
@@ -155,6 +161,17 @@ describe('objectPrefix', () => {
   it('is no prefix of that of another attempt of the job', () => {
     expect(objectPrefix('id', 1)).to.equal('id/1/');
     expect(objectPrefix('id', 11).startsWith(objectPrefix('id', 1))).to.equal(false);
+  });
+});
+
+describe('readDetail', () => {
+  it('leaves out the paths of URLs where a long text is cut within one', () => {
+    const urls = (count: number) =>
+      `[https] https://media.example/film?${'token=secret&'.repeat(60)} failed\n`.repeat(count);
+    for (const letters of [0, 7, 100, 300])
+      expect(readDetail({ detail: urls(20) + 'x'.repeat(letters) }), `${letters}`).not.to.include('secret');
+    expect(readDetail({ detail: urls(20) })).to.match(/^failed \[https\] https:\/\/media\.example\/… failed /);
+    expect(readDetail({ detail: `https://media.example/${'secret'.repeat(2_000)}` })).to.equal('');
   });
 });
 

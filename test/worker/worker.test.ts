@@ -212,6 +212,14 @@ describe('A worker', () => {
       expect(readDetail(gateway.verdicts[0])).to.include('no such codec');
     }));
 
+  it('tells the gateway no path of a URL, where that is cut in the middle', () => {
+    const say = "printf 'https://media.example/%03000d?token=secret no such codec' 0 >&2; exit 1";
+    return withWorker(say, async ({ worker, gateway }) => {
+      await worker.exit;
+      expect(gateway.verdicts[0]).to.have.property('detail').that.includes('no such codec').and.not.includes('secret');
+    });
+  });
+
   it('shows its token neither to a child nor in its log', () =>
     withWorker(
       'env; cat /proc/*/cmdline /proc/*/environ 2>/dev/null | tr "\\0" " " >&2; exit 1',
