@@ -100,7 +100,8 @@ async function findLines(
  */
 function entriesOfDay(day: string): { readonly behind: LineCursor; readonly fromMs: number } | null {
   const fromMs = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(day) : Number.NaN;
-  if (Number.isNaN(fromMs)) return null;
+  // No entry is older than 1970, and Redis refuses such an id.
+  if (!(fromMs >= 0)) return null;
   return { behind: { entry: `${fromMs + dayMs + maxLateMs}-0`, stream: '' }, fromMs };
 }
 

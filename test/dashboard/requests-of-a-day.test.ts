@@ -43,4 +43,10 @@ describe('the requests of one day on the dashboard', () => {
     expect(rows).to.have.length(1);
     expect(rows[0]).to.include('GET /v1/wanted');
   });
+
+  it('are none for a day before 1970', async () => {
+    on.api.store.advance(-on.api.store.clock.offset());
+    for (const day of ['1969-12-29', '0000-01-01'])
+      expect((await ask(`/api/requests?day=${day}`)).json, day).to.deep.equal({ requests: [], next_cursor: null });
+  });
 });
