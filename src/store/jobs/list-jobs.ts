@@ -36,8 +36,8 @@ const maxLookedOpen = 10_000;
 const spare = 8;
 
 /**
- * Lists an account's jobs, newest first, after a cursor, in two calls of Redis. With a rare status it looks through about 10,000 open jobs
- * or 2,000 that have ended: a page may be short although `next` says that more may follow. Jobs of another status are not read.
+ * Lists an account's jobs, newest first, after a cursor, in two calls of Redis. With a rare status it looks, 2,000 a call, through about
+ * 10,000 open jobs or 2,000 that have ended: a page may be short although `next` says that more may follow. Jobs of another status are not read.
  */
 export async function listJobs(
   store: RecordStore,
