@@ -1,6 +1,11 @@
 import type { Schema } from '../model/answer-schemas.ts';
 import { choice, number, type Parameter, type ParameterTable, readParameters } from '../model/parameter-kinds.ts';
-import { creditParameters, globalParameters, idempotencyParameters } from '../model/request-parameters.ts';
+import {
+  creditParameters,
+  globalParameters,
+  idempotencyParameters,
+  jobParameters,
+} from '../model/request-parameters.ts';
 
 /** One call of the API on behalf of a tool. */
 export interface McpCall {
@@ -56,8 +61,11 @@ interface McpContext {
   readonly signal: AbortSignal;
 }
 
-/** Clients give up a call after 60 s unless they hear of progress. */
+/** Clients give up a call after 60 s unless they hear of progress, and do not learn the id of its job then. */
 const usualWaitSeconds = 45;
+const maxQuietMs = 20_000;
+/** Progress told after that silence, in percent: in the longest wait all of it stays below 1. */
+const quietProgress = 0.001;
 const maxWaitSeconds = 3600;
 /** Parameters of the API that no tool has: a model could not use what they do, or could not read the answer. */
 const unfit = ['webhook_url', 'webhook_authorization', 'download_type', ...Object.keys(globalParameters)];
@@ -69,6 +77,7 @@ const waitParameters = {
     usualWaitSeconds,
   ),
 } as const;
+const awaitedJob = { job_id: jobParameters.id, ...waitParameters };
 const ownParameters = { kind: choice('What the file is to be.', ['video', 'audio'], 'video'), ...waitParameters };
 const downloadParameters: ParameterTable = {
   ...creditParameters.audio,
@@ -107,19 +116,15 @@ export const mcpTools: readonly McpTool[] = [
   {
     name: 'job',
     description: 'Tells how far a download is, and the signed link to its file at the end. Free.',
-    inputSchema: {
-      type: 'object',
-      properties: { job_id: { type: 'string', format: 'uuid' }, wait_seconds: waitParameters.wait_seconds.schema },
-      required: ['job_id'],
-    },
+    inputSchema: inputOf(awaitedJob),
     annotations: { readOnlyHint: true, openWorldHint: false },
-    run: async (service, { job_id, wait_seconds }, context) => {
-      const own = readParameters(waitParameters, { wait_seconds });
+    run: async (service, given, context) => {
+      const own = readParameters(awaitedJob, given);
       if (!own.ok) return { error: own.sentence, error_code: 'bad_request' };
-      const { signal } = context;
-      const answer = await service.call({ operation: 'job', jobId: String(job_id), signal, parameters: {} });
+      const { job_id: jobId, wait_seconds } = own.value;
+      const answer = await service.call({ operation: 'job', jobId, signal: context.signal, parameters: {} });
       if ('error' in answer) return answer;
-      return isOpen(answer.body) ? waitFor(service, String(job_id), own.value.wait_seconds, context) : describe(answer);
+      return isOpen(answer.body) ? waitFor(service, jobId, wait_seconds, context) : describe(answer);
     },
   },
   {
@@ -168,14 +173,19 @@ async function waitFor(
   seconds: number,
   { report, signal }: McpContext,
 ): Promise<McpAnswer> {
-  let told = -1;
-  const seen = ({ progress, stage, status }: McpJob) => {
-    // The protocol wants each progress above the one before.
-    if (typeof progress !== 'number' || progress <= told) return;
-    told = progress;
-    report(progress, String(stage ?? status));
+  const told = { progress: -1, words: '' };
+  const tell = (progress: number, words: string) => {
+    Object.assign(told, { progress, words });
+    report(progress, words);
+    quiet.refresh();
   };
-  const answer = await service.follow(jobId, seconds, seen, signal);
+  const seen = ({ progress, stage, status }: McpJob) => {
+    told.words = String(stage ?? status);
+    // The protocol wants each progress above the one before.
+    if (typeof progress === 'number' && progress > told.progress) tell(progress, told.words);
+  };
+  const quiet = setInterval(() => tell(Math.max(0, told.progress) + quietProgress, told.words), maxQuietMs);
+  const answer = await service.follow(jobId, seconds, seen, signal).finally(() => clearInterval(quiet));
   // The job goes on: an error would have a model start, and pay for, another one.
   const isUnwatched = 'error' in answer && ['rate_limited', 'unavailable'].includes(answer.error_code);
   return isUnwatched
