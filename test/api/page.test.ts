@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { createHmac, hash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import { type Route, routes } from '../../src/api/routes.ts';
@@ -197,8 +197,7 @@ describe('docs/api.md', () => {
     const seal = makeSeal({ secret: Buffer.alloc(32, 1) });
     const link = 'https://trawl.example/files/0b6f2f5e-6f52-4d3a-9d6c-3a1f5f0c7e11/A%20film.mp4?exp=1&sig=x';
     const shown = listBlocks(page).filter((block) => block.heading === 'Webhooks');
-    const code = shown.find(({ language }) => language === 'js')!.text;
-    const { isGenuine } = await import(`data:text/javascript,${encodeURIComponent(code)}`);
+    const isGenuine = await webhookExample();
     const bodies = shown.filter(({ language }) => language === 'json').map(({ text }) => JSON.parse(text));
     expect(bodies).to.have.length(4);
     for (const body of bodies.filter(({ counts, type }) => counts === undefined && type === undefined)) {
@@ -220,7 +219,28 @@ describe('docs/api.md', () => {
       expect(isGenuine(secret, old.headers, old.body)).to.equal(false);
     }
   });
+
+  it('shows code for webhooks that says no to a forged post, and does not throw', async () => {
+    const isGenuine = await webhookExample();
+    const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+    const headers = { 'webhook-id': '1', 'webhook-timestamp': String(Math.floor(Date.now() / 1000)) };
+    // Node reads a byte of a header as one character, which is two bytes of UTF-8 here.
+    const wide = `v1,${'\u00e9'.repeat(44)}`;
+    for (const signature of [undefined, '', 'v1', wide, `v1,x ${wide}`]) {
+      expect(isGenuine(secret, { ...headers, 'webhook-signature': signature }, '{}'), signature).to.equal(false);
+    }
+    expect(isGenuine(secret, {}, '{}')).to.equal(false);
+    const signedWithNothing = createHmac('sha256', '').update(`1.${headers['webhook-timestamp']}.{}`).digest('base64');
+    expect(isGenuine('', { ...headers, 'webhook-signature': `v1,${signedWithNothing}` }, '{}')).to.equal(false);
+  });
 });
+
+/** Loads the function of the page that verifies webhooks. */
+async function webhookExample(): Promise<(secret: string, headers: object, body: string) => boolean> {
+  const code = listBlocks(page).find(({ heading, language }) => heading === 'Webhooks' && language === 'js')!.text;
+  const { isGenuine } = await import(`data:text/javascript,${encodeURIComponent(code)}`);
+  return isGenuine;
+}
 
 function routeOf(path: string): Route | undefined {
   return Object.values<Route>(routes).find(({ paths }) =>
