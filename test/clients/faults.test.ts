@@ -91,11 +91,21 @@ describe('the clients of callers, at the edges', () => {
 
   inEach('refuses an address that is none of a service, and does not repeat its password', async ({ link, run }) => {
     const host = link.url.slice('http://'.length);
-    for (const url of ['', host, `htp://${host}`, `http://bob:secret@${host}`, 'http://[::1', 'http://']) {
+    const odd = [
+      '',
+      host,
+      `htp://${host}`,
+      `http://bob:secret@${host}`,
+      'http://[::1',
+      'http://',
+      'http://127.0.0.1:99999',
+    ];
+    const padded = [' ', '\n', '/ ', '?', '?a=1', '#a', ' x'].map((rest) => link.url + rest);
+    for (const url of [...odd, ...padded, ` ${link.url}`]) {
       const { error } = await run({}, { url });
       expect(error, url).to.deep.include({ code: 'bad_request', retryable: false, status: null });
       expect(error?.sentence).to.equal(
-        'The address of the service must be an http or https URL without user and password',
+        'The address of the service must be an http or https URL without user, password, query, fragment and blanks',
       );
     }
     expect(link.calls).to.deep.equal([]);

@@ -26,6 +26,8 @@ QUIET_SECONDS = 60.0
 LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=20)
 FIRST_WAIT_SECONDS = 0.2
 MAX_WAIT_SECONDS = 10.0
+MAX_PORT = 65_535
+BARE = re.compile(r"[^\s?#]*")
 VISIBLE = re.compile(r"[!-~]+")
 PRINTABLE = re.compile(r"[!-~]([ -~]*[!-~])?")
 # A failure of the service itself is seldom cured by asking on and on.
@@ -128,8 +130,10 @@ class Service:
             url = httpx.URL(self.url)
         except httpx.InvalidURL:
             url = httpx.URL("")
-        if url.scheme not in ("http", "https") or not url.host or url.userinfo:
-            sentence = "The address of the service must be an http or https URL without user and password"
+        # Paths are appended to the text itself, behind a blank or a query, too.
+        is_bare = BARE.fullmatch(self.url) and not url.userinfo and (url.port or 0) <= MAX_PORT
+        if url.scheme not in ("http", "https") or not url.host or not is_bare:
+            sentence = "The address of the service must be an http or https URL without user, password, query, fragment and blanks"
             raise TrawlError("bad_request", sentence)
 
     def headers(self, more: dict[str, str] | None = None) -> dict[str, str]:

@@ -81,10 +81,12 @@ export function makeTransport(options: TransportOptions): Transport {
 
 function requireAddress(url: string): void {
   const parsed = URL.canParse(url) ? new URL(url) : null;
-  if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.username !== '' || parsed.password !== '')
+  // Paths are appended to the text itself, behind a blank or a query, too.
+  const isBare = /^[^\s?#]*$/.test(url) && parsed?.username === '' && parsed.password === '';
+  if (parsed === null || !/^https?:$/.test(parsed.protocol) || !isBare)
     throw new TrawlError(
       'bad_request',
-      'The address of the service must be an http or https URL without user and password',
+      'The address of the service must be an http or https URL without user, password, query, fragment and blanks',
     );
 }
 
