@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { Refusal } from '../../src/base/errors.ts';
 import { type Connection, connect } from '../../src/store/redis/connection.ts';
+import { loginOf } from '../../src/store/redis/redis-client.ts';
 import { startCutRedis } from '../support/cut-redis.ts';
 import { freezeProcess } from '../support/freeze-process.ts';
 import { aLog, memoryFolder, startTestRedis, type TestRedis } from '../support/redis.ts';
@@ -193,6 +194,31 @@ describe('the connection to redis', () => {
       /^Redis cannot be reached at \/.*redis\.sock: No answer within 1500 ms: Redis hangs/,
     );
     await until(() => works(connection), 2, 'redis answers after it continues');
+  });
+
+  it('throws unavailable while redis refuses its new connections, and works when it takes them again', async () => {
+    const other = await connect(redis.url, { log: aLog().log });
+    const setPassword = (password: string) => connection.send(['CONFIG', 'SET', 'requirepass', password]);
+    const password = loginOf(redis.url).at(-1)!;
+    try {
+      const id = String(await other.send(['CLIENT', 'ID']));
+      await setPassword('another');
+      await connection.send(['CLIENT', 'KILL', 'ID', id]);
+      let error = new Error('none');
+      const isRefused = async () => {
+        error = await failureOf(raise(other));
+        return /WRONGPASS/.test(`${error} ${error.cause}`);
+      };
+      await until(isRefused, 20, 'redis refuses a connection');
+      expectUnavailable(error);
+      expectUnavailable(await failureOf(other.subscribe('news', () => {})));
+      await setPassword(password);
+      await until(() => other.ready(), 20, 'redis takes the connection');
+      expect(await raise(other)).to.equal(1);
+    } finally {
+      await setPassword(password);
+      await other.close();
+    }
   });
 
   it('waits for a server that is late when the process may wait for it', async () => {

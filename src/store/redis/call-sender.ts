@@ -143,7 +143,7 @@ export class CallSender {
     let client = this.#use?.client;
     let next = command;
     for (;;) {
-      if (!client || call.isOver) throw call.error ?? this.cause ?? new Error('There is no connection');
+      if (!client || call.isOver) throw call.error ?? this.#away(call);
       call.client = client;
       // This node may carry the command out that another one refused.
       delete call.error;
@@ -163,6 +163,11 @@ export class CallSender {
         client = await this.present();
       }
     }
+  }
+
+  /** Returns the error of a call without a connection. Its cause may be a reply, such as WRONGPASS, which no command of the call had. */
+  #away(call: PendingCall): Refusal {
+    return unavailable(this.cause ?? new Error('There is no connection'), undefined, call);
   }
 
   /** Sends one command over a connection; what a caller is told waits until a replica has it as well, where there are replicas. */
