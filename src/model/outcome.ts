@@ -70,7 +70,7 @@ export function readDetail(json: unknown): string {
   // Where the text is cut, the rest of a URL would not look like one.
   const end = detail.length > longest ? detail.slice(-longest).replace(/^\S*/, '') : detail;
   return end
-    .replace(/([a-z][a-z0-9+.-]*:\/\/)(?:[^\s/?#'"]*@)?([^\s/?#'"]*)[^\s'"]*/gi, '$1$2/…')
+    .replace(/(:\/\/)(?:[^\s/?#'"]*@)?([^\s/?#'"]*)[^\s'"]*/g, '$1$2/…')
     .replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')
     .trim()
     .slice(-maxDetailLength)

@@ -173,6 +173,11 @@ describe('readDetail', () => {
     expect(readDetail({ detail: urls(20) })).to.match(/^failed \[https\] https:\/\/media\.example\/… failed /);
     expect(readDetail({ detail: `https://media.example/${'secret'.repeat(2_000)}` })).to.equal('');
   });
+
+  it('leaves out user and path of a URL whose scheme is missing or none', () => {
+    const detail = '://user:secret@media.example/film?token=secret 1://user:secret@media.example/secret failed';
+    expect(readDetail({ detail })).to.equal('://media.example/… 1://media.example/… failed');
+  });
 });
 
 describe('writeTerminationMessage', () => {
