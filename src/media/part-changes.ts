@@ -82,7 +82,8 @@ function followChain() {
         close();
         [link, isOpen, isChain] = ['', true, true];
       }
-      link += beginning;
+      // Two tell as much as more of them: a hostile file may begin millions.
+      if (link.length <= codecBytes) link += beginning;
     },
     end: () => {
       close();

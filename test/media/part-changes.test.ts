@@ -164,6 +164,17 @@ describe('A stream whose parts differ', () => {
       }
     }
   });
+
+  it('is read in little memory when it is an Ogg that begins millions of streams', () => {
+    const beginning = Buffer.alloc(27);
+    beginning.write('OggS\0\x02', 'latin1');
+    source.write('streams.ogg', Buffer.alloc(27 * 2_500_000, beginning));
+    const read = `import(process.argv[1]).then(({ readPartChanges }) =>
+      readPartChanges(process.argv[2], 'ogg', new AbortController().signal)).then((changes) => console.log(changes.sound))`;
+    const reader = import.meta.resolve('../../src/media/part-changes.ts');
+    const words = ['--max-old-space-size=48', '-e', read, reader, source.path('streams.ogg')];
+    expect(execFileSync(process.execPath, words, { encoding: 'utf8', stdio: 'pipe' })).to.equal('false\n');
+  });
 });
 
 function addPart(
