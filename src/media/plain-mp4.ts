@@ -7,6 +7,8 @@ import type { MediaTools } from './tools.ts';
 
 /** A file of the usual kinds has three or four boxes before its pictures. */
 const maxBoxes = 64;
+/** More than ffprobe tells of 1,000 tracks, the most that it reads. Chapters of a hostile MP4 of 6 MB are 8 million lines, which took 1 GB here. */
+const maxLines = 20_000;
 /** Tags that say nothing but how a file was made. */
 const technicalTags = /^(major_brand|minor_version|compatible_brands|encoder|creation_time)$/i;
 
@@ -47,7 +49,7 @@ async function needsChange(file: string, tools: MediaTools, signal: AbortSignal)
     'stream=codec_tag_string,nb_frames,start_time,duration',
   ]);
   const { code, json } = await askFfprobe(words, tools, signal);
-  // ffprobe is ended when a tag is too long.
+  // ffprobe is ended when a tag is too long, or when it tells too much.
   if (code !== 0) return true;
   const { format, chapters, streams } = json;
   const tags = Object.keys(asRecord(asRecord(format).tags));
@@ -62,8 +64,13 @@ async function askFfprobe(
   signal: AbortSignal,
 ): Promise<{ readonly code: number | null; readonly json: Readonly<Record<string, unknown>> }> {
   const lines: string[] = [];
-  const onLine = (line: string) => lines.push(line);
-  const options = { folder: tools.folder, env: mediaEnv(tools.folder), onLine, signal };
+  const enough = new AbortController();
+  const onLine = (line: string) => {
+    if (lines.length < maxLines) lines.push(line);
+    else enough.abort();
+  };
+  const either = AbortSignal.any([signal, enough.signal]);
+  const options = { folder: tools.folder, env: mediaEnv(tools.folder), onLine, signal: either };
   const { code } = await tools.run(tools.ffprobe, words, options).ended;
   signal.throwIfAborted();
   return { code, json: code === 0 ? asRecord(parseProbe(lines)) : {} };

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { inspectUrl } from '../../src/media/inspect-url.ts';
+import { isPlainMp4 } from '../../src/media/plain-mp4.ts';
 import { produce } from '../../src/media/produce-file.ts';
 import { spawnChild } from '../../src/media/spawn-child.ts';
 import { Failed, type MediaOrder, type MediaTools } from '../../src/media/tools.ts';
@@ -139,6 +140,37 @@ describe('A hostile source', () => {
       );
     });
   }
+
+  it('an MP4 with thousands of chapters is read no further than shows that it has too many', async () => {
+    const chapter = (n: number) => `[CHAPTER]\nTIMEBASE=1/1000\nSTART=${n}\nEND=${n + 1}\ntitle=x\n`;
+    const many = join(folder, 'many');
+    writeFileSync(many, `;FFMETADATA1\n${Array.from({ length: 40_000 }, (_, n) => chapter(n)).join('')}`);
+    const [film, file] = [join(makeFilms(), 'clip.mp4'), join(folder, 'chapters.mp4')];
+    const words = [
+      '-v',
+      'error',
+      '-i',
+      film,
+      '-i',
+      many,
+      '-map_chapters',
+      '1',
+      '-c',
+      'copy',
+      '-movflags',
+      '+faststart',
+    ];
+    execFileSync('ffmpeg', [...words, file]);
+    const ends: (string | null)[] = [];
+    const run: MediaTools['run'] = (...given) => {
+      const child = spawnChild(...given);
+      void child.ended.then(({ signal }) => ends.push(signal));
+      return child;
+    };
+    const tools = { ...aTools(folder, fixture.proxy.url), run };
+    expect(await isPlainMp4(file, tools, new AbortController().signal)).to.equal(false);
+    expect(ends).to.deep.equal(['SIGKILL']);
+  });
 
   it('leaves no process when the job is cancelled', async () => {
     const stop = new AbortController();
