@@ -134,7 +134,7 @@ describe('jobs', () => {
       expect(await money(caller)).to.deep.equal([0, 0]);
     });
 
-    it('counts a cancelled job once in trawl_jobs_total and trawl_job_seconds', async () => {
+    it('counts a cancelled job once in trawl_jobs_total, and in trawl_job_seconds when it ran', async () => {
       const counted = async () => {
         const { values } = await api.metrics.jobs_total.get();
         const timed = (await api.metrics.job_seconds.get()).values;
@@ -143,9 +143,10 @@ describe('jobs', () => {
       };
       const [jobs, times] = await counted();
       const caller = await api.addCaller();
-      const id = await submit(caller);
-      for (let n = 0; n < 2; n++) await api.call('DELETE', `/v1/jobs/${id}`, { key: caller.key });
-      expect(await counted()).to.deep.equal([jobs! + 1, times! + 1]);
+      const [ran, waited] = [await submit(caller), await submit(caller)];
+      await runJob(api.store, ran);
+      for (const id of [ran, ran, waited, waited]) await api.call('DELETE', `/v1/jobs/${id}`, { key: caller.key });
+      expect(await counted()).to.deep.equal([jobs! + 2, times! + 1]);
     });
 
     it('of a completed job removes its file, answers its link with 410 and keeps the charge', async () => {
