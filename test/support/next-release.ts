@@ -7,7 +7,7 @@ import { root } from './tree.ts';
 export const next = { release: '99.0.0', layout: layouts.own + 1 } as const;
 
 /** Changes of the tree: file, what stands there once, and what stands there in the next release. */
-const changes: readonly (readonly [file: string, from: string, to: string])[] = [
+const changes: readonly (readonly [file: string, from: string | RegExp, to: string])[] = [
   ['package.json', `"version": "${layouts.release}"`, `"version": "${next.release}"`],
   [
     'src/store/schema.ts',
@@ -15,11 +15,7 @@ const changes: readonly (readonly [file: string, from: string, to: string])[] = 
     `own: ${next.layout}, oldest: ${layouts.own} }`,
   ],
   // Texts of ended jobs are plain in the next layout, behind a byte with which no deflated text begins.
-  [
-    'src/store/jobs/settle-job.ts',
-    'delivered: end.delivered });',
-    'delivered: end.delivered }, store.release?.layout());',
-  ],
+  ['src/store/jobs/settle-job.ts', /(?<=packTexts\(\{[^}]*\})(?=\))/, ', store.release?.layout()'],
   [
     'src/store/jobs/ended-job.ts',
     'packTexts(texts: JobTexts): Buffer {',
