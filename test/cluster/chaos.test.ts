@@ -39,7 +39,7 @@ function drawsOf(part: string) {
 }
 
 describe(`${count} jobs on a cluster whose parts are all killed at random (SEED=${seed})`, function () {
-  this.timeout(isLong ? 1_800_000 : 300_000);
+  this.timeout(1_800_000);
   let testbed: Testbed;
   let line: TcpProxy;
   let isOver = false;
