@@ -40,7 +40,7 @@ print(json.dumps(globals()[sys.argv[1]](*json.loads(sys.argv[2]))))
 
 function ask<T>(name: string, ...args: unknown[]): T {
   const words = [...pythonFlags, '-c', script, name, JSON.stringify(args)];
-  return JSON.parse(execFileSync(python, words, { encoding: 'utf8', timeout: 50_000 })) as T;
+  return JSON.parse(execFileSync(python, words, { encoding: 'utf8', timeout: 250_000 })) as T;
 }
 
 describe('The fragment of a URL', () => {

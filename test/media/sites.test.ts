@@ -123,7 +123,7 @@ print(json.dumps(globals()[sys.argv[2]](*json.loads(sys.argv[3]))))
 function ask<T>(name: string, ...args: unknown[]): T {
   const words = ['-I', '-c', script, join(root, 'src/media'), name, JSON.stringify(args)];
   // A random pattern may take for ever to match, and mocha's own limit cannot end a synchronous call.
-  return JSON.parse(execFileSync(python, words, { encoding: 'utf8', timeout: 50_000 })) as T;
+  return JSON.parse(execFileSync(python, words, { encoding: 'utf8', timeout: 250_000 })) as T;
 }
 
 interface PatternCounts {
