@@ -1,5 +1,6 @@
 import { rename, unlink } from 'node:fs/promises';
 import { ffmpegArguments, ffprobeArguments, mediaEnv } from './ffmpeg-arguments.ts';
+import { lengthTolerance } from './file-lengths.ts';
 import type { FileProbe } from './probe-file.ts';
 import { damage } from './prove-file.ts';
 import { runFfmpeg } from './run-ffmpeg.ts';
@@ -9,6 +10,8 @@ import { Failed, type MediaTools } from './tools.ts';
 const [joinedFormats, joinedBySites] = [/^(flv|matroska|mov)/, /^flv/];
 /** Seconds by which the times of a stream go back at least where another recording begins. */
 const leastLeap = 1;
+/** Seconds after which the times of an FLV begin anew that lack the bits above the lowest 24, and by which they then go back at least. */
+const [wrap, leastWrap] = [2 ** 24 / 1000, 16_700];
 const maxRecordings = 500;
 
 interface JoinedRecordings {
@@ -37,7 +40,7 @@ interface StreamRuns {
  */
 export async function joinRecordings(
   file: string,
-  { format, video, audio }: FileProbe,
+  { format, duration, video, audio }: FileProbe,
   direct: boolean,
   tools: MediaTools,
   signal: AbortSignal,
@@ -48,14 +51,15 @@ export async function joinRecordings(
   const isMov = format.startsWith('mov');
   const isIndexed = isMov && wanted.every(({ promised }) => promised !== null);
   if (isIndexed || !(direct ? joinedFormats : joinedBySites).test(format)) return null;
-  const { streams, headers } = await readRuns(file, played, tools, signal);
+  const { streams, headers, last } = await readRuns(file, played, tools, signal);
   const recordings = Math.max(0, ...streams.map(({ runs }) => runs.length));
+  const isFlv = joinedBySites.test(format);
+  if (direct && isFlv) refuseShort(recordings, last, duration);
   if (recordings < 2 && headers.size === 0) return null;
   const isUneven = recordings > maxRecordings || streams.some(({ runs }) => runs.length !== recordings);
   if (recordings > 1 && (isMov || isUneven)) {
     throw new Failed('file_damaged', `its times begin anew: ${recordings} recordings`);
   }
-  const isFlv = joinedBySites.test(format);
   const joined = `${file}.joined`;
   await runWhole([file, [...moveStreams(streams, isFlv), '-f', isFlv ? 'flv' : 'matroska'], joined], tools, signal);
   // An FLV still has the headers that differ from the first ones, a Matroska never had them.
@@ -70,6 +74,12 @@ export async function joinRecordings(
   if (!isFlv) await runWhole([joined, ['-xerror', '-f', 'null'], ''], tools, signal);
   await rename(joined, file);
   return { changingSound: audio !== null && left.has(played.length - 1) };
+}
+
+/** Throws a `Failed` for a single recording that ends before the second which its head tells. */
+function refuseShort(recordings: number, last: number, told: number | null): void {
+  if (recordings === 1 && told !== null && last < told - lengthTolerance(told))
+    throw new Failed('file_damaged', `ends after ${last} s of ${told} s`);
 }
 
 /** Returns the arguments that copy the streams with the times of their later recordings moved. */
@@ -109,7 +119,9 @@ function movesOf(streams: readonly (readonly Run[])[]): number[] {
   let [end, moved] = [0, 0];
   return (streams[0] ?? []).map((_, k) => {
     const runs = streams.flatMap((each) => each[k] ?? []);
-    const move = k === 0 ? 0 : end - moved - Math.min(...runs.map(({ begin }) => begin));
+    const begin = Math.min(...runs.map((run) => run.begin));
+    const isWrap = (streams[0]?.[k - 1]?.latest ?? 0) - begin > leastWrap;
+    const move = k === 0 ? 0 : isWrap ? wrap : end - moved - begin;
     moved += move;
     end = moved + Math.max(...runs.map((run) => run.end));
     return move;
@@ -120,9 +132,11 @@ function movesOf(streams: readonly (readonly Run[])[]): number[] {
 async function readRuns(file: string, played: readonly number[], tools: MediaTools, signal: AbortSignal) {
   const streams = played.map((index): StreamRuns => ({ index, runs: [], count: 0 }));
   const headers = new Set<number>();
+  let last = 0;
   const onLine = (line: string) => {
     // Side data has lines of its own, most of them empty.
     const [index, pts, duration] = line.split(',', 3).map(Number.parseFloat);
+    last = Math.max(last, (pts || 0) + (duration || 0));
     const stream = streams.find((each) => each.index === index);
     if (stream === undefined) return;
     if (line.includes('New Extradata')) headers.add(stream.index);
@@ -131,7 +145,7 @@ async function readRuns(file: string, played: readonly number[], tools: MediaToo
     const end = pts + (duration || 0);
     const run = stream.runs.at(-1);
     // Pictures that others are made of are decoded before those, but no key frame goes back.
-    const isAnew = run === undefined || (pts < run.latest - leastLeap && line.includes(',K'));
+    const isAnew = run === undefined || pts < run.latest - (line.includes(',K') ? leastLeap : leastWrap);
     // One run too many refuses the file: a hostile one may have millions.
     if (isAnew && stream.runs.length <= maxRecordings) stream.runs.push({ first, begin: pts, latest: pts, end });
     else if (run !== undefined) Object.assign(run, { latest: Math.max(run.latest, pts), end: Math.max(run.end, end) });
@@ -140,5 +154,5 @@ async function readRuns(file: string, played: readonly number[], tools: MediaToo
   const words = [...ffprobeArguments(file, 'none', entries), '-of', 'csv=p=0'];
   await tools.run(tools.ffprobe, words, { folder: tools.folder, env: mediaEnv(tools.folder), onLine, signal }).ended;
   signal.throwIfAborted();
-  return { streams, headers };
+  return { streams, headers, last };
 }

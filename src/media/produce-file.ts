@@ -6,6 +6,7 @@ import { recordingStage } from '../model/attempt-stages.ts';
 import { beginningOf, removeNames, sizeOf } from './child-folder.ts';
 import { type ChosenFormat, chooseFormatsFor, type FormatChoice } from './choose-formats.ts';
 import { isAudioCopy } from './container.ts';
+import { refuseParts } from './container-heads.ts';
 import { describeMedia } from './describe-media.ts';
 import { isEncryptedMp4 } from './encrypted-mp4.ts';
 import { ffmpegArguments } from './ffmpeg-arguments.ts';
@@ -229,6 +230,7 @@ async function probePart(
     throw new Failed(direct ? faultOfBytes(await beginningOf(file)) : 'file_damaged', stderr);
   }
   if (damage.test(stderr)) throw new Failed('file_damaged', stderr);
+  if (direct) await refuseParts(file, found.probe, signal);
   const wanted = video ? found.probe : { ...found.probe, video: null };
   const joined = await joinRecordings(file, wanted, direct, tools, signal);
   const probed = joined ? await probeFile(file, 'none', tools, signal) : found;
