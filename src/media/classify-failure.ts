@@ -172,7 +172,7 @@ const ofFfmpeg: Patterns = [
   ['worker_failed', /No space left on device|Cannot allocate memory/],
   [
     'file_damaged',
-    /partial file|ended prematurely|Truncating packet|moov atom not found|error reading header|corrupt input packet|Packet corrupt|EBML header parsing failed|corresponding track id|Header missing|Could not find codec parameters|Invalid NAL unit size|non-existing PPS|Output file is empty|does not contain any stream|matches no streams|Invalid data found|corrupt decoded frame|Conversion failed/,
+    /partial file|ended prematurely|Truncating packet|moov atom not found|error reading header|corrupt input packet|Packet corrupt|EBML header parsing failed|corresponding track id|Header missing|Could not find codec parameters|Invalid NAL unit size|non-existing PPS|Output file is empty|does not contain any stream|matches no streams|Invalid data found|corrupt decoded frame|packet with unknown timestamp|Conversion failed/,
   ],
 ];
 

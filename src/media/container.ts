@@ -13,6 +13,12 @@ export interface Container {
 }
 
 const anything = ['*'];
+/** Codecs for which a Matroska has no name, or tells too little, of those in the formats that are read here: sound of DVD, Blu-ray and broadcasts, old QuickTime and FLV. */
+const nameless: ReadonlySet<string> = new Set([
+  ...[changingSound, 'pcm_dvd', 'pcm_bluray', 's302m', 'nellymoser', 'flashsv2', 'pcm_s8', 'pcm_f32be', 'pcm_f64be'],
+  ...['adpcm_ima_qt', 'mace3', 'mace6', 'sdx2_dpcm', 'gsm', 'qcelp', 'evrc', 'ilbc', 'atrac3p', 'mp4als', 'mp3on4'],
+  ...['qtrle', '8bps', 'smc'],
+]);
 const openAudio = ['opus', 'vorbis'];
 const mp4Audio = ['aac', 'mp3', 'alac', 'ac3', 'eac3', 'opus'];
 
@@ -41,7 +47,7 @@ export function containersFor(format: string): readonly Container[] {
 /** Returns true when a container takes these streams without encoding; `null` stands for no stream. */
 export function canHold(container: Container, video: string | null, audio: string | null): boolean {
   const takes = (list: readonly string[], codec: string | null) =>
-    codec === null || list.includes(codec) || (list === anything && codec !== changingSound);
+    codec === null || list.includes(codec) || (list === anything && !nameless.has(codec));
   return takes(container.video, video) && takes(container.audio, audio);
 }
 

@@ -1,8 +1,9 @@
 import { unlink } from 'node:fs/promises';
 import type { FormatChoice } from './choose-formats.ts';
+import { canHold, containers } from './container.ts';
 import { ffmpegArguments } from './ffmpeg-arguments.ts';
 import { isUntimed, startsOf } from './plan-conversion.ts';
-import { changingSound, type FetchedFile, type FileProbe, probeFile } from './probe-file.ts';
+import { changingSound, type FetchedFile, type FileProbe, probeFile, type Stream } from './probe-file.ts';
 import { runFfmpeg } from './run-ffmpeg.ts';
 import type { MediaTools } from './tools.ts';
 
@@ -31,15 +32,12 @@ function isMistimed({ format, audio }: FileProbe): boolean {
 /** Returns a copy with an index and what it says of the length, which other formats only guess. */
 async function index(part: FetchedFile, tools: MediaTools, signal: AbortSignal): Promise<FetchedFile> {
   const { file, probe } = part;
-  if (/^(?:mov|matroska)/.test(probe.format) || isUntimed(probe)) return part;
+  const holds = (stream: Stream | null) => canHold(containers.mkv, null, stream?.codec ?? null);
+  if (/^(?:mov|matroska)/.test(probe.format) || isUntimed(probe) || !holds(probe.video)) return part;
   const streams = [probe.video, probe.audio].filter((stream) => stream !== null);
   const maps = streams.flatMap((stream) => ['-map', `0:${stream.index}`]);
   const indexed = `${file}.indexed`;
-  const codecs = [
-    '-c',
-    'copy',
-    ...(probe.audio?.codec === changingSound ? ['-c:a', 'flac', '-sample_fmt', 's16'] : []),
-  ];
+  const codecs = ['-c', 'copy', ...(holds(probe.audio) ? [] : ['-c:a', 'flac', '-sample_fmt', 's16'])];
   // A FLAC has samples and no times.
   const muxer = isMistimed(probe) ? 'flac' : 'matroska';
   await runFfmpeg(ffmpegArguments([part], [...maps, ...codecs, '-f', muxer], indexed), tools, signal);

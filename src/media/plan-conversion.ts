@@ -2,7 +2,7 @@ import type { Args } from '../model/request-parameters.ts';
 import type { FormatChoice } from './choose-formats.ts';
 import { askedRate, type Container, canHold, containers, containersFor, familyOf, isAudioCopy } from './container.ts';
 import { endOf, exactLength, lengthTolerance, longestOf, type SourceStream } from './file-lengths.ts';
-import type { FetchedFile, FileProbe } from './probe-file.ts';
+import type { FetchedFile, FileProbe, Stream } from './probe-file.ts';
 import { Failed, type MediaOrder } from './tools.ts';
 
 export interface ConversionPlan {
@@ -20,7 +20,7 @@ export interface ConversionPlan {
 
 const film = ['-c:v', 'libx264', '-preset', 'veryfast', '-crf', '20', '-pix_fmt', 'yuv420p'];
 /** WAV and MP3 have no times: without silence in its gaps, sound would be too early behind them. */
-const filledGaps = ['-af', 'aresample=async=1'];
+const filledGaps = ['aresample=async=1'];
 /** Formats that have times of their own; of others ffmpeg counts them by the first sample rate. */
 const timedFormats = /^(mov|matroska|mpegts)/;
 /** H.264 has no odd sizes. */
@@ -29,6 +29,8 @@ const evenSize = 'crop=trunc(iw/2)*2:trunc(ih/2)*2';
 const leastJoined = 3;
 /** Pictures in a second of a slow film that is encoded: with fewer, it would not end as exactly as a part must. */
 const slowRates = { least: 2, most: 30 };
+/** Most channels of which each has a place around its listener that ffmpeg knows, and most that it mixes. */
+const [maxPlaced, maxMixed] = [8, 64];
 /** Seconds by which a part may be longer than `end` says. */
 const endTolerance = 0.5;
 /** Seconds by which sound may be beside its picture unnoticed, and by which two parts of one stream may be apart: farther, their clocks differ. */
@@ -144,10 +146,17 @@ function encodable(video: SourceStream | null): string {
   return Math.min(width ?? 0, height ?? 0) < leastJoined ? evenSize : `yadif=deint=interlaced,${evenSize}`;
 }
 
-/** Returns how AAC is encoded: of more than two channels only 5.1 has a number that all players know. */
+/** Returns how AAC is encoded: of more than two channels only 5.1 has a number that all players know, and Speex does not place its own. */
 function encodedAac(source: SourceStream | null, kilobits: number): string[] {
-  const surround = (source?.stream.channels ?? 2) > 2 ? ['-af', 'aformat=channel_layouts=5.1|stereo|mono'] : [];
-  return ['-c:a', 'aac', '-b:a', `${kilobits}k`, ...surround];
+  const layout = [...mixed(source?.stream), 'aformat=channel_layouts=5.1|stereo|mono'].join();
+  return ['-c:a', 'aac', '-b:a', `${kilobits}k`, '-af', layout];
+}
+
+/** Returns the filter that mixes more channels than have known places, such as the ten of a WAV, to two: every other one is left. */
+function mixed(stream?: Stream): string[] {
+  const all = Array.from({ length: Math.min(stream?.channels ?? 0, maxMixed) }, (_, n) => n);
+  const side = (rest: number) => all.flatMap((n) => (n % 2 === rest ? `c${n}` : [])).join('+');
+  return all.length > maxPlaced ? [`pan=stereo|c0<${side(0)}|c1<${side(1)}`] : [];
 }
 
 /** Returns true for what only an mp4 can say: at which frame it begins, and how its picture is turned. */
@@ -170,9 +179,9 @@ function filterOf(
   return `setpts=PTS-${late.toFixed(3)}/TB,${encodable(video)}`;
 }
 
-/** Returns true for H.264 whose pictures have no time at which they are shown: only a decoder knows their order. */
+/** Returns true for H.264 in AVI, and for a bare stream, whose pictures have no time at which they are shown: only a decoder knows their order. */
 export function isUntimed({ format, video }: FileProbe): boolean {
-  return format === 'avi' && video?.codec === 'h264' && video.reordered > 0;
+  return video?.codec === (format === 'avi' ? 'h264' : format) && video.reordered > 0;
 }
 
 /**
@@ -190,19 +199,20 @@ function slowRate(video: SourceStream | null, args: Args, { seconds }: FormatCho
 function soundPlan(source: SourceStream, fetched: readonly FetchedFile[], { args, endpoint }: MediaOrder): MuxPlan {
   const { input, stream } = source;
   const gaps = timedFormats.test(fetched[input]?.probe.format ?? '') ? filledGaps : [];
+  const filtered = (filters: readonly string[]) => (filters.length > 0 ? ['-af', filters.join()] : []);
   const container =
     endpoint === 'audio' ? audioContainer(String(args.audio_format ?? 'mp3')) : familyOf(String(args.video_format));
   if (isAudioCopy(args, stream.codec, stream.kilobits))
     return { container, encoding: ['-c:a', 'copy'], encodes: false };
   if (container.ext === 'wav') {
-    return { container, encoding: ['-c:a', 'pcm_s16le', '-rf64', 'auto', ...gaps], encodes: true };
+    return { container, encoding: ['-c:a', 'pcm_s16le', '-rf64', 'auto', ...filtered(gaps)], encodes: true };
   }
   if (container.ext === 'mp3') {
     const rate = [32000, 44100, 48000].includes(stream.sampleRate ?? 0) ? [] : ['-ar', '44100'];
     const channels = (stream.channels ?? 2) > 2 ? ['-ac', '2'] : [];
     const kilobits = askedRate(args) ?? 320;
-    const encoding = ['-c:a', 'libmp3lame', '-b:a', `${kilobits}k`, ...rate, ...channels, ...gaps];
-    return { container, encoding, encodes: true };
+    const encoding = ['-c:a', 'libmp3lame', '-b:a', `${kilobits}k`, ...rate, ...channels];
+    return { container, encoding: [...encoding, ...filtered([...mixed(stream), ...gaps])], encodes: true };
   }
   // The only sound for a wanted webm may be one that a webm cannot hold, and an m4a can.
   if (endpoint === 'video' && canHold(containers.m4a, null, stream.codec)) {

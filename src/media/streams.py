@@ -68,7 +68,8 @@ def open_downloader(ydl, info, seconds, beginning):
     if protocol in ('http', 'https'):
         if seconds is None:
             return HttpFD(ydl, ydl.params)
-        info.update(section_start=0, section_end=seconds)
+        # ffmpeg writes an Ogg in which each picture has the time of the end of the one before.
+        info.update(section_start=0, section_end=seconds, ext='mkv' if info['ext'] == 'ogv' else info['ext'])
         # ffmpeg would write 256 KiB at a time: a slow radio would seem to send nothing for a minute. It exits with 0 when a
         # source breaks off, and tells that only on standard error, which trawl reads.
         told = ['-flush_packets', '1', '-loglevel', 'warning']
