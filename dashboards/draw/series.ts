@@ -69,13 +69,20 @@ function linesOf(source: Source, { end, hours, stepSeconds, faultSeconds, bucket
   const { metric, labels, kind, value, mean } = source;
   const noise = makeNoise(metric + JSON.stringify(labels));
   const bounds = kind === 'histogram' ? [...bucketsOf(metric), Number.POSITIVE_INFINITY] : [];
-  const series = new Map<string, string[]>();
-  const put = (name: string, more: Labels, number: number, time: number) => {
+  const series: string[][] = [];
+  // The name and the labels of a series stand in each of its lines, and are put together once.
+  const open = (name: string, more: Labels = {}) => {
     const words = Object.entries({ ...labels, ...more }).map(([label, text]) => `${label}="${text}"`);
-    const key = `${name}{${words.join(',')}}`;
-    const lines = series.get(key) ?? [];
-    lines.push(`${key} ${Number(number.toFixed(4))} ${time}`);
-    series.set(key, lines);
+    const start = `${name}{${words.join(',')}}`;
+    const lines: string[] = [];
+    series.push(lines);
+    return (number: number, time: number) => lines.push(`${start} ${Number(number.toFixed(4))} ${time}`);
+  };
+  const put = {
+    value: open(metric),
+    buckets: bounds.map((bound) => open(`${metric}_bucket`, { le: String(bound).replace('Infinity', '+Inf') })),
+    sum: open(`${metric}_sum`),
+    count: open(`${metric}_count`),
   };
   const sums = { count: 0, total: 0, buckets: bounds.map(() => 0) };
   const length = hours * 3600;
@@ -86,30 +93,25 @@ function linesOf(source: Source, { end, hours, stepSeconds, faultSeconds, bucket
     const now = value(moment);
     if (now === null) continue;
     if (kind === 'gauge') {
-      put(metric, {}, now, time);
+      put.value(now, time);
       continue;
     }
     const grown = Math.max(0, now) * stepSeconds;
     sums.count += grown;
     if (kind === 'counter') {
-      put(metric, {}, sums.count, time);
+      put.value(sums.count, time);
       continue;
     }
     const average = mean(moment);
     sums.total += grown * average;
     for (const [n, bound] of bounds.entries()) {
       sums.buckets[n]! += grown * (1 - Math.exp(-bound / average));
-      put(
-        `${metric}_bucket`,
-        { le: bound === Number.POSITIVE_INFINITY ? '+Inf' : String(bound) },
-        sums.buckets[n]!,
-        time,
-      );
+      put.buckets[n]!(sums.buckets[n]!, time);
     }
-    put(`${metric}_sum`, {}, sums.total, time);
-    put(`${metric}_count`, {}, sums.count, time);
+    put.sum(sums.total, time);
+    put.count(sums.count, time);
   }
-  return [...series.values()].flat();
+  return series.flat();
 }
 
 function busyAt(at: number): number {

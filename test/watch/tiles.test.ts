@@ -44,13 +44,11 @@ describe('the histories of the drills before a real Prometheus', () => {
     const metrics = new Set(queries.flatMap(listMetrics));
     // Each history is a namespace of one Prometheus. Types are left out: they may be said once alone.
     const texts = states.map((drill) => {
-      const lines = makeHistory({ drill, end }, metrics)
-        .split('\n')
-        .filter((line) => line && !line.startsWith('#'));
-      return lines.join('\n').replaceAll('namespace="films"', `namespace="${nameOf(drill)}"`);
+      const history = makeHistory({ drill, end }, metrics).replaceAll(/^#.*\n/gm, '');
+      return history.replaceAll('namespace="films"', `namespace="${nameOf(drill)}"`);
     });
     texts.push(texts[states.indexOf(null)]!.replaceAll(`namespace="${nameOf(null)}"`, `namespace="${second}"`));
-    server = await serveHistory(`${texts.join('\n')}\n# EOF\n`, { port: await freePort() });
+    server = await serveHistory(`${texts.join('')}# EOF\n`, { port: await freePort() });
   });
   after(() => server?.stop());
 
