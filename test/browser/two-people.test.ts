@@ -91,11 +91,14 @@ describe('two people and two tabs', () => {
     await page.getByRole('link', { name: 'People' }).click();
     const person = page.getByRole('cell', { name: 'gone@example.com' });
     await person.waitFor();
+    // Only a page that was kept still has its listeners.
+    await page.evaluate('addEventListener("pageshow", ({ persisted }) => sessionStorage.setItem("kept", persisted))');
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('Password').waitFor();
     await page.evaluate('history.back()');
     await until(async () => page.url().endsWith('/people'), 10, 'the page before');
     await page.getByLabel('Password').waitFor();
     expect(await person.count()).to.equal(0);
+    expect(await page.evaluate('sessionStorage.getItem("kept")')).to.equal('true');
   });
 });
