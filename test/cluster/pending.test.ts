@@ -118,6 +118,18 @@ describe('a job that waits in a cluster', () => {
     expect(controller.output()).to.match(/"level":"error","text":"the cluster refuses a Job".*no Jobs/);
   });
 
+  it('starts although an admission webhook hangs until the cluster ignores it after 12 s, and keeps its watches', async () => {
+    const jobs = { namespace, resource: 'jobs', ignoredAfterSeconds: 12 } as const;
+    const hook = await startAdmissionWebhook(testbed.cluster, jobs, () => ({ yes: [] }));
+    hook.hang();
+    const said = controller.output().length;
+    const id = await testbed.submit();
+    await until(async () => (await testbed.job(id)).started_at !== null, 30, `${id} runs`);
+    await hook.remove();
+    expect(await completes(id)).to.include({ attempt: 1, failures: 0, interruptions: 0 });
+    expect(controller.output().slice(said)).not.to.include('The API server does not answer');
+  });
+
   it('says that the cluster has not admitted it while its Job is suspended, and completes after that', async () => {
     const held = { yes: [{ op: 'add', path: '/spec/suspend', value: true }] };
     const hook = await startAdmissionWebhook(testbed.cluster, { namespace, resource: 'jobs' }, () => held);

@@ -3,7 +3,7 @@ import { Agent } from 'undici';
 import { retry } from '../../base/backoff.ts';
 import { parseJson } from '../../base/parse-json.ts';
 import type { ClusterAccess, ClusterTls } from './cluster-access.ts';
-import { type KubeAnswer, NoAnswerError, sendKubeRequest } from './kube-request.ts';
+import { type AnswerLimits, type KubeAnswer, NoAnswerError, sendKubeRequest } from './kube-request.ts';
 import type { ApiRateLimit } from './rate-limiter.ts';
 
 /** An answer of the API server with status 300 or above. */
@@ -56,16 +56,26 @@ interface StreamReader {
   line(text: string): void;
 }
 
+interface SentQuestion extends KubeQuestion {
+  readonly limits?: AnswerLimits;
+  readonly reader?: StreamReader;
+}
+
 interface KubeClientOptions {
   readonly access: ClusterAccess;
   readonly rateLimit: ApiRateLimit;
+  /** Time limit of an answer while the API server answers nothing else. */
   readonly answerMs?: number;
+  /** Time limit of every answer. */
+  readonly maxAnswerMs?: number;
 }
 
 const plainJson = 'application/json';
 /** Content type with which the API server answers only the metadata of an object. */
 export const metadataOnly = `${plainJson};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,${plainJson}`;
 const usualAnswerMs = 10_000;
+/** The API server itself gives up after as long; an admission webhook that hangs may hold up a request for 30 s. */
+const usualMaxAnswerMs = 60_000;
 const maxTries = 3;
 /** A request that is to wait longer fails; its step is tried again all the same. */
 const maxRetryAfterMs = 10_000;
@@ -74,10 +84,15 @@ const maxConnections = 8;
 const strategicMerge = 'application/strategic-merge-patch+json';
 
 /** Opens a client with at most eight connections, which it keeps. */
-export function openKubeClient({ access, rateLimit, answerMs = usualAnswerMs }: KubeClientOptions): KubeClient {
+export function openKubeClient(options: KubeClientOptions): KubeClient {
+  const { access, rateLimit, answerMs = usualAnswerMs, maxAnswerMs = usualMaxAnswerMs } = options;
   const server = new URL(access.server);
   let dispatcher = connect(access.tls, answerMs);
-  const silence = watchForSilence(answerMs, (signal) => send('GET', '/version', signal ? { signal } : {}));
+  const silence = watchForSilence(answerMs, (timeoutMs, signal) =>
+    send('GET', '/version', { limits: { timeoutMs }, ...(signal && { signal }) }),
+  );
+  /** An admission webhook may hold up a request: it is waited for while the API server answers others. */
+  const patient = { timeoutMs: maxAnswerMs, late: { everyMs: answerMs / 2, mayWait: silence.confirmAnswers } };
   /** With HTTP/2 all requests share one connection, which may die unnoticed: it is replaced when nothing was answered for the time limit. */
   const replaceSilent = (silent: Agent) => {
     if (silent !== dispatcher || !silence.isNoticed()) return;
@@ -85,8 +100,8 @@ export function openKubeClient({ access, rateLimit, answerMs = usualAnswerMs }: 
     void silent.destroy(new NoAnswerError());
   };
   /** Returns the text of an answer; a streamed answer has none. */
-  const send = async (method: KubeMethod, path: string, question: KubeQuestion, reader?: StreamReader) => {
-    const { signal } = question;
+  const send = async (method: KubeMethod, path: string, question: SentQuestion) => {
+    const { signal, reader, limits = patient } = question;
     const turnMs = rateLimit.take();
     if (turnMs > 0) await pause(turnMs, undefined, { ...(signal && { signal }) });
     const request = {
@@ -100,7 +115,7 @@ export function openKubeClient({ access, rateLimit, answerMs = usualAnswerMs }: 
     const used = dispatcher;
     try {
       const piece = reader && splitLines(reader.line);
-      const answer = await sendKubeRequest(used, request, { timeoutMs: answerMs, signal, onStart, piece });
+      const answer = await sendKubeRequest(used, request, { ...limits, signal, onStart, piece });
       if (answer.status === 429) rateLimit.halve();
       if (answer.status >= 300) throw errorOf(`${method} ${path}`, answer);
       return answer.text;
@@ -122,7 +137,7 @@ export function openKubeClient({ access, rateLimit, answerMs = usualAnswerMs }: 
     change: (method, path, body) => sendAgain(method, path, { body, accept: metadataOnly }, () => undefined),
     stream: async (path, query, signal, reader) => {
       await silence.untilAnswered(signal);
-      await send('GET', path, { query, signal }, reader);
+      await send('GET', path, { query, signal, reader });
     },
     isExhausted: rateLimit.isExhausted,
     waitMs: rateLimit.waitMs,
@@ -134,23 +149,36 @@ export function openKubeClient({ access, rateLimit, answerMs = usualAnswerMs }: 
  * Notices that the API server answers nothing. Then one request at a time asks for its version first, and the others fail at
  * once: each would hold its step for the time limit. Any answer ends that, so a webhook that holds up new Jobs stops nothing else.
  */
-function watchForSilence(answerMs: number, askVersion: (signal?: AbortSignal) => Promise<unknown>) {
+function watchForSilence(answerMs: number, askVersion: (timeoutMs: number, signal?: AbortSignal) => Promise<unknown>) {
   let answeredAt = performance.now();
   let silence: { isAsked: boolean } | null = null;
+  let confirming: Promise<void> | null = null;
+  const confirm = async (timeoutMs: number, signal?: AbortSignal) => {
+    try {
+      await askVersion(timeoutMs, signal);
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error;
+    }
+  };
   const untilAnswered = async (signal?: AbortSignal) => {
     const noticed = silence;
     if (noticed === null) return;
     if (noticed.isAsked) throw new NoAnswerError();
     noticed.isAsked = true;
-    try {
-      await askVersion(signal);
-    } catch (error) {
-      if (!(error instanceof KubeError)) throw error;
-    } finally {
+    await confirm(answerMs, signal).finally(() => {
       noticed.isAsked = false;
-    }
+    });
   };
+  const recentMs = answerMs / 2;
   return {
+    /** Throws unless the API server has just answered anything, or tells its version: one request for all late ones. */
+    async confirmAnswers(): Promise<void> {
+      if (performance.now() - answeredAt < recentMs) return;
+      confirming ??= confirm(recentMs).finally(() => {
+        confirming = null;
+      });
+      await confirming;
+    },
     end() {
       answeredAt = performance.now();
       silence = null;

@@ -14,9 +14,14 @@ export interface KubeAnswer {
   readonly text: string;
 }
 
-interface AnswerOptions {
+export interface AnswerLimits {
   /** Time limit of the whole answer; of a streamed one only until its headers. */
   readonly timeoutMs: number;
+  /** Called again and again until the answer is there; the request fails when a call rejects. */
+  readonly late?: { readonly everyMs: number; readonly mayWait: () => Promise<unknown> };
+}
+
+interface AnswerOptions extends AnswerLimits {
   readonly signal?: AbortSignal | undefined;
   readonly onStart: (status: number) => void;
   /** Receives the text of a streamed answer, unless it is a refusal; what it throws ends the request. */
@@ -27,7 +32,7 @@ interface AnswerOptions {
 export async function sendKubeRequest(
   dispatcher: Dispatcher,
   request: Dispatcher.DispatchOptions,
-  { timeoutMs, signal, onStart, piece }: AnswerOptions,
+  { timeoutMs, late, signal, onStart, piece }: AnswerOptions,
 ): Promise<KubeAnswer> {
   signal?.throwIfAborted();
   const answered = Promise.withResolvers<KubeAnswer>();
@@ -39,7 +44,15 @@ export async function sendKubeRequest(
     answered.reject(error);
   };
   const abort = () => fail(signal?.reason);
-  const timer = setTimeout(() => fail(new NoAnswerError()), timeoutMs);
+  let isWaiting = true;
+  const giveUp = () => isWaiting && fail(new NoAnswerError());
+  const timer = setTimeout(giveUp, timeoutMs);
+  const checks = late && setInterval(() => void late.mayWait().catch(giveUp), late.everyMs);
+  const endWait = () => {
+    isWaiting = false;
+    clearTimeout(timer);
+    clearInterval(checks);
+  };
   signal?.addEventListener('abort', abort);
   const decoder = new StringDecoder('utf8');
   let answer = { status: 0, headers: {}, text: '' };
@@ -58,7 +71,7 @@ export async function sendKubeRequest(
       answer = { status, headers, text: '' };
       onStart(status);
       if (!piece || status >= 300) return;
-      clearTimeout(timer);
+      endWait();
       take = piece;
     },
     onResponseData: (_, bytes) => take(decoder.write(bytes)),
@@ -68,7 +81,7 @@ export async function sendKubeRequest(
   try {
     return await answered.promise;
   } finally {
-    clearTimeout(timer);
+    endWait();
     signal?.removeEventListener('abort', abort);
   }
 }

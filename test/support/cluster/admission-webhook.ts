@@ -10,10 +10,20 @@ export type AdmissionAnswer = { readonly no: string } | { readonly yes: readonly
 
 /** An admission webhook of somebody else in the cluster. */
 export interface AdmissionWebhook {
+  /** Connections are accepted from now on, and nothing is answered. */
+  hang(): void;
   /** Nobody answers any more, and the cluster goes on asking. */
   silence(): Promise<void>;
   /** The cluster does not ask any more. */
   remove(): Promise<void>;
+}
+
+interface AdmissionWebhookOptions {
+  readonly namespace: string;
+  readonly others?: readonly string[];
+  readonly resource: 'jobs' | 'pods';
+  /** The cluster goes on without an answer after this time; otherwise it refuses what nobody judged for 2 s. */
+  readonly ignoredAfterSeconds?: number;
 }
 
 const configurations = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
@@ -22,17 +32,15 @@ const name = 'test.example.com';
 /** Lets a webhook judge new Jobs or pods of a namespace and of others that may not be there yet; answers when the cluster asks it. */
 export async function startAdmissionWebhook(
   { admin, authority }: Cluster,
-  {
-    namespace,
-    others = [],
-    resource,
-  }: { readonly namespace: string; readonly others?: readonly string[]; readonly resource: 'jobs' | 'pods' },
+  { namespace, others = [], resource, ignoredAfterSeconds }: AdmissionWebhookOptions,
   judge: (object: Json) => AdmissionAnswer,
 ): Promise<AdmissionWebhook> {
   let asked = 0;
+  let hangs = false;
   const server = createServer(authority.issue({ name, hosts: ['127.0.0.1'] }), async (req, res) => {
     const { request } = (await readJson(req)) as { request: { uid: string; object: Json } };
     asked++;
+    if (hangs) return;
     const review = { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview' };
     res.end(JSON.stringify({ ...review, response: { uid: request.uid, ...answerOf(judge(request.object)) } }));
   });
@@ -54,8 +62,8 @@ export async function startAdmissionWebhook(
         },
         admissionReviewVersions: ['v1'],
         sideEffects: 'None',
-        failurePolicy: 'Fail',
-        timeoutSeconds: 2,
+        failurePolicy: ignoredAfterSeconds === undefined ? 'Fail' : 'Ignore',
+        timeoutSeconds: ignoredAfterSeconds ?? 2,
       },
     ],
   });
@@ -72,6 +80,9 @@ export async function startAdmissionWebhook(
       server.closeAllConnections();
     });
   return {
+    hang: () => {
+      hangs = true;
+    },
     silence,
     remove: async () => {
       await admin.ask('DELETE', `${configurations}/${name}`);
