@@ -1,13 +1,9 @@
-import { createSecureServer } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type KubeClient, KubeError, openKubeClient } from '../../src/runners/kubernetes/kube-client.ts';
 import { cacheForMinute } from '../../src/runners/kubernetes/minute-cache.ts';
 import { type ApiRateLimit, makeRateLimiter } from '../../src/runners/kubernetes/rate-limiter.ts';
-import { makeAuthority } from '../support/certificate.ts';
 import { type FakeApiServer, startFakeApiServer } from '../support/cluster/fake-api-server.ts';
-import { startTcpProxy } from '../support/cluster/tcp-proxy.ts';
 import { until } from '../support/until.ts';
 
 const never = new AbortController().signal;
@@ -121,26 +117,6 @@ describe('the client of an API server', () => {
     const other = failure(client.ask('GET', '/b'));
     (await server.next()).answer(500, {});
     expect(await other).to.include({ status: 500 });
-  });
-
-  it('replaces a connection that died unnoticed', async () => {
-    const authority = makeAuthority('test');
-    const owner = authority.issue({ name: 'server', hosts: ['127.0.0.1'] });
-    const secure = createSecureServer(owner, (_, res) => void res.end('{}'));
-    await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve));
-    const line = await startTcpProxy(`https://127.0.0.1:${(secure.address() as AddressInfo).port}`);
-    const other = openKubeClient({
-      access: { server: line.url, tls: { ca: authority.cert }, headers: async () => ({}) },
-      rateLimit: makeRateLimiter(1_000, 1_000),
-      answerMs: 10_000,
-    });
-    await other.ask('GET', '/a');
-    line.blackhole();
-    expect(await failure(other.ask('GET', '/b'))).to.have.property('message', 'The API server does not answer');
-    expect(await other.ask('GET', '/c')).to.deep.equal({});
-    await other.close();
-    await line.stop();
-    secure.close();
   });
 
   it('streams an answer past the time limit', async () => {

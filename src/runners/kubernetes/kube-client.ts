@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Agent } from 'undici';
 import { retry } from '../../base/backoff.ts';
 import { parseJson } from '../../base/parse-json.ts';
-import type { ClusterAccess, ClusterTls } from './cluster-access.ts';
+import type { ClusterAccess } from './cluster-access.ts';
+import { connect, type KubeConnections } from './kube-connections.ts';
 import { type AnswerLimits, type KubeAnswer, NoAnswerError, sendKubeRequest } from './kube-request.ts';
 import type { ApiRateLimit } from './rate-limiter.ts';
 
@@ -47,7 +47,7 @@ export interface KubeClient {
   isExhausted(): boolean;
   /** Time for which a request that came now would wait for the rate limit, in milliseconds. */
   waitMs(): number;
-  close(): Promise<void>;
+  close(): Promise<unknown>;
 }
 
 /** Reads a streamed answer; what it throws ends the stream. */
@@ -80,23 +80,22 @@ const maxTries = 3;
 /** A request that is to wait longer fails; its step is tried again all the same. */
 const maxRetryAfterMs = 10_000;
 const backoff = { firstMs: 200, maxMs: 5_000, hasJitter: true };
-const maxConnections = 8;
 const strategicMerge = 'application/strategic-merge-patch+json';
 
-/** Opens a client with at most eight connections, which it keeps. */
+/** Opens a client with at most eight connections, which it keeps, and one for each stream. */
 export function openKubeClient(options: KubeClientOptions): KubeClient {
   const { access, rateLimit, answerMs = usualAnswerMs, maxAnswerMs = usualMaxAnswerMs } = options;
   const server = new URL(access.server);
-  let dispatcher = connect(access.tls, answerMs);
+  let connections = connect(access.tls, answerMs);
   const silence = watchForSilence(answerMs, (timeoutMs, signal) =>
     send('GET', '/version', { limits: { timeoutMs }, ...(signal && { signal }) }),
   );
   /** An admission webhook may hold up a request: it is waited for while the API server answers others. */
   const patient = { timeoutMs: maxAnswerMs, late: { everyMs: answerMs / 2, mayWait: silence.confirmAnswers } };
   /** With HTTP/2 all requests share one connection, which may die unnoticed: it is replaced when nothing was answered for the time limit. */
-  const replaceSilent = (silent: Agent) => {
-    if (silent !== dispatcher || !silence.isNoticed()) return;
-    dispatcher = connect(access.tls, answerMs);
+  const replaceSilent = (silent: KubeConnections) => {
+    if (silent !== connections || !silence.isNoticed()) return;
+    connections = connect(access.tls, answerMs);
     void silent.destroy(new NoAnswerError());
   };
   /** Returns the text of an answer; a streamed answer has none. */
@@ -112,10 +111,10 @@ export function openKubeClient(options: KubeClientOptions): KubeClient {
       silence.end();
       if (status < 300) reader?.onStart();
     };
-    const used = dispatcher;
+    const [used, piece] = [connections, reader && splitLines(reader.line)];
     try {
-      const piece = reader && splitLines(reader.line);
-      const answer = await sendKubeRequest(used, request, { ...limits, signal, onStart, piece });
+      const agent = reader ? used.streams : used.requests;
+      const answer = await sendKubeRequest(agent, request, { ...limits, signal, onStart, piece });
       if (answer.status === 429) rateLimit.halve();
       if (answer.status >= 300) throw errorOf(`${method} ${path}`, answer);
       return answer.text;
@@ -141,7 +140,7 @@ export function openKubeClient(options: KubeClientOptions): KubeClient {
     },
     isExhausted: rateLimit.isExhausted,
     waitMs: rateLimit.waitMs,
-    close: () => dispatcher.destroy(),
+    close: () => connections.destroy(),
   };
 }
 
@@ -198,19 +197,6 @@ function watchForSilence(answerMs: number, askVersion: (timeoutMs: number, signa
 export function apiPathsOf(namespace: string) {
   const core = `/api/v1/namespaces/${namespace}`;
   return { jobs: `/apis/batch/v1/namespaces/${namespace}/jobs`, pods: `${core}/pods`, events: `${core}/events` };
-}
-
-function connect(tls: ClusterTls, answerMs: number): Agent {
-  return new Agent({
-    allowH2: true,
-    connections: maxConnections,
-    keepAliveTimeout: 60_000,
-    // Each request has a time limit of its own.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    // Connecting may take twice the request timeout: the request has failed by then, the connection is still useful.
-    connect: { ...tls, timeout: 2 * answerMs, keepAlive: true, keepAliveInitialDelay: 30_000 },
-  });
 }
 
 /** Returns what takes a text in pieces and hands on its whole lines. */
