@@ -27,6 +27,20 @@ const rows: Record<string, Row> = {
     said: ['etcdserver: request timed out'],
     seen: waiting('The cluster makes no pod for it'),
   },
+  'the proxy of an admission webhook denies access to it': {
+    pods: [],
+    said: [
+      'Internal error occurred: failed calling webhook "v.example.com": failed to call webhook: RBAC: access denied',
+    ],
+    seen: waiting('The cluster makes no pod for it'),
+  },
+  'an admission webhook answers without a judgement': {
+    pods: [],
+    said: [
+      'Internal error occurred: failed calling webhook "v.example.com": received invalid webhook response: absent',
+    ],
+    seen: waiting('The cluster makes no pod for it'),
+  },
   'no node has room': {
     pods: [{ status: unschedulable }],
     seconds: 899,

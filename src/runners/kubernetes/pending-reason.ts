@@ -76,6 +76,7 @@ export function explainMissingPod(isSuspended: boolean, faults: readonly string[
   const last = faults.at(-1);
   if (last === undefined) return nothing;
   if (/exceeded quota/.test(last)) return { ...nothing, reason: 'The quota of the cluster is used up' };
-  const isRefused = /\bforbidden\b|\bdenied\b|violates|\binvalid\b/i.test(last);
+  // A webhook that cannot be asked has judged nothing, whatever words the failure has.
+  const isRefused = !/failed calling webhook/.test(last) && /\bforbidden\b|\bdenied\b|violates|\binvalid\b/i.test(last);
   return { reason: noPod, outcome: isRefused ? broken : null };
 }
