@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readConfig } from '../base/config.ts';
-import { isRefusal, refuse } from '../base/errors.ts';
+import { codeOf, isRefusal, refuse } from '../base/errors.ts';
 import type { Terminal } from '../base/terminal.ts';
 import { makeAccountId, makeKey, readKey } from '../model/api-key.ts';
 import type { ReadInput } from '../model/operator-input.ts';
@@ -98,8 +98,7 @@ function readFileText(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new UsageError(`--key-file names a file that cannot be read (${code})`, usage);
+    throw new UsageError(`--key-file names a file that cannot be read (${codeOf(error)})`, usage);
   }
 }
 

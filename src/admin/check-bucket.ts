@@ -1,6 +1,6 @@
 import { hash, randomUUID } from 'node:crypto';
 import { isLoopback } from '../base/config.ts';
-import { innermost, messageOf } from '../base/errors.ts';
+import { codeOf, innermost, messageOf } from '../base/errors.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import type { BucketSettings } from '../objects/s3-bucket.ts';
 import { openS3 } from '../objects/s3-store.ts';
@@ -94,6 +94,5 @@ async function ask(url: string, request: RequestInit): Promise<Response> {
 /** Returns true when nothing answered, as behind a network policy that drops packets. */
 function isSilence(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  const { code = '' } = (error.cause ?? {}) as NodeJS.ErrnoException;
-  return error.name === 'TimeoutError' || ['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'].includes(code);
+  return error.name === 'TimeoutError' || ['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'].includes(codeOf(error.cause));
 }

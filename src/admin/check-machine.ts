@@ -6,7 +6,7 @@ import { dirname, join, relative, resolve, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { findCgroup } from '../base/cgroup.ts';
 import type { Config } from '../base/config.ts';
-import { messageOf } from '../base/errors.ts';
+import { codeOf, messageOf } from '../base/errors.ts';
 import { readLandlockVersion } from '../base/landlock-version.ts';
 import { machineMemoryBytes } from '../base/machine-memory.ts';
 import { inspectionsAtOnce } from '../base/resource-limits.ts';
@@ -87,7 +87,6 @@ export async function checkPrograms({ redisUrl, runner, sandbox }: MachineSettin
   ]);
 }
 
-/** Checks that the data folder, or the folder above it, can be written. */
 async function checkFolder(data: string): Promise<Finding> {
   const folder = resolve(data);
   try {
@@ -107,7 +106,7 @@ function tryFolder(place: string): void {
   try {
     rmdirSync(mkdtempSync(join(place, '.trawl-')));
   } catch (error) {
-    if (!/^(?:ENOSPC|EDQUOT)$/.test(String((error as NodeJS.ErrnoException).code))) throw error;
+    if (!/^(?:ENOSPC|EDQUOT)$/.test(codeOf(error))) throw error;
   }
 }
 

@@ -15,7 +15,6 @@ export function helpOf(command: AdminCommand): string {
   return `Usage: ${usageOf(command)}\n\n${command.text}\n\n${parts}`;
 }
 
-/** Returns every operand and option of a command with its sentence. */
 export function partsOf({ operands, options }: AdminCommand): [name: string, sentence: string][] {
   return [
     ...Object.entries(operands).map(([name, { text }]): [string, string] => [name, text]),
@@ -25,7 +24,6 @@ export function partsOf({ operands, options }: AdminCommand): [name: string, sen
   ];
 }
 
-/** Returns the list of all commands, or of one group. */
 export function overviewOf(commands: readonly AdminCommand[], group?: string): string {
   const rows = commands
     .filter((one) => group === undefined || one.group === group)

@@ -32,7 +32,6 @@ export function oneOf<const T extends string>(...words: readonly T[]): ParseValu
   };
 }
 
-/** Reads one word as `null`. */
 export function orNull<T>(word: string, judge: ParseValue<T>): ParseValue<T | null> {
   return (text, what): ReadInput<T | null> => {
     if (text === word) return { value: null };

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { type ConfigWith, readConfig } from '../base/config.ts';
-import { parseJson } from '../base/parse-json.ts';
+import { isJsonObject, parseJson } from '../base/parse-json.ts';
 import type { Terminal } from '../base/terminal.ts';
 import type { AdmissionAllowances } from '../runners/kubernetes/admission-rules.ts';
 import type { AllowedTargets } from '../runners/kubernetes/namespace-policies.ts';
@@ -119,7 +119,7 @@ function readStore(text: string): AllowedTargets['stores'][number] {
 
 function readPeer(text: string): object {
   const peer = parseJson(text);
-  if (typeof peer === 'object' && peer !== null && !Array.isArray(peer)) return peer;
+  if (isJsonObject(peer)) return peer;
   throw new UsageError(`--dns must be a peer in JSON, such as '{"ipBlock":{"cidr":"169.254.20.10/32"}}'`, usage);
 }
 

@@ -64,7 +64,9 @@ function readWords(args: readonly string[], commands: readonly AdminCommand[]): 
   const { tokens } = parseArgs({
     args: [...args],
     options: {
-      ...Object.fromEntries(options.map(([name, { value }]) => [name, { type: typeOf(value) }])),
+      ...Object.fromEntries(
+        options.map(([name, { value }]) => [name, { type: value === undefined ? 'boolean' : 'string' } as const]),
+      ),
       json: { type: 'boolean' },
       help: { type: 'boolean', short: 'h' },
     },
@@ -115,10 +117,6 @@ function readOption(
     throw new UsageError(`${rawName} needs a value; one that begins with - is written ${rawName}=${value}`);
   }
   given[name] = allowed(option.read(value, rawName));
-}
-
-function typeOf(value: string | undefined): 'string' | 'boolean' {
-  return value === undefined ? 'boolean' : 'string';
 }
 
 function allowed(read: ReturnType<AdminCommand['options'][string]['read']>): unknown {

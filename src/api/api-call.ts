@@ -33,7 +33,6 @@ export interface ApiCall {
   readonly began: number;
   /** Parameters of query and body merged, without the key (D96). */
   given: Readonly<Record<string, unknown>>;
-  /** Span of the request; `null` when it is not traced. */
   readonly trace: RequestTrace | null;
   /** The key whose request log gets a line; `null` while there is none, or when the record does not know it. */
   logged: LoggedKey | null;

@@ -41,7 +41,6 @@ interface ApiServer {
   readonly now: () => number;
   /** Aborted when the process stops: then every answer closes its connection. */
   readonly draining: AbortSignal;
-  /** `null` where no traces are sent. */
   readonly traces: Traces | null;
   /** Status of `key_quota_exceeded` (D34). */
   readonly keyQuotaStatus: number;
@@ -49,7 +48,6 @@ interface ApiServer {
   inHand: number;
 }
 
-/** The handler of each route. */
 export type ApiHandlers = Readonly<
   Record<keyof typeof keyedRoutes, KeyedHandler> & Record<keyof typeof openRoutes, OpenHandler>
 >;

@@ -34,7 +34,6 @@ type BatchRoutes = Pick<
 
 /** Bodies of one account that one API reads at the same time. */
 const maxReading = 8;
-/** Jobs that are cancelled at the same time. */
 const maxCancelling = 20;
 
 /** POST of a batch: one call against the rate before its body is read, and one job for each item. */

@@ -32,7 +32,6 @@ import { type ApiReply, acceptedReply, errorReply, failureReply, requireAllowed 
 import { headerOf } from './request-syntax.ts';
 import { routes } from './routes.ts';
 
-/** Dependencies of the routes that cost a credit. */
 export interface CreditRoutes {
   readonly store: RecordStore;
   readonly seal: Seal;

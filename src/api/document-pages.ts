@@ -36,7 +36,6 @@ const pageHeaders = {
   'cross-origin-opener-policy': 'same-origin',
 };
 
-/** A body as it is, and pressed. */
 export interface PageBody {
   readonly plain: Buffer;
   readonly pressed: Buffer;

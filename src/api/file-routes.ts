@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import { refuse } from '../base/errors.ts';
+import { codeOf, refuse } from '../base/errors.ts';
 import type { Seal } from '../base/seal.ts';
 import { isHeld, readRange } from '../model/byte-range.ts';
 import { isContentType } from '../model/content-types.ts';
@@ -78,8 +78,7 @@ async function sendFile(
 
 /** Returns true for the errors of a caller that is gone or reads nothing: neither is a failure of the API. */
 export function isGone(error: unknown): boolean {
-  const codes = ['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE'];
-  return error instanceof Error && 'code' in error && codes.includes(String(error.code));
+  return ['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE'].includes(codeOf(error));
 }
 
 /** Returns the headers that make a browser save the file, never run it or show it as a page of this origin. */

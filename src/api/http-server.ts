@@ -7,7 +7,6 @@ import { listenAt } from '../base/server-address.ts';
 import { hasBody, originTarget } from './request-syntax.ts';
 import { closeUnread, type PendingLimit } from './unread-answers.ts';
 
-/** A listening HTTP server. */
 interface HttpServer {
   readonly port: number;
   /** Accepts nothing more, lets open requests end, and closes what is left after some seconds. */

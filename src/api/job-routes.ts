@@ -14,12 +14,10 @@ import { readOwnJob, type ViewJob, viewJobs } from './job-view.ts';
 import { followJob, type WatchJob } from './job-watch.ts';
 import { requireAllowed } from './reply.ts';
 
-/** Dependencies of the routes about jobs. */
 export interface JobRoutes {
   readonly store: RecordStore;
   readonly viewJob: ViewJob;
   readonly watchJob: WatchJob;
-  /** Called with each job that a caller has cancelled. */
   readonly cancelled: (job: Job) => void;
   readonly log: Log;
   /** A stream whose caller has not read for this time is ended. */

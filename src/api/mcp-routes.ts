@@ -1,5 +1,6 @@
 import { pipeline } from 'node:stream/promises';
 import { Refusal, type RefusalCode, refuse } from '../base/errors.ts';
+import { membersOf } from '../base/parse-json.ts';
 import type { McpAnswer, McpCall, McpService } from '../mcp/mcp-tools.ts';
 import { mcpTools } from '../mcp/mcp-tools.ts';
 import { parseFlags } from '../model/request-parameters.ts';
@@ -82,7 +83,7 @@ function protocolHeadersOf(req: KeyedCall['req']): Record<string, string> {
 }
 
 function isToolCall({ method, id, params }: Readonly<Record<string, unknown>>): boolean {
-  const name = typeof params === 'object' && params !== null && 'name' in params ? params.name : null;
+  const { name } = membersOf(params);
   return method === 'tools/call' && id !== undefined && mcpTools.some((tool) => tool.name === name);
 }
 

@@ -5,7 +5,6 @@ import { maxItems } from '../model/request-limits.ts';
 import { batchPageParameters, creditParameters } from '../model/request-parameters.ts';
 import { creditRefusals, keyedRefusals, type OperationRow } from './openapi-row.ts';
 
-/** Operations on batches. */
 export const batchRows = {
   batches: {
     POST: {

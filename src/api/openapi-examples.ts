@@ -85,7 +85,6 @@ const batch = {
   next_cursor: null,
 };
 
-/** Body of the webhook of a batch. */
 export const batchWebhookExample = summary;
 
 /** An example of a good answer, by the operation that gives it; without its alias and `ByPost`. */
@@ -105,12 +104,10 @@ export const answerExamples: Readonly<Record<string, unknown>> = {
   },
 };
 
-/** Id of a batch. */
 export const batchIdExample = batchId;
 
 export const acceptedExample = { job_id: id };
 
-/** Bodies of a POST, by operation. */
 export const bodyExamples: Readonly<Record<string, unknown>> = {
   downloadVideoByPost: { query: film, video_quality: '720p', webhook_url: 'https://example.com/hook' },
   downloadAudioByPost: { query: film, audio_format: 'm4a' },

@@ -41,7 +41,6 @@ export function headersOf(status: string, isOpen: boolean, isSoft: boolean): obj
 
 const { description, ...schema } = idempotencyParameters.idempotency_key.schema;
 
-/** Request headers as parameters of an operation. */
 export const requestHeaders: Readonly<Record<RequestHeader, object>> = {
   'idempotency-key': requestHeader('Idempotency-Key', String(description), 'order-17', schema),
   'last-event-id': requestHeader('Last-Event-ID', 'The id of the last event that the caller has seen.', '3'),

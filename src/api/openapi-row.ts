@@ -34,7 +34,6 @@ export interface OperationRow {
   readonly besides?: Readonly<Record<string, string>>;
 }
 
-/** Refusals of every route that takes a key. */
 export const keyedRefusals: readonly RefusalCode[] = [
   'bad_request',
   'invalid_api_key',
@@ -47,7 +46,6 @@ export const keyedRefusals: readonly RefusalCode[] = [
   'unavailable',
 ];
 
-/** Refusals of every route that costs a credit. */
 export const creditRefusals: readonly RefusalCode[] = [
   ...keyedRefusals,
   'draining',

@@ -2,7 +2,6 @@ import type { ServerResponse } from 'node:http';
 import { type FailureCode, failures, Refusal, type RefusalCode, refusals, refuse } from '../base/errors.ts';
 import type { Rates, RefusedCall } from '../store/access/authorize.ts';
 
-/** Headers of an answer. */
 export type ReplyHeaders = Record<string, string>;
 
 /** The answer of a route. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type ParsedUrlQuery, parse } from 'node:querystring';
 import { refuse } from '../base/errors.ts';
+import { isJsonObject } from '../base/parse-json.ts';
 import { readBody } from '../base/read-body.ts';
 import { batchParameters } from '../model/batch.ts';
 import { creditParameters, globalParameters } from '../model/request-parameters.ts';
@@ -11,7 +12,6 @@ export interface RequestBody {
   readonly fault: string | null;
 }
 
-/** Limit of a body where a route has no other. */
 const usualBodyBytes = 16 * 1024;
 /** Limit of what is read of a body that is refused: four times the largest one. */
 const maxDiscardedBytes = 8 * 1024 * 1024;
@@ -40,7 +40,6 @@ export function escapedPath(target: string): string {
   return target.replace(/^[^?#]*/, (path) => path.replaceAll('%', '%25'));
 }
 
-/** Returns the parameters in the query of a target. */
 export function readQuery(target: string): ParsedUrlQuery {
   const query = /\?([^#]*)/.exec(target)?.[1];
   return parse(query ?? '');
@@ -134,10 +133,10 @@ function parseObject(bytes: Buffer): RequestBody | null {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
     const value: unknown = JSON.parse(text);
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
+    if (!isJsonObject(value)) return null;
     const name = repeatedName(text);
     const fault = name === null ? null : `Bad Request: ${name} must be a single value, given once`;
-    return { parameters: value as RequestBody['parameters'], fault };
+    return { parameters: value, fault };
   } catch {
     // No JSON, or no UTF-8: the caller is told the same.
     return null;

@@ -42,7 +42,6 @@ export const keyedRoutes = named({
   mcp: { paths: ['/mcp'], methods: ['POST'], maxBodyBytes: 64 * 1024, takesBearer: true, isTraced: true },
 });
 
-/** Routes that need no key. */
 export const openRoutes = named({
   files: { paths: ['/files/:job/:name'], methods: ['GET'] },
   welcome: { paths: ['/'], methods: ['GET'] },

@@ -14,14 +14,12 @@ export interface BackupManifest {
   readonly version: 1;
   /** Release of trawl that took it. */
   readonly release: string;
-  /** Layout of the record. */
   readonly layout: number;
   /** Everything in it had happened by `taken_at`; everything until `begun_at` is in it. Times as ISO 8601. */
   readonly begun_at: string;
   readonly taken_at: string;
   /** Keys of the record; the snapshot may hold others. */
   readonly keys: number;
-  /** Number of the database of Redis. */
   readonly database: number;
   readonly bytes: number;
   readonly sha256: string;

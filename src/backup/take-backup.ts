@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { refuse } from '../base/errors.ts';
+import { codeOf, refuse } from '../base/errors.ts';
 import { makeFolder } from '../base/make-folder.ts';
 import { version } from '../base/version.ts';
 import { writeTime } from '../model/timestamp.ts';
@@ -25,7 +25,6 @@ import {
 
 interface BackupOptions {
   readonly store: RecordStore;
-  /** URL of the record. */
   readonly url: string;
   /** Gets one folder for each backup. */
   readonly folder: string;
@@ -83,8 +82,8 @@ async function makePartial({ clock }: RecordStore, folder: string): Promise<stri
     const partial = join(folder, `${partialName}${name}`);
     const isTaken = await mkdir(partial, { mode: 0o700 }).then(
       () => false,
-      (error: NodeJS.ErrnoException) => {
-        if (error.code !== 'EEXIST') throw error;
+      (error: unknown) => {
+        if (codeOf(error) !== 'EEXIST') throw error;
         return true;
       },
     );
@@ -158,8 +157,8 @@ async function removeOld(folder: string, keep: number): Promise<void> {
 }
 
 /** Another backup that ends at this moment removes the same ones. */
-function unlessGone(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'ENOENT') throw error;
+function unlessGone(error: unknown): void {
+  if (codeOf(error) !== 'ENOENT') throw error;
 }
 
 /** Returns the URL of the node that has the record now; the URL may name any one node of its Cluster. */

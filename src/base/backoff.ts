@@ -33,11 +33,10 @@ export async function retry<T>(action: (reset: () => void) => Promise<T>, option
       return await action(reset);
     } catch (error) {
       const delayMs = signal?.aborted ? null : delayOf(error, backoffMs(++failures, options), failures);
-      if (delayMs === null || !(await waits(delayMs, signal))) throw error;
+      if (delayMs === null) throw error;
+      await pause(delayMs, undefined, { ...(signal && { signal }) }).catch(() => {
+        throw error;
+      });
     }
   }
-}
-
-function waits(delayMs: number, signal: AbortSignal | undefined): Promise<boolean> {
-  return pause(delayMs, true, { ...(signal && { signal }) }).catch(() => false);
 }

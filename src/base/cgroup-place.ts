@@ -65,7 +65,6 @@ function ancestors(): number[] {
   return ids;
 }
 
-/** Returns the words of a file of the kernel. */
 export function readWords(file: string): string[] {
   return readFileSync(file, 'utf8').split(/\s+/).filter(Boolean);
 }

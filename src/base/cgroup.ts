@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type CgroupPlace, isRootCgroup, judgePlace, mainLeaf, placeOf, readWords } from './cgroup-place.ts';
 import { killProcess } from './child-process.ts';
-import { messageOf } from './errors.ts';
+import { codeOf, messageOf } from './errors.ts';
 import { makeFolder } from './make-folder.ts';
 
 /** Cgroup below which each attempt gets one. */
@@ -81,7 +81,7 @@ export async function removeCgroup(folder: string): Promise<void> {
     try {
       return await rmdir(folder);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+      if (codeOf(error) === 'ENOENT') return;
       if (tries === removeTries) throw error;
       await pause(removePauseMs);
     }

@@ -79,7 +79,6 @@ export async function untilGone(pid: number): Promise<void> {
   }
 }
 
-/** Quotes a word for a shell. */
 export function quoteForShell(word: string): string {
   return `'${word.replaceAll("'", "'\\''")}'`;
 }

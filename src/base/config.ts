@@ -39,7 +39,6 @@ export class ConfigError extends Error {
 }
 
 type SettingEnvironment = Readonly<Record<string, string | undefined>>;
-/** Reads the file of a secret. */
 type ReadFile = (path: string) => string;
 const readFromDisk: ReadFile = (path) => readFileSync(path, 'utf8');
 

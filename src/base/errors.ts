@@ -128,12 +128,16 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** Returns the code of an error of the system or of Node, such as ENOENT; '' for any other error. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
+
 /** Returns the cause at the bottom of an error: it is the most specific one. */
 export function innermost(error: unknown): unknown {
   return error instanceof Error && error.cause instanceof Error ? innermost(error.cause) : error;
 }
 
-/** Returns true for a refusal with one of these codes. */
 export function isRefusal(error: unknown, ...codes: readonly RefusalCode[]): error is Refusal {
   return error instanceof Refusal && codes.includes(error.code);
 }

@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ConnectionOptions } from 'node:tls';
 import { proxyVerdictHeader } from './egress-verdict.ts';
-import { refuse } from './errors.ts';
+import { codeOf, refuse } from './errors.ts';
 import { readBody } from './read-body.ts';
 import { type ServerAddress, trustOf, usesTls } from './server-address.ts';
 
@@ -104,8 +104,8 @@ export async function postJson(
   const body = JSON.stringify(value);
   const headers = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) };
   const sent = { to: { server, path }, method: 'POST', headers, body, signal, maxAnswerBytes: maxJsonBytes } as const;
-  return sendRequest(sent).catch((error: NodeJS.ErrnoException) => {
-    const code = error.code ?? '';
+  return sendRequest(sent).catch((error: unknown) => {
+    const code = codeOf(error);
     throw awayCodes.includes(code) || untrusted.test(code)
       ? Object.assign(refuse('unavailable'), { cause: error })
       : error;
@@ -114,8 +114,7 @@ export async function postJson(
 
 /** Returns true for the error of a server that ended in the middle of an exchange. */
 export function hasBrokenOff(error: unknown): boolean {
-  const code = error instanceof Error && 'code' in error ? error.code : null;
-  return code === 'ECONNRESET' || code === 'EPIPE';
+  return ['ECONNRESET', 'EPIPE'].includes(codeOf(error));
 }
 
 async function exchange(asked: ClientRequest, sent: HttpRequest, isThroughProxy = false): Promise<HttpAnswer> {
@@ -186,7 +185,6 @@ async function connected<T>(asked: ClientRequest, proxy: ServerAddress, work: Pr
   });
 }
 
-/** Begins a request to a server of ours. */
 function ask(server: ServerAddress, options: RequestOptions): ClientRequest {
   if ('path' in server) return http().request({ ...options, socketPath: server.path, host: 'localhost' });
   const { host, port } = server;

@@ -43,7 +43,6 @@ const unprintable = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 export const logFormats = ['auto', 'text', 'json'] as const;
 type LogFormat = (typeof logFormats)[number];
 
-/** Writes one entry as a line. */
 type WriteEntry = (entry: LogEntry) => string;
 
 /** Returns how entries are written: for people on a terminal, as one JSON object elsewhere, unless a format is named. */

@@ -1,5 +1,6 @@
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { codeOf } from './errors.ts';
 
 /**
  * Makes a folder, and those above it that are missing, all with one mode; a folder that is there stays as it is. The recursive `mkdir` of
@@ -8,8 +9,8 @@ import { dirname } from 'node:path';
 export async function makeFolder(path: string, mode = 0o777): Promise<void> {
   const parent = dirname(path);
   if (parent !== path && (await isMissing(parent))) await makeFolder(parent, mode);
-  await mkdir(path, { mode }).catch(async (error: NodeJS.ErrnoException) => {
-    const isThere = error.code === 'EEXIST' && (await stat(path).catch(() => null))?.isDirectory();
+  await mkdir(path, { mode }).catch(async (error: unknown) => {
+    const isThere = codeOf(error) === 'EEXIST' && (await stat(path).catch(() => null))?.isDirectory();
     if (!isThere) throw error;
   });
 }
@@ -17,6 +18,6 @@ export async function makeFolder(path: string, mode = 0o777): Promise<void> {
 export async function isMissing(path: string): Promise<boolean> {
   return stat(path).then(
     () => false,
-    ({ code }: NodeJS.ErrnoException) => code === 'ENOENT',
+    (error) => codeOf(error) === 'ENOENT',
   );
 }

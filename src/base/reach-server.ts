@@ -1,5 +1,6 @@
 import { createConnection, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { codeOf } from './errors.ts';
 import { type ServerAddress, trustOf, usesTls } from './server-address.ts';
 
 const answerMs = 2_000;
@@ -22,7 +23,7 @@ export async function findListenError(address: ServerAddress): Promise<Error | n
 
 /** Returns true when nothing answered at all, as behind a network policy that drops packets: no refusal, and no TLS that fails. */
 export function isSilent(error: Error): boolean {
-  return 'code' in error && error.code === silent;
+  return codeOf(error) === silent;
 }
 
 function silenceOf(wire: Socket): Error {

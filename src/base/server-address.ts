@@ -11,7 +11,6 @@ export type SocketAddress = { readonly path: string };
 interface HostAddress {
   readonly host: string;
   readonly port: number;
-  /** The server speaks TLS. */
   readonly tls?: ServerTrust;
 }
 

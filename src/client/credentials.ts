@@ -3,7 +3,7 @@ import { rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { readSettings } from '../base/config.ts';
-import { messageOf } from '../base/errors.ts';
+import { codeOf, messageOf } from '../base/errors.ts';
 import { makeFolder } from '../base/make-folder.ts';
 import type { Terminal } from '../base/terminal.ts';
 import { ClientUsageError } from './client-command.ts';
@@ -65,7 +65,7 @@ function readKept(env: ClientEnv): Credentials | null {
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    if (codeOf(error) === 'ENOENT') return null;
     throw new ClientUsageError(`${path} cannot be read: ${messageOf(error)}`);
   }
   try {

@@ -1,4 +1,4 @@
-import { parseJson } from '../base/parse-json.ts';
+import { membersOf, parseJson } from '../base/parse-json.ts';
 import { printable } from '../base/terminal.ts';
 import type { ServicePatience, Silence } from './patience.ts';
 import { CallRefused, readRetryAfter, readText, refusalOf, type ServiceClient } from './service-client.ts';
@@ -18,7 +18,6 @@ export interface SeenJob {
   readonly errorCode: string | null;
 }
 
-/** The finished file of a job. */
 export interface ResultFile {
   /** `null` when the file is no longer kept. */
   readonly link: string | null;
@@ -55,7 +54,6 @@ interface AwaitedJob {
   lastId: string;
 }
 
-/** End of a stream. */
 interface StreamEnd {
   readonly cause: unknown;
   /** False for a stream that was never opened. */
@@ -136,7 +134,8 @@ function note(job: AwaitedJob, json: unknown): SeenJob | null {
 
 /** Reads the JSON of a job; `null` for anything that is none. */
 export function readJob(value: unknown): SeenJob | null {
-  const { status, progress, stage, speed_bytes, eta_seconds, queue, args, result, error, error_code } = fieldsOf(value);
+  const { status, progress, stage, speed_bytes, eta_seconds, queue, args, result, error, error_code } =
+    membersOf(value);
   if (typeof status !== 'string') return null;
   return {
     status: printable(status),
@@ -144,9 +143,9 @@ export function readJob(value: unknown): SeenJob | null {
     stage: textOf(stage),
     speedBytes: numberOf(speed_bytes),
     etaSeconds: numberOf(eta_seconds),
-    position: numberOf(fieldsOf(queue).position),
-    args: fieldsOf(args),
-    file: readFile(fieldsOf(result)),
+    position: numberOf(membersOf(queue).position),
+    args: membersOf(args),
+    file: readFile(membersOf(result)),
     error: textOf(error),
     errorCode: textOf(error_code),
   };
@@ -154,7 +153,7 @@ export function readJob(value: unknown): SeenJob | null {
 
 function readFile({ response, bytes, sha256, content_type, metadata }: Record<string, unknown>): ResultFile | null {
   if (typeof bytes !== 'number' || typeof sha256 !== 'string') return null;
-  const { title } = fieldsOf(metadata);
+  const { title } = membersOf(metadata);
   const link = typeof response === 'string' ? response : null;
   return { link, bytes, sha256, contentType: String(content_type), title: typeof title === 'string' ? title : null };
 }
@@ -183,10 +182,6 @@ export function watchQuiet(): { signal: AbortSignal; heard: () => void; close: (
   const quiet = new AbortController();
   const timer = setTimeout(() => quiet.abort(new Error('nothing was heard for too long')), quietMs);
   return { signal: quiet.signal, heard: () => timer.refresh(), close: () => clearTimeout(timer) };
-}
-
-function fieldsOf(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null ? { ...value } : {};
 }
 
 function numberOf(value: unknown): number | null {

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
-import { readSettings } from '../base/config.ts';
+import { isLoopback, readSettings } from '../base/config.ts';
 import { messageOf } from '../base/errors.ts';
 import { printable, type Terminal } from '../base/terminal.ts';
 import { ClientUsageError, exitCodes, readWords, reportUsage } from './client-command.ts';
@@ -39,7 +39,7 @@ export async function runLogin(args: readonly string[], terminal: Terminal): Pro
       signal: new AbortController().signal,
     });
     const path = await keepCredentials({ url, key }, terminal.env);
-    if (isOpenTransport(url))
+    if (url.startsWith('http:') && !isLoopback(new URL(url).hostname))
       terminal.err(`The key travels to ${url} unencrypted: use https outside of your own machine\n`);
     terminal.out(`${path} keeps the key of ${describe(usageOfKey)} at ${url}\n`);
     return exitCodes.done;
@@ -70,10 +70,6 @@ async function readKey({ isWatched, err }: Terminal): Promise<string> {
     lines.close();
     if (isTyped) err('\n');
   }
-}
-
-function isOpenTransport(url: string): boolean {
-  return url.startsWith('http:') && !/^(?:localhost|127\.[\d.]+|\[::1\])$/.test(new URL(url).hostname);
 }
 
 function describe(value: unknown): string {

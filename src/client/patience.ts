@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { backoffMs } from '../base/backoff.ts';
+import { codeOf } from '../base/errors.ts';
 
 /** Limits of the wait for a service that does not answer. */
 export interface PatienceLimits {
@@ -75,5 +76,5 @@ export function wordsOf(error: unknown): string {
   if (error.name === 'TimeoutError') return 'it does not answer';
   const inner = error instanceof AggregateError ? error.errors[0] : error.cause;
   if (inner instanceof Error) return wordsOf(inner);
-  return error.message || ('code' in error ? String(error.code) : error.name);
+  return error.message || codeOf(error) || error.name;
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { link, open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, parse } from 'node:path';
+import { codeOf } from '../base/errors.ts';
 import { isMissing, makeFolder } from '../base/make-folder.ts';
 import { cutBytes } from '../model/file-link.ts';
 
@@ -13,6 +14,8 @@ interface PlacedFile {
 }
 
 const maxNames = 10_000;
+/** Errors of a file system without hard links. */
+const noLinkCodes = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
 /** The usual limit of 255 bytes for a name, without `.part`. */
 const maxNameBytes = 250;
 const maxExtensionBytes = 100;
@@ -78,7 +81,7 @@ async function takeName(from: string, to: string): Promise<boolean> {
     return true;
   } catch (error) {
     if (isTaken(error)) return false;
-    if (!hasNoLinks(error)) throw error;
+    if (!noLinkCodes.includes(codeOf(error))) throw error;
   }
   // A file system without hard links: the name is taken first, then replaced.
   try {
@@ -113,11 +116,5 @@ export async function isFolder(path: string): Promise<boolean> {
 }
 
 function isTaken(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'EEXIST';
-}
-
-function hasNoLinks(error: unknown): boolean {
-  return (
-    error instanceof Error && 'code' in error && /^(?:EPERM|ENOTSUP|EOPNOTSUPP|ENOSYS|EMLINK)$/.test(String(error.code))
-  );
+  return codeOf(error) === 'EEXIST';
 }

@@ -7,7 +7,6 @@ import { CallRefused } from './service-client.ts';
 const listMs = 75_000;
 const cancelMs = 10_000;
 
-/** One page of a batch. */
 interface BatchPage {
   readonly jobs?: readonly { readonly query?: unknown; readonly job_id?: unknown; readonly status?: unknown }[];
   readonly next_cursor?: unknown;

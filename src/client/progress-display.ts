@@ -14,7 +14,6 @@ export interface FileProgress {
 interface ProgressDisplay {
   /** Adds a file and returns its number. */
   readonly add: (name: string) => number;
-  /** Notes the progress of the nth file. */
   readonly note: (n: number, progress: FileProgress) => void;
   /** Notes that the nth file is there, or never will be. */
   readonly end: (n: number) => void;

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { parseJson } from '../base/parse-json.ts';
+import { codeOf } from '../base/errors.ts';
+import { isJsonObject, membersOf, parseJson } from '../base/parse-json.ts';
 import { printable } from '../base/terminal.ts';
 import type { Credentials } from './credentials.ts';
 import { ServiceAway, type ServicePatience, type Silence, wordsOf } from './patience.ts';
@@ -44,7 +45,6 @@ export interface ServiceClient {
   readonly open: (path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<Response>;
 }
 
-/** Usual limit of one try. */
 const usualAnswerMs = 10_000;
 const maxAnswerBytes = 4 * 1024 * 1024;
 /** Longest single wait that a rate limit may ask for. */
@@ -121,7 +121,7 @@ function mayBeDone(error: unknown): boolean {
   if (error instanceof CallRefused) return error.status >= 500;
   return (
     !isHopeless(error) &&
-    !/^(?:ECONNREFUSED|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/.test(codeOf(error))
+    !/^(?:ECONNREFUSED|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/.test(codeOf(causeOf(error)))
   );
 }
 
@@ -132,7 +132,7 @@ async function tryCall(send: () => Promise<Response>): Promise<TriedCall> {
     const response = await send();
     const json = parseJson(await readText(response));
     const isOk = response.ok && !response.headers.has(maskedStatus);
-    if (isOk && typeof json === 'object' && json !== null) return { json };
+    if (isOk && isJsonObject(json)) return { json };
     return { error: refusalOf(response, json), retryAfterMs: readRetryAfter(response) };
   } catch (error) {
     return { error, retryAfterMs: null };
@@ -143,7 +143,7 @@ async function tryCall(send: () => Promise<Response>): Promise<TriedCall> {
 export function refusalOf(response: Response, json: unknown): CallRefused {
   const { headers } = response;
   const status = Number(headers.get(maskedStatus) ?? response.status);
-  const said = typeof json === 'object' && json !== null && 'error' in json ? json.error : null;
+  const said = membersOf(json).error;
   if (typeof said !== 'string')
     return new CallRefused(status, `http_${status}`, `The address does not answer as trawl does (status ${status})`);
   return new CallRefused(status, headers.get('x-error-code') ?? `http_${status}`, printable(said));
@@ -178,16 +178,11 @@ function isHopeless(error: unknown): boolean {
   const cause = causeOf(error);
   return (
     (cause instanceof Error && cause.message === 'bad port') ||
-    /^(?:ENOTFOUND|ERR_TLS_.*|ERR_SSL_.*|DEPTH_ZERO_.*|SELF_SIGNED_.*|UNABLE_TO_.*|CERT_.*|EPROTO)$/.test(codeOf(error))
+    /^(?:ENOTFOUND|ERR_TLS_.*|ERR_SSL_.*|DEPTH_ZERO_.*|SELF_SIGNED_.*|UNABLE_TO_.*|CERT_.*|EPROTO)$/.test(codeOf(cause))
   );
 }
 
 /** Returns the error of the connection: `fetch` hides it in the cause. */
 function causeOf(error: unknown): unknown {
   return error instanceof Error && error.cause instanceof Error ? error.cause : error;
-}
-
-function codeOf(error: unknown): string {
-  const cause = causeOf(error);
-  return cause instanceof Error && 'code' in cause ? String(cause.code) : '';
 }

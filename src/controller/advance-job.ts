@@ -39,7 +39,6 @@ export interface AdvanceOptions extends UpkeepParts {
   readonly runnerOf: (job: Pick<Job, 'endpoint'>) => Runner;
   /** False while the controller starts no attempts. */
   readonly mayStart: () => boolean;
-  /** `null` where no traces are sent. */
   readonly traces: Traces | null;
 }
 

@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { codeOf } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 
 const maxCookieBytes = 256 * 1024;
@@ -24,7 +25,7 @@ export async function readCookies(folder: string | null, url: unknown, log: Log)
       if (size > maxCookieBytes) throw new Error(`It has ${size} bytes, and ${maxCookieBytes} are allowed`);
       return keepCookies(await readFile(file, 'utf8'), file, log);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') continue;
+      if (codeOf(error) === 'ENOENT') continue;
       log.error('a cookie file cannot be read: its site is fetched without cookies', { file, error });
       return null;
     }

@@ -22,7 +22,6 @@ const retryMs = 600_000;
 /** Time for which an unknown object stays after the lifetime of a file: a restored record knows nothing of jobs that callers may still fetch. */
 const strayMs = 7 * 24 * 3_600_000;
 
-/** Removes files past their lifetime; returns their number. */
 export async function removeDueFiles(options: FileCleanerOptions, lifetimeMs: number): Promise<number> {
   const { store, goOn } = options;
   return removeOld(

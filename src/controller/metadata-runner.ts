@@ -40,7 +40,8 @@ export function openMetadataRunner(
     };
     const delayOf = (error: unknown, delayMs: number) => {
       log.debug('the inspector could not be asked', { job: attempt.jobId, error });
-      started.isWaiting = isAway(error);
+      // The inspector restarts or has no free slot for the account, or Redis does not answer.
+      started.isWaiting = isRefusal(error, 'unavailable', 'rate_limited');
       return started.isWaiting ? delayMs : null;
     };
     return retry(ask, { ...backoff, signal: stop, delayOf }).catch((error) => outcomeOf(error, stop, limit));
@@ -89,11 +90,6 @@ async function inspect(
   const found = await inspector.inspect(String(job.args.query), job.account, signal);
   if ('failure' in found) return { is: 'failed', ...found.failure };
   return { is: 'done', metadata: found.metadata, delivered: null };
-}
-
-/** The inspector restarts or has no free slot for the account, or Redis does not answer. */
-function isAway(error: unknown): boolean {
-  return isRefusal(error, 'unavailable', 'rate_limited');
 }
 
 /** An inspector that ends during the request interrupts the attempt (D74); an answer that cannot be read fails it. */

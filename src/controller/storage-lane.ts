@@ -29,7 +29,6 @@ const maxMs = 60_000;
 export class StorageLane {
   readonly #options: StorageLaneOptions;
   readonly #running = new Map<string, Promise<void>>();
-  /** Work that waits for one of the places. */
   readonly #waiting = new Map<string, StorageWork>();
   /** Jobs that wait for the object store. */
   readonly #held = new Set<string>();

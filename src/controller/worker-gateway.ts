@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { CountsByName } from '../base/counts.ts';
 import { failures, Refusal, refusals } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
+import { membersOf } from '../base/parse-json.ts';
 import { readBody } from '../base/read-body.ts';
 import { maxClientConnections } from '../base/resource-limits.ts';
 import { type CertificateFiles, makeHttpServer } from '../base/server-certificate.ts';
@@ -13,7 +14,7 @@ import {
   readUpload,
   type UploadPermit,
 } from '../model/attempt-protocol.ts';
-import { readStageTimes, type StageTime } from '../model/attempt-stages.ts';
+import { readStageTimes } from '../model/attempt-stages.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import { attemptMsOf, hasOpenAttempt } from '../model/next.ts';
 import { objectPrefix, readDetail, readVerdict } from '../model/outcome.ts';
@@ -181,7 +182,9 @@ function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, Gate
       const detail = code === null ? '' : readDetail(said);
       // A worker that was taken over may tell any number of verdicts.
       const isFirst = detail !== '' && (await readOpenAttempt(store, caller)).verdict === null;
-      const recorded = await recordVerdict(store, jobId, attempt, verdict, stagesOf(said));
+      // Stages never decide anything: a worker that says nonsense of them has none.
+      const stages = readStageTimes(membersOf(said).stages) ?? [];
+      const recorded = await recordVerdict(store, jobId, attempt, verdict, stages);
       if (recorded.refused) throw new Gone();
       // The log of a worker goes with its pod.
       if (isFirst) options.log.info('an attempt failed through our fault', { job: jobId, attempt, code, detail });
@@ -190,7 +193,6 @@ function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, Gate
   };
 }
 
-/** Returns the job of an attempt that goes on. */
 async function readOpenAttempt(store: RecordStore, { jobId, attempt }: AttemptId): Promise<Job> {
   const job = await readJob(store, jobId);
   if (job === null || isEnded(job.status) || job.attempt !== attempt || !hasOpenAttempt(job)) throw new Gone();
@@ -219,11 +221,6 @@ async function specOf(job: Job, options: WorkerGatewayOptions): Promise<AttemptS
   const { id, attempt, endpoint, args } = job;
   const cookies = await options.cookiesOf(args.query);
   return { job: id, attempt, endpoint, args: args as Args, limits, part_bytes: objects.partBytes, cookies };
-}
-
-/** Stages never decide anything: a worker that says nonsense of them has none. */
-function stagesOf(said: unknown): readonly StageTime[] {
-  return readStageTimes((said as { readonly stages?: unknown } | null)?.stages) ?? [];
 }
 
 /** A worker that asks sooner after its start than this pays for no reading of TIME. */

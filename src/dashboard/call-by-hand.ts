@@ -23,7 +23,6 @@ interface ByHandParts {
   readonly handlers: Readonly<Record<HandRoute, KeyedHandler>>;
   readonly lines: Pick<RequestLogWriter, 'add'>;
   readonly findCaller: FindCaller;
-  /** `null` where no traces are sent. */
   readonly traces: Traces | null;
 }
 

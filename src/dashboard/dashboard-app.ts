@@ -19,7 +19,6 @@ export interface DashboardRoute {
   readonly handle: (call: DashboardCall) => Promise<ApiReply | null>;
 }
 
-/** A route that needs no session. */
 export interface OpenRoute extends Omit<DashboardRoute, 'changes' | 'handle'> {
   readonly handle: (call: OpenCall) => Promise<ApiReply | null>;
 }
@@ -46,7 +45,6 @@ export function readRoute(path: string, handle: DashboardRoute['handle']): Dashb
   return { method: 'GET', path, handle };
 }
 
-/** Returns a route that changes this subject. */
 export function changeRoute(
   method: Exclude<DashboardRoute['method'], 'GET'>,
   path: string,
@@ -63,7 +61,6 @@ export function openRoute(method: OpenRoute['method'], path: string, handle: Ope
 /** Counts a change of a person; throws `rate_limited` when there were too many. */
 type ChangeLimit = (personId: string) => void;
 
-/** Adds handlers to the dashboard. */
 export type DashboardPart = (app: Express) => void;
 
 interface DashboardParts {

@@ -62,7 +62,6 @@ async function showDeliveries({ req, store, accountId }: DashboardCall): Promise
   return { status: 200, body: { webhooks, signed, next_cursor: next && writeJobCursor(next) } };
 }
 
-/** Returns true when the account has a job or a batch with this id. */
 async function isOfAccount(store: RecordStore, accountId: string, id: string): Promise<boolean> {
   if ((await readOwnJob(store, accountId, id)) !== null) return true;
   return accountId !== '' && (await readBatch(store, id))?.account === accountId;

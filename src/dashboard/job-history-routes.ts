@@ -18,7 +18,6 @@ import { streamJobs } from './job-stream.ts';
 interface JobHistoryParts {
   readonly store: RecordStore;
   readonly viewJob: ViewJob;
-  /** Called with each job that was cancelled here. */
   readonly cancelled: (job: Job) => void;
   readonly callByHand: CallByHand;
   /** Aborted when the process stops. */
@@ -27,7 +26,6 @@ interface JobHistoryParts {
 
 const maxShownEnded = 100;
 
-/** Routes about the jobs of an account. */
 export function jobHistoryRoutes(parts: JobHistoryParts): DashboardRoute[] {
   const { store } = parts;
   return [

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ApiReply } from '../api/reply.ts';
 import { isRefusal, refuse } from '../base/errors.ts';
+import { isJsonObject } from '../base/parse-json.ts';
 import { keyJson, type Quotas, type QuotaWindow, quotaWindows } from '../model/account.ts';
 import { makeKey, readExpiry, readKey, refusalOfExpiry } from '../model/api-key.ts';
 import { type ReadInput, readAlias, readCategory, readWhole, readWholeOrNone } from '../model/operator-input.ts';
@@ -101,14 +102,12 @@ function refuseExpired(expires: number | null | undefined, now: number): void {
 function readChange(given: DashboardCall['given']): KeyChange {
   return {
     category: readGiven(given, 'category', readCategory),
-    active: readGiven(given, 'active', readBoolean),
+    active: readGiven(given, 'active', (value) =>
+      typeof value === 'boolean' ? { value } : { problem: 'active must be true or false' },
+    ),
     expires: readGiven(given, 'expires', readEnd),
     quotas: readGiven(given, 'quotas', readQuotas) ?? {},
   } as KeyChange;
-}
-
-function readBoolean(value: unknown): ReadInput<boolean> {
-  return typeof value === 'boolean' ? { value } : { problem: 'active must be true or false' };
 }
 
 function readEnd(value: unknown): ReadInput<number | null> {
@@ -119,7 +118,7 @@ function readEnd(value: unknown): ReadInput<number | null> {
 }
 
 function readQuotas(value: unknown): ReadInput<Partial<Quotas>> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (!isJsonObject(value)) {
     return { problem: `quotas must be an object of ${quotaWindows.join(', ')}` };
   }
   const quotas: Partial<Record<QuotaWindow, number | null>> = {};

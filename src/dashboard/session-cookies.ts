@@ -10,7 +10,6 @@ import type { RecordStore } from '../store/script.ts';
 export interface SignedIn {
   readonly person: Person;
   readonly session: StoredSession;
-  /** Hash by which the record knows the session. */
   readonly sessionHash: string;
   /** Role in the account that the session shows; `null` while it shows none. */
   readonly role: SessionRole | null;
@@ -77,7 +76,6 @@ function boundTo(person: Person, accountId: string): Person {
   return { ...person, isOperator: false, roles: role === undefined ? {} : { [accountId]: role } };
 }
 
-/** Returns the value of a cookie of a request. */
 export function readCookie(cookies: string | undefined, name: string): string | undefined {
   const pair = cookies?.split(/;\s*/).find((one) => one.startsWith(`${name}=`));
   return pair?.slice(name.length + 1);

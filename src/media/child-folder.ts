@@ -6,11 +6,13 @@
  * 3. Only names directly in it are used, and only with calls that follow no link there; what is read must be a regular file.
  * 4. Folders in it are removed by `rm` of coreutils, which goes from descriptor to descriptor and follows no link.
  */
+
 import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, rmdir, unlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
+import { codeOf } from '../base/errors.ts';
 import { Failed } from './tools.ts';
 
 /** Removes `$1`; a folder that a child closed to its owner, who may be trawl's user, is opened first. */
@@ -65,7 +67,7 @@ export async function removeFolder(folder: string): Promise<void> {
   try {
     await rmdir(folder);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+    if (codeOf(error) === 'ENOENT') return;
     await promisify(execFile)('/bin/sh', ['-c', removal, 'sh', folder], { env: { PATH: '/usr/bin:/bin' } });
   }
 }

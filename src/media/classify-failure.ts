@@ -1,5 +1,6 @@
 import type { FailureCode } from '../base/errors.ts';
-import { asList, asRecord, asText } from './source-page.ts';
+import { membersOf } from '../base/parse-json.ts';
+import { asList, asText } from './source-page.ts';
 
 interface YtDlpFailure {
   /** Names of the exception's class and of those that caused it, outermost first. */
@@ -125,7 +126,7 @@ const noise =
   /http error \d{3}(: [\w' -]+)?(\(caused by[^|]*)?|https?:\/\/\S+|^error:|\[[\w:+.-]+\] (?:[^\s:|]+: )?|use --cookies[^|]*|(;|\.) please report this issue[^|]*|you may want to use --cookies[^|]*|try --[^|]*/g;
 
 export function readFailure(json: unknown): YtDlpFailure {
-  const fields = asRecord(json);
+  const fields = membersOf(json);
   const causes = asList(fields.causes).map(asText);
   return {
     classes: asList(fields.class).map(asText),

@@ -1,8 +1,9 @@
+import { membersOf } from '../base/parse-json.ts';
 import { openRegular } from './child-folder.ts';
 import { ffprobeArguments, mediaEnv } from './ffmpeg-arguments.ts';
 import { boxesOf } from './mp4-boxes.ts';
 import { parseProbe, readProbe, untold } from './probe-file.ts';
-import { asList, asRecord, asText, positive } from './source-page.ts';
+import { asList, asText, positive } from './source-page.ts';
 import type { MediaTools } from './tools.ts';
 
 /** A file of the usual kinds has three or four boxes before its pictures. */
@@ -39,7 +40,7 @@ export async function hidesBeginning(
 ): Promise<boolean> {
   const first = ['-select_streams', String(picture), '-read_intervals', '%+#1'];
   const { json } = await askFfprobe([...first, ...ffprobeArguments(file, 'none', ['packet=flags'])], tools, signal);
-  return asList(json.packets).some((packet) => asText(asRecord(packet).flags).includes('D'));
+  return asList(json.packets).some((packet) => asText(membersOf(packet).flags).includes('D'));
 }
 
 async function needsChange(file: string, tools: MediaTools, signal: AbortSignal): Promise<boolean> {
@@ -52,9 +53,9 @@ async function needsChange(file: string, tools: MediaTools, signal: AbortSignal)
   // ffprobe is ended when a tag is too long, or when it tells too much.
   if (code !== 0) return true;
   const { format, chapters, streams } = json;
-  const tags = Object.keys(asRecord(asRecord(format).tags));
-  const isMistold = Math.abs((positive(asRecord(format).duration) ?? 0) - (readProbe(json).duration ?? 0)) > untold;
-  const isMisnamed = asList(streams).some((stream) => asRecord(stream).codec_tag_string === 'hev1');
+  const tags = Object.keys(membersOf(membersOf(format).tags));
+  const isMistold = Math.abs((positive(membersOf(format).duration) ?? 0) - (readProbe(json).duration ?? 0)) > untold;
+  const isMisnamed = asList(streams).some((stream) => membersOf(stream).codec_tag_string === 'hev1');
   return isMistold || isMisnamed || tags.some((name) => !technicalTags.test(name)) || asList(chapters).length > 0;
 }
 
@@ -73,5 +74,5 @@ async function askFfprobe(
   const options = { folder: tools.folder, env: mediaEnv(tools.folder), onLine, signal: either };
   const { code } = await tools.run(tools.ffprobe, words, options).ended;
   signal.throwIfAborted();
-  return { code, json: code === 0 ? asRecord(parseProbe(lines)) : {} };
+  return { code, json: code === 0 ? membersOf(parseProbe(lines)) : {} };
 }

@@ -1,6 +1,7 @@
 import type { FailureCode } from '../base/errors.ts';
+import { membersOf } from '../base/parse-json.ts';
 import { ffprobeArguments, type InputFile, mediaEnv, type PacketCount } from './ffmpeg-arguments.ts';
-import { asList, asRecord, asText, positive, readCodec } from './source-page.ts';
+import { asList, asText, positive, readCodec } from './source-page.ts';
 import { type ChildEnd, Failed, type MediaTools } from './tools.ts';
 
 export interface Stream {
@@ -94,14 +95,14 @@ export async function probeFile(
 }
 
 export function readProbe(json: unknown): FileProbe {
-  const fields = asRecord(json);
+  const fields = membersOf(json);
   const given = asList(fields.streams);
-  const format = asRecord(fields.format);
+  const format = membersOf(fields.format);
   const begin = readSecond(format.start_time);
   const streams = given.map((stream) => readStream(stream, begin ?? 0, positive(format.duration)));
-  const tags = asRecord(format.tags);
+  const tags = membersOf(format.tags);
   // Players take the stream that the file marks as the default one, of those whose codec they know.
-  const isDefault = (stream: Stream) => asRecord(asRecord(given[streams.indexOf(stream)]).disposition).default === 1;
+  const isDefault = (stream: Stream) => membersOf(membersOf(given[streams.indexOf(stream)]).disposition).default === 1;
   const playedOf = (wanted: Stream['kind']) => {
     const found = streams.filter(({ kind }) => kind === wanted);
     const known = found.filter(({ codec }) => codec !== '');
@@ -130,15 +131,15 @@ function lengthOf(format: string, streams: readonly Stream[], told: number | nul
 }
 
 function isEncrypted(format: string, tags: Readonly<Record<string, unknown>>, streams: readonly unknown[]): boolean {
-  const found = [...(format === 'asf' ? [tags] : []), ...streams.map((each) => asRecord(asRecord(each).tags))];
+  const found = [...(format === 'asf' ? [tags] : []), ...streams.map((each) => membersOf(membersOf(each).tags))];
   return found.some((each) => encryptionTags.some((name) => name in each));
 }
 
 function readStream(json: unknown, fileBegin: number, longest: number | null): Stream {
-  const fields = asRecord(json);
+  const fields = membersOf(json);
   const kind = fields.codec_type;
   // Cover art of a sound file does not count as video.
-  const cover = asRecord(fields.disposition).attached_pic === 1;
+  const cover = membersOf(fields.disposition).attached_pic === 1;
   const bits = positive(fields.bit_rate);
   const degrees = readRotation(fields.side_data_list);
   const [width, height] = [positive(fields.width), positive(fields.height)];
@@ -152,10 +153,10 @@ function readStream(json: unknown, fileBegin: number, longest: number | null): S
     width: isUpright ? height : width,
     height: isUpright ? width : height,
     turned: degrees !== 0,
-    transparent: isTransparent(asRecord(fields.tags)),
+    transparent: isTransparent(membersOf(fields.tags)),
     duration: isUnending(fields)
       ? null
-      : (positive(fields.duration) ?? taggedLength(asRecord(fields.tags), late, longest)),
+      : (positive(fields.duration) ?? taggedLength(membersOf(fields.tags), late, longest)),
     begin,
     kilobits: bits === null ? null : bits / 1000,
     frameRate: readRate(fields.avg_frame_rate),
@@ -181,7 +182,7 @@ function taggedLength(tags: Readonly<Record<string, unknown>>, late: number, lon
 
 /** Returns true for a stream in pieces whose length is unknown, for which an MP4 has a number of 32 ones (ISO/IEC 14496-12, 8.4.2). */
 function isUnending(stream: unknown): boolean {
-  return asRecord(stream).duration_ts === 2 ** 32 - 1;
+  return membersOf(stream).duration_ts === 2 ** 32 - 1;
 }
 
 /** Returns true for the tag of a picture with transparent places; in a WebM by ffmpeg it has large letters. */
@@ -191,7 +192,7 @@ function isTransparent({ alpha_mode, ALPHA_MODE }: Readonly<Record<string, unkno
 
 /** Returns the degrees by which a picture is turned before it is shown. */
 function readRotation(sideData: unknown): number {
-  const found = asList(sideData).map((each) => Math.abs(Number(asRecord(each).rotation)));
+  const found = asList(sideData).map((each) => Math.abs(Number(membersOf(each).rotation)));
   return found.find((degrees) => degrees > 0) ?? 0;
 }
 

@@ -1,3 +1,4 @@
+import { membersOf } from '../base/parse-json.ts';
 /** One format of a medium, as its page describes it. A codec is `none` for an absent stream, `null` for an unknown one. */
 export interface SourceFormat {
   readonly id: string;
@@ -51,7 +52,7 @@ const codecs: readonly (readonly [RegExp, string])[] = [
 
 /** Reads a page as `driver.py` writes it; trusts no type in it. */
 export function readPage(json: unknown): SourcePage {
-  const fields = asRecord(json);
+  const fields = membersOf(json);
   const live = fields.is_live === true || fields.live_status === 'is_live';
   const formats = asList(fields.formats).map(readFormat);
   return {
@@ -66,7 +67,7 @@ export function readPage(json: unknown): SourcePage {
 }
 
 function readFormat(json: unknown): SourceFormat {
-  const fields = asRecord(json);
+  const fields = membersOf(json);
   const [width, height] = [positive(fields.width), positive(fields.height)];
   return {
     id: asText(fields.format_id),
@@ -105,8 +106,4 @@ export function asText(value: unknown): string {
 
 export function asList(json: unknown): readonly unknown[] {
   return Array.isArray(json) ? json : [];
-}
-
-export function asRecord(json: unknown): Readonly<Record<string, unknown>> {
-  return typeof json === 'object' && json !== null ? (json as Readonly<Record<string, unknown>>) : {};
 }

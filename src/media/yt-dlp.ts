@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { parseJson } from '../base/parse-json.ts';
+import { membersOf, parseJson } from '../base/parse-json.ts';
 import type { ChosenFormat } from './choose-formats.ts';
 import { classifyFailure, readFailure } from './classify-failure.ts';
 import { mediaEnv } from './ffmpeg-arguments.ts';
-import { asList, asRecord, positive, readPage, type SourcePage } from './source-page.ts';
+import { asList, positive, readPage, type SourcePage } from './source-page.ts';
 import { Failed, type MediaOrder, type MediaTools } from './tools.ts';
 
 interface FetchProgress {
@@ -77,7 +77,7 @@ export function startYtDlp(
   };
   const onLine = (text: string) => {
     // A library may print; only JSON lines are answers.
-    const said = asRecord(parseJson(text));
+    const said = membersOf(parseJson(text));
     if (said.info !== undefined) page.resolve(readPage(said.info));
     else if (said.progress !== undefined) reportProgress(readProgress(said.progress));
     else if (said.done !== undefined) done.resolve(readEnd(said.done));
@@ -128,11 +128,11 @@ function toFailed(json: unknown, fragmented: boolean): Failed {
 }
 
 function readEnd(json: unknown): FetchEnd {
-  const fields = asRecord(json);
+  const fields = membersOf(json);
   return { seconds: positive(fields.seconds), broken: fields.broken === true };
 }
 
 function readProgress(json: unknown): FetchProgress {
-  const fields = asRecord(json);
+  const fields = membersOf(json);
   return { part: positive(fields.part) ?? 0, bytes: positive(fields.bytes) ?? 0, total: positive(fields.total) };
 }

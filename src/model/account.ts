@@ -1,6 +1,5 @@
 import { writeTime } from './timestamp.ts';
 
-/** A plan as the operator set it. */
 export interface Plan {
   readonly name: string;
   readonly quota: number;

@@ -1,3 +1,4 @@
+import { isJsonObject } from '../base/parse-json.ts';
 import { readStageTimes, type StageTime } from './attempt-stages.ts';
 import { contentTypes } from './content-types.ts';
 import { type Endpoint, endpoints } from './job.ts';
@@ -34,7 +35,6 @@ export interface AttemptProgress {
   readonly stage: string;
   readonly speed_bytes: number | null;
   readonly eta_seconds: number | null;
-  /** Stages so far. */
   readonly stages?: readonly StageTime[];
 }
 
@@ -73,7 +73,6 @@ const text: Fits = (json) => typeof json === 'string';
 const flag: Fits = (json) => typeof json === 'boolean';
 const amount: Fits = (json) => Number.isInteger(json) && Number(json) >= 0;
 const count: Fits = (json) => Number.isSafeInteger(json) && Number(json) >= 1;
-const isObject = (json: unknown): json is object => typeof json === 'object' && json !== null && !Array.isArray(json);
 const matching =
   (pattern: RegExp): Fits =>
   (json) =>
@@ -93,14 +92,14 @@ const listOf =
 const recordOf =
   (fits: Fits): Fits =>
   (json) =>
-    isObject(json) && Object.values(json).every((each) => fits(each));
+    isJsonObject(json) && Object.values(json).every((each) => fits(each));
 const sha256 = matching(/^[0-9a-f]{64}$/);
 
 export const readSpec = makeReader<AttemptSpec>({
   job: text,
   attempt: count,
   endpoint: oneOf(endpoints),
-  args: isObject,
+  args: isJsonObject,
   limits: objectOf<AttemptSpec['limits']>({ file_bytes: count, seconds: count, inspect_seconds: count }),
   part_bytes: orNull(count),
   cookies: orNull(text),
@@ -147,5 +146,5 @@ type FieldFits<T> = { readonly [Name in keyof T]-?: Fits };
 /** Further fields are allowed: a neighbouring release may say more. */
 function objectOf<T>(fields: FieldFits<T>): Fits {
   const each = Object.entries<Fits>(fields);
-  return (json) => isObject(json) && each.every(([name, fits]) => fits(json[name as keyof object]));
+  return (json) => isJsonObject(json) && each.every(([name, fits]) => fits(json[name]));
 }

@@ -1,3 +1,4 @@
+import { isJsonObject } from '../base/parse-json.ts';
 /** Stage in which a worker records a live source, which it could not do again. */
 export const recordingStage = 'record';
 
@@ -11,7 +12,6 @@ export interface StageTime {
   readonly ms: number;
 }
 
-/** Stage of an attempt with the time at which it began. */
 export interface StageMark extends StageTime {
   readonly at: number;
 }
@@ -30,7 +30,7 @@ export function readStageTimes(said: unknown): readonly StageTime[] | null {
   if (!Array.isArray(said) || said.length > maxStages) return null;
   const fits = ({ stage, ms }: Partial<StageTime>) =>
     isAttemptStage(stage) && Number.isInteger(ms) && Number(ms) >= 0 && Number(ms) <= maxStageMs;
-  const isEach = said.every((one) => typeof one === 'object' && one !== null && fits(one));
+  const isEach = said.every((one) => isJsonObject(one) && fits(one));
   return isEach ? said.map(({ stage, ms }: StageTime) => ({ stage, ms })) : null;
 }
 

@@ -49,7 +49,6 @@ export interface NotedChange {
   readonly change?: object;
 }
 
-/** An entry of the audit log. */
 export interface AuditEntry extends Actor, NotedChange {
   readonly entry: string;
   readonly at: number;

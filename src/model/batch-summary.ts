@@ -7,7 +7,6 @@ export interface BatchCounts {
 
 export const batchStatuses = ['Running', 'Completed', 'Cancelled'] as const;
 
-/** A batch as its webhook shows it. */
 export interface BatchSummary {
   readonly id: string;
   readonly status: (typeof batchStatuses)[number];

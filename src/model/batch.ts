@@ -12,10 +12,8 @@ import {
 import { maxItems } from './request-limits.ts';
 import { type CreditRequest, creditParameters, parseFlags, parseRequest, requestText } from './request-parameters.ts';
 
-/** Jobs in one page of a batch. */
 export const batchPageSize = 100;
 
-/** The parameters of a batch besides its items. */
 export const batchParameters = {
   endpoint: required(choice('What each item asks for.', endpoints, undefined)),
   max_credits: number(

@@ -10,7 +10,6 @@ export type Endpoint = (typeof endpoints)[number];
 /** Form of the ids of jobs and batches. Callers may also write capitals. */
 export const uuidForm = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 
-/** Trace that a job belongs to. */
 interface JobTrace {
   /** `traceparent` of the request that started the job. */
   readonly parent: string;
@@ -55,7 +54,6 @@ export interface Job {
   readonly webhook_url: string | null;
   /** Sealed. */
   readonly webhook_authorization: string | null;
-  /** `null` for a job that is not traced. */
   readonly trace: JobTrace | null;
 }
 

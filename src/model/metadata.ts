@@ -79,7 +79,6 @@ export function shortenMetadata<T extends Readonly<Record<string, unknown>>>(
   return kept as T;
 }
 
-/** Returns the texts of metadata, longest first. */
 function textsOf(metadata: Readonly<Record<string, unknown>>): MeasuredText[] {
   return Object.entries(metadata)
     .flatMap(([name, text]) => (typeof text === 'string' ? { name, text, bytes: bytesOf(text) } : []))

@@ -32,14 +32,14 @@ export function objectPrefix(jobId: string, attempt: number): string {
 
 /** Checks the verdict of a worker; null unless it fits the contract and every limit. */
 export function readVerdict(json: unknown): Outcome | null {
-  if (!isObject(json)) return null;
-  switch (json.is) {
+  const { is, metadata, delivered, code, text, reason } = membersOf(json);
+  switch (is) {
     case 'done':
-      return readDone(json.metadata, json.delivered);
+      return readDone(metadata, delivered);
     case 'failed':
-      return readFailed(json.code, json.text);
+      return readFailed(code, text);
     case 'interrupted':
-      return typeof json.reason === 'string' ? { is: 'interrupted', reason: cleanText(json.reason) } : null;
+      return typeof reason === 'string' ? { is, reason: cleanText(reason) } : null;
     default:
       return null;
   }
@@ -65,7 +65,8 @@ export function writeTerminationMessage(outcome: Outcome): string {
 
 /** Returns what the programs of a failed attempt said last, without the paths of URLs and on one line; '' when the verdict tells nothing of it. */
 export function readDetail(json: unknown): string {
-  const detail = isObject(json) && typeof json.detail === 'string' ? json.detail : '';
+  const { detail: said } = membersOf(json);
+  const detail = typeof said === 'string' ? said : '';
   const longest = 4 * maxDetailLength;
   // Where the text is cut, the rest of a URL would not look like one.
   const end = detail.length > longest ? detail.slice(-longest).replace(/^\S*/, '') : detail;
@@ -95,8 +96,7 @@ function readFailed(code: unknown, text: unknown): Outcome | null {
 }
 
 function readDelivered(said: unknown): Delivered | null {
-  if (!isObject(said)) return null;
-  const { key, bytes, sha256, content_type } = said;
+  const { key, bytes, sha256, content_type } = membersOf(said);
   if (typeof key !== 'string' || !isKey(key)) return null;
   if (typeof bytes !== 'number' || !Number.isSafeInteger(bytes) || bytes < 1) return null;
   if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/.test(sha256)) return null;
@@ -119,6 +119,7 @@ function cleanText(text: string): string {
     .toWellFormed();
 }
 
-function isObject(json: unknown): json is Readonly<Record<string, unknown>> {
-  return typeof json === 'object' && json !== null && !Array.isArray(json);
+/** Returns the members of a JSON object; no other JSON has those that are asked for. */
+function membersOf(json: unknown): Readonly<Record<string, unknown>> {
+  return Object(json);
 }

@@ -1,4 +1,3 @@
-/** Rules by which accounts share the workers. */
 export interface WorkerShares {
   /** Attempts at once. */
   readonly slots: number;
@@ -8,7 +7,6 @@ export interface WorkerShares {
   readonly maxWaitMs: number;
 }
 
-/** A job that has a slot. */
 export interface ActiveJob {
   readonly id: string;
   readonly account: string;

@@ -48,7 +48,6 @@ export type PurchaseEnd =
   | { readonly verdict: 'paid'; readonly payment: string; readonly seller: Seller }
   | { readonly verdict: 'declined'; readonly payment: string; readonly reason: string };
 
-/** The number as the invoice shows it. */
 export function invoiceNumber(place: number): string {
   return `INV-${String(place).padStart(6, '0')}`;
 }

@@ -3,5 +3,4 @@
 /** Longest part of a source that a caller may ask for. */
 export const maxDurationSeconds = 86_400;
 
-/** Most items of a batch. */
 export const maxItems = 1_000;

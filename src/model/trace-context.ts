@@ -19,7 +19,6 @@ export function readTraceparent(header: string | undefined): (TraceContext & { r
   return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 
-/** Writes the `traceparent` of a span that is recorded. */
 export function writeTraceparent({ traceId, spanId }: TraceContext): string {
   return `00-${traceId}-${spanId}-01`;
 }

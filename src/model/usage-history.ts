@@ -64,7 +64,6 @@ export function hourText(time: number): string {
   return `${writeTime(time).slice(0, 13)}:00:00Z`;
 }
 
-/** Returns the sum of counts, day by day. */
 export function sumDays(all: readonly CountsByDay[]): CountsByDay {
   const sums: Record<string, DayCounts> = {};
   for (const counts of all) {

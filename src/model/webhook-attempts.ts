@@ -1,4 +1,3 @@
-/** An attempt to deliver a webhook that has ended. */
 export interface WebhookAttempt {
   /** Its number; it begins anew with 1 when the webhook is sent again. */
   readonly attempt: number;

@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import { Refusal, refuse } from '../base/errors.ts';
+import { codeOf, Refusal, refuse } from '../base/errors.ts';
 
 const sentences: Readonly<Record<string, string>> = {
   ENOSPC: 'The storage of finished files is full',
@@ -16,11 +16,6 @@ export async function callDisk<T>(asked: Promise<T>): Promise<T> {
     const sentence = sentences[codeOf(cause)] ?? 'The storage of finished files cannot be reached';
     throw Object.assign(refuse('unavailable', sentence), { cause });
   }
-}
-
-/** Returns the error code of the system, such as ENOENT; empty for other errors. */
-export function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
 /** Makes changes of the entries of a folder durable: they outlive a power cut. */

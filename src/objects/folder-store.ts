@@ -3,11 +3,11 @@ import { lstat, open, readdir, realpath, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { isRefusal, refuse } from '../base/errors.ts';
+import { codeOf, isRefusal, refuse } from '../base/errors.ts';
 import { makeFolder } from '../base/make-folder.ts';
 import type { Seal } from '../base/seal.ts';
 import type { ByteRange } from '../model/byte-range.ts';
-import { callDisk, codeOf, syncFolder } from './file-system.ts';
+import { callDisk, syncFolder } from './file-system.ts';
 import { receiveObject, sweepUploads, uploadsFolder } from './folder-upload.ts';
 import {
   isObjectKey,

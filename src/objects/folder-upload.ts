@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { lstatSync, renameSync } from 'node:fs';
 import { lstat, mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { refuse } from '../base/errors.ts';
-import { callDisk, codeOf, syncFolder } from './file-system.ts';
+import { codeOf, refuse } from '../base/errors.ts';
+import { callDisk, syncFolder } from './file-system.ts';
 import type { StoredObject } from './object-store.ts';
 
 /** Name of the file of an upload until it is complete. */

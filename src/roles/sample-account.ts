@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isRefusal } from '../base/errors.ts';
+import { codeOf, isRefusal } from '../base/errors.ts';
 import type { Seal } from '../base/seal.ts';
 import { makeAccountId, makeKey, readKey } from '../model/api-key.ts';
 import { makePersonSecret, personIdOf } from '../model/person.ts';
@@ -69,7 +69,7 @@ function present(error: unknown): void {
   if (!isRefusal(error, 'already_exists')) throw error;
 }
 
-function absent(error: NodeJS.ErrnoException): string {
-  if (error.code !== 'ENOENT') throw error;
+function absent(error: unknown): string {
+  if (codeOf(error) !== 'ENOENT') throw error;
   return '';
 }

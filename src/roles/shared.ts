@@ -37,7 +37,6 @@ export interface SharedParts extends UpkeepParts {
   readonly seal: Seal;
   readonly objects: ObjectStore;
   readonly inspector: Inspector;
-  /** `null` where no traces are sent. */
   readonly traces: Traces | null;
 }
 

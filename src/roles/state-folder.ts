@@ -6,7 +6,7 @@ import { dirname, join, resolve } from 'node:path';
 import { type ServedUrls, servedUrlsFile } from '../admin/served-urls.ts';
 import { quoteForShell } from '../base/child-process.ts';
 import type { Config } from '../base/config.ts';
-import { messageOf, refuse } from '../base/errors.ts';
+import { codeOf, messageOf, refuse } from '../base/errors.ts';
 import { makeFolder } from '../base/make-folder.ts';
 import { syncFolder } from '../objects/file-system.ts';
 import { uploadsFolder } from '../objects/folder-upload.ts';
@@ -70,8 +70,7 @@ async function readOrMakeSecret(file: string, record: string | null): Promise<Bu
   try {
     text = await readFile(file, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
-      throw refuse('unavailable', `${file} cannot be read: ${messageOf(error)}`);
+    if (codeOf(error) !== 'ENOENT') throw refuse('unavailable', `${file} cannot be read: ${messageOf(error)}`);
   }
   if (text !== null) {
     const kept = Buffer.from(text.trim(), 'base64');

@@ -2,7 +2,6 @@ import type { Endpoint } from '../model/job.ts';
 import type { Seen } from '../model/next.ts';
 import type { Outcome } from '../model/outcome.ts';
 
-/** An attempt that is to start. */
 export interface AttemptToRun {
   readonly name: string;
   readonly jobId: string;
@@ -39,12 +38,10 @@ export function attemptNameOf(jobId: string, attempt: number): string {
   return `${jobId}-${attempt}`;
 }
 
-/** Returns the job id in the name of an attempt. */
 export function jobIdOf(attemptName: string): string {
   return attemptName.slice(0, attemptName.lastIndexOf('-'));
 }
 
-/** Returns the number of an attempt in its name. */
 export function attemptNumberOf(attemptName: string): number {
   return Number(attemptName.slice(attemptName.lastIndexOf('-') + 1));
 }

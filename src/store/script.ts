@@ -39,7 +39,6 @@ export interface RecordStore {
   readonly actor?: Actor;
   /** The right of this process to change the record (`release-lease.ts`); absent where a test has the record for itself. */
   readonly release?: ReleaseLease;
-  /** Takes the duration of each script. */
   readonly durations?: { observe(labels: { readonly script: string }, seconds: number): void };
   /** Called with the credits that lapsed when an account went into its next billing period. */
   readonly observeLapse?: (credits: number) => void;

@@ -28,7 +28,6 @@ export interface DeliveryOptions extends PayloadOptions {
   /** Closing cuts attempts that still run after this time. */
   readonly drainSeconds: number;
   readonly metrics: Pick<Metrics, 'webhook_deliveries_total' | 'webhook_delay_seconds'>;
-  /** `null` where no traces are sent. */
   readonly traces: Traces | null;
   readonly log: Log;
 }

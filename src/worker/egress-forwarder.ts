@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { codeOf } from '../base/errors.ts';
 import { listenAt, type ServerAddress, trustOf, usesTls } from '../base/server-address.ts';
 
 interface EgressForwarder {
@@ -116,7 +117,7 @@ async function listenAtFreePort(server: Server): Promise<number> {
     try {
       return await listenAt(server, { host: '127.0.0.1', port });
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+      if (codeOf(error) !== 'EADDRINUSE') throw error;
     }
   }
 }

@@ -10,6 +10,7 @@ import {
   statSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { codeOf } from '../base/errors.ts';
 
 /** Usage of files that processes hold without a name in any folder. */
 interface NamelessFiles {
@@ -67,8 +68,7 @@ function fileBytes(path: string, seen: Set<number>): number {
 
 /** Returns 0 for what was removed or replaced after its parent was read. */
 function bytesBehind(error: unknown): number {
-  const isGone = ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
-  return isGone ? 0 : Number.POSITIVE_INFINITY;
+  return ['ENOENT', 'ENOTDIR'].includes(codeOf(error)) ? 0 : Number.POSITIVE_INFINITY;
 }
 
 /**
@@ -164,7 +164,7 @@ function nameOf(link: string): string {
     return readlinkSync(link);
   } catch (error) {
     // Otherwise the file was closed after it was listed. Folders below which a name is too long may be deleted, too.
-    return (error as NodeJS.ErrnoException).code === 'ENAMETOOLONG' ? deleted : '';
+    return codeOf(error) === 'ENAMETOOLONG' ? deleted : '';
   }
 }
 

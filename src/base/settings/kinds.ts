@@ -187,7 +187,6 @@ function list<T>(each: string, separator: ',' | ':', read: (text: string) => T |
   };
 }
 
-/** A text of a form. */
 export function pattern(allowed: string, form: RegExp): SettingKind<string> {
   return { allowed, form, read: (text) => matching(form, text) };
 }

@@ -1,4 +1,4 @@
-import { parseJson } from '../parse-json.ts';
+import { isJsonObject, parseJson } from '../parse-json.ts';
 import { pattern, type SettingKind, whole } from './kinds.ts';
 
 export const namespace = pattern('the name of a Kubernetes namespace', /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
@@ -19,8 +19,8 @@ const placementFields = ['nodeSelector', 'tolerations', 'affinity', 'dnsPolicy',
 export const podPlacement: SettingKind<PodPlacement> = {
   allowed: `JSON of a pod with no fields but ${placementFields.join(', ')}`,
   read: (text) => {
-    const value = readJsonObject(text);
-    const isKnown = value !== undefined && Object.keys(value).every((name) => placementFields.includes(name));
+    const value = parseJson(text);
+    const isKnown = isJsonObject(value) && Object.keys(value).every((name) => placementFields.includes(name));
     return isKnown && (value.tolerations === undefined || Array.isArray(value.tolerations)) ? value : undefined;
   },
 };
@@ -29,8 +29,3 @@ export const quantity = pattern('a quantity of Kubernetes such as 250m or 3Gi', 
 
 /** The kubelet ends a pod an hour after the time of its attempt, counted from before its start: a longer one would take from that time. */
 export const startSeconds = whole('a whole number of seconds from 1 to 3000', 1, 3_000);
-
-function readJsonObject(text: string): Record<string, unknown> | undefined {
-  const value = parseJson(text);
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
-}

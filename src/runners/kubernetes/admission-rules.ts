@@ -58,7 +58,6 @@ const chosenByCluster = {
   marks: ['openshift.io/scc', 'openshift.io/required-scc', 'security.openshift.io/validated-scc-subject-type'],
 };
 
-/** CEL variables of the rules. */
 export const admissionVariables = [
   { name: 'pod', expression: `request.kind.kind == 'Job' ? object.spec.template.spec : object.spec` },
   { name: 'marks', expression: `request.kind.kind == 'Job' ? object.spec.template.metadata : object.metadata` },

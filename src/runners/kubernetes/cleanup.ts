@@ -42,7 +42,6 @@ export function makeCleanup(client: KubeClient, namespace: string, state: Cluste
   };
 }
 
-/** Returns the Job and the pods in one list. */
 export function objectsOf({ job, pods }: Leftovers): (JobSnapshot | PodSnapshot)[] {
   return [...pods, ...(job ? [job] : [])];
 }

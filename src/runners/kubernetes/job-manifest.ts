@@ -10,7 +10,6 @@ import type { PodPlacement } from '../../base/settings/worker-job-kinds.ts';
 import type { AttemptToRun } from '../runner.ts';
 import { finalizer, trialJobId, workerLabels } from './labels.ts';
 
-/** Settings of worker pods. */
 export interface WorkerShape {
   readonly namespace: string;
   readonly image: string;
@@ -160,7 +159,6 @@ function makePodSpec(shape: WorkerShape, args: readonly string[], activeDeadline
   };
 }
 
-/** Returns requests and limits of a worker. */
 export function makeWorkerResources({
   cpu,
   memory,

@@ -6,7 +6,6 @@ import type { WorkerShape } from './job-manifest.ts';
 import { explainMissingPod, explainPendingPod } from './pending-reason.ts';
 import type { JobSnapshot, PodSnapshot } from './snapshot.ts';
 
-/** Job and pods of one attempt. */
 interface AttemptObjects {
   readonly job: JobSnapshot | null;
   readonly pods: readonly PodSnapshot[];

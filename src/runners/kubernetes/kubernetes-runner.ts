@@ -184,7 +184,6 @@ export class KubernetesRunner implements Runner {
     return { job: read.job && isLeft(read.job) ? read.job : null, pods: read.pods.filter(isLeft) };
   }
 
-  /** Reads the Job and the pods of an attempt from the API server. */
   async #readObjects(attemptName: string): Promise<{ job: JobSnapshot | null; pods: PodSnapshot[] }> {
     const { client } = this.#options;
     const query = { labelSelector: `${jobNameLabel}=${attemptName}` };

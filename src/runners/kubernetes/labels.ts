@@ -1,7 +1,6 @@
 /** Finalizer that keeps a Job or pod, whoever deletes it, until the record holds how its attempt ended. */
 export const finalizer = 'trawl/unsettled';
 
-/** Labels of every Job and pod of a worker. */
 export const workerLabels = {
   'app.kubernetes.io/managed-by': 'trawl',
   'app.kubernetes.io/component': 'worker',

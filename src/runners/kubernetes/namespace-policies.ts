@@ -64,7 +64,6 @@ export function makeAdmissionPolicy(
   };
 }
 
-/** Returns the binding of that policy to the namespace of the workers. */
 export function makeAdmissionBinding(shape: Pick<WorkerShape, 'namespace'>): V1ValidatingAdmissionPolicyBinding {
   const name = admissionOf(shape);
   return {

@@ -1,6 +1,5 @@
 import type { Log } from '../../base/log.ts';
 
-/** Fields of every cached object. */
 export interface CachedObject {
   readonly name: string;
   readonly uid: string;

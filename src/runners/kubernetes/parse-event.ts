@@ -9,7 +9,6 @@ export type UnreadPart = readonly [from: string, until: string];
 const owners: UnreadPart = [',"managedFields":[', '},"spec":{'];
 /** Parts of the event of a Job; `status` follows the specification. */
 export const unreadOfJob: readonly UnreadPart[] = [owners, [',"template":{', '},"status":{']];
-/** Parts of the event of a pod. */
 export const unreadOfPod: readonly UnreadPart[] = [owners, ['},"spec":{', '},"status":{']];
 
 /**

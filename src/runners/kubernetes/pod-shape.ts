@@ -7,7 +7,6 @@ import type { WorkerShape } from './job-manifest.ts';
 /** Logs and caches, besides the files of an attempt. */
 const besideBytes = 2 ** 28;
 
-/** Returns the shape of worker pods that these settings describe. */
 export function podShapeOf(config: Config): WorkerShape {
   const { kubeNamespace, workerImage, gatewayAddress, egressAddress } = config;
   if (!kubeNamespace || !workerImage || !gatewayAddress || !egressAddress) throw new Error('checked with the settings');

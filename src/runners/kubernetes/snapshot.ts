@@ -24,7 +24,6 @@ export interface JobSnapshot extends ObjectSnapshot {
   readonly ending: { readonly type: string; readonly reason: string } | null;
 }
 
-/** A reason and a message of the cluster. */
 interface ClusterReason {
   readonly reason: string;
   readonly message: string;

@@ -154,7 +154,6 @@ export async function admitOnce(store: RecordStore, caller: Caller, call: Credit
   return readAdmission(reply);
 }
 
-/** Reads what a script that admits has answered. */
 export function readAdmission(reply: ScriptReply): Admission {
   const [word, first, second, , held] = reply;
   if (word === 'admitted') return { admitted: text(first), held: Number(held), rates: readRates(reply) };

@@ -41,7 +41,6 @@ export async function readDrain({ connection }: Pick<RecordStore, 'connection'>)
   return since === null ? null : Number(since);
 }
 
-/** Work that a drain waits for. */
 export interface OpenWork {
   /** When the drain began; `null` without one. */
   readonly since: number | null;

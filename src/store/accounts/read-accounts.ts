@@ -51,7 +51,6 @@ export interface AccountCursor {
   readonly cursor: string;
 }
 
-/** Position before all accounts. */
 export const firstAccount: AccountCursor = { list: 'present', cursor: '0' };
 
 /**

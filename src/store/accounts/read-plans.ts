@@ -14,7 +14,6 @@ export async function readPlan(store: RecordStore, name: string): Promise<Plan |
   return json === null ? null : planOf(json);
 }
 
-/** Returns the JSON of a plan as the record has it. */
 export async function readPlanText(store: RecordStore, name: string): Promise<string | null> {
   return store.connection.read(['HGET', keys.plans, name]);
 }

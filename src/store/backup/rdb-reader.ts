@@ -1,8 +1,6 @@
 import { MoreBytesNeeded, RdbCursor, skipRdbValue } from './rdb-values.ts';
 
-/** One key of a snapshot. */
 export interface SnapshotEntry {
-  /** Number of the database of Redis. */
   readonly database: number;
   readonly key: string;
   /** Type and value as Redis serializes them: what DUMP answers, without its last ten bytes. */

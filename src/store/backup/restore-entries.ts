@@ -14,7 +14,6 @@ const batchBytes = 8 * 1024 ** 2;
 const leastSkipped = 100;
 const scanCount = '1000';
 
-/** Returns true for a key that belongs to the record. */
 export function isOfRecord({ key }: Pick<SnapshotEntry, 'key'>): boolean {
   return key.startsWith(keyStart);
 }

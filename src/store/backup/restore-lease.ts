@@ -57,7 +57,6 @@ export interface RestoreLease {
   readonly store: RecordStore;
   put(key: string, expiresAt: number | null, payload: Buffer): Promise<void>;
   remove(names: readonly string[]): Promise<void>;
-  /** Opens the record again. */
   open(takenAt: number): Promise<void>;
   /** Lets the next restore begin at once. */
   end(): Promise<void>;

@@ -31,7 +31,6 @@ export async function* streamSnapshot(url: string): AsyncGenerator<Buffer> {
   }
 }
 
-/** Number of the database of a URL. */
 export function databaseOf(url: string): number {
   return url.startsWith('unix:') ? 0 : Number(new URL(url).pathname.slice(1) || '0');
 }

@@ -20,7 +20,6 @@ export interface StoredBatch {
   readonly created_at: number;
 }
 
-/** Reads a batch; `null` when it is not in the record. */
 export async function readBatch(store: RecordStore, id: string): Promise<StoredBatch | null> {
   const fields = pairs(await store.connection.read(['HGETALL', keys.batch(id)]));
   if (fields.account === undefined) return null;

@@ -4,7 +4,6 @@ import { cancelJob } from './cancel-job.ts';
 import { listOpen } from './open-work.ts';
 import { readJob } from './read-job.ts';
 
-/** Cancels every open job of a suspended account; returns their number. */
 export async function cancelOpenJobs(store: RecordStore, accountId: string): Promise<number> {
   let cancelled = 0;
   for (const id of await listOpen(store, accountId)) {

@@ -120,7 +120,6 @@ const deflating = { level: 9, windowBits: 13, memLevel: 6 } as const;
 const dictionary = Buffer.from(commonTexts);
 const deflate = keepDeflater({ ...deflating, dictionary });
 
-/** Deflates the texts of a job. */
 export function packTexts(texts: JobTexts): Buffer {
   const { key, endpoint, path, args, webhook_url, webhook_authorization, error, metadata, delivered, trace } = texts;
   const list = [key, endpoint, path, args, webhook_url, webhook_authorization, error, delivered, metadata];

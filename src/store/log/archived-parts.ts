@@ -126,7 +126,6 @@ export async function listArchivedParts(
   return found.map((json) => JSON.parse(json) as ArchivedPart);
 }
 
-/** Returns the newest archived part of a stream. */
 export async function newestArchivedPart(
   store: RecordStore,
   { list }: Pick<EntryStream<StreamEntry>, 'list'>,

@@ -30,7 +30,6 @@ interface WantedLines {
   readonly after: LineCursor | null;
   /** Chooses lines; absent where every line is wanted. */
   readonly isWanted?: ((line: NamedLine) => boolean) | undefined;
-  /** Reads archived days. */
   readonly open: ReadArchivedPart;
 }
 

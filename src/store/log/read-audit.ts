@@ -22,7 +22,6 @@ interface AuditPage {
   readonly limit: number;
   /** Id of the entry before which the page begins; the newest entries unless given. */
   readonly before?: string | undefined;
-  /** Reads archived days. */
   readonly open: ReadArchivedPart;
 }
 

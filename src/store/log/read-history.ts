@@ -87,7 +87,7 @@ async function countKept(
   since: number,
 ): Promise<Counted & { readonly pages: number }> {
   const [pages, hours]: [CountsByDay[], CountsByDay[]] = [[], []];
-  const kind = kindOf(origin);
+  const kind = origin.kind === 'paid' ? 'paid' : 'free';
   for (let behind = beforeFirstEntry; ; ) {
     const lines = await readOldestEntries(store, origin, pageSize, { behind });
     pages.push(countLines(kind, lines));
@@ -99,8 +99,4 @@ async function countKept(
     }
     behind = last.entry;
   }
-}
-
-function kindOf({ kind }: EntryStream<StoredLogLine>): 'paid' | 'free' {
-  return kind === 'paid' ? 'paid' : 'free';
 }

@@ -22,7 +22,6 @@ function offsetOf(status: JobStatus): number {
   return startOf(status) + jobStatuses.indexOf(status);
 }
 
-/** Returns the creation and the status of a job from its score. */
 export function readScore(score: number): { readonly created_at: number; readonly status: JobStatus | undefined } {
   const place = score % openShift;
   return { created_at: Math.floor(place / width), status: jobStatuses[place % width] };

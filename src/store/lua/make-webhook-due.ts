@@ -12,7 +12,6 @@ export function makeWebhookDue(receiver: string, id: string): string {
   end`.trim();
 }
 
-/** Lua that undoes `makeWebhookDue`. */
 export function undoWebhookDue(receiver: string, id: string): string {
   return /* lua */ `
     if ${receiver} ~= '' then

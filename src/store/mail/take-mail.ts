@@ -60,7 +60,6 @@ export type Mail = {
   readonly id: string;
   readonly account: string;
   readonly at: number;
-  /** Number of this attempt. */
   readonly attempts: number;
   /** Addresses that need no further attempt, with blanks between. */
   readonly done?: string;

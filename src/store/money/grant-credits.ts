@@ -52,7 +52,6 @@ export async function grantCredits(
   return { given: Number(reply[1]), consumed: Number(reply[2]) };
 }
 
-/** Returns true when credits were granted to an account with this id. */
 export async function isGranted(store: RecordStore, accountId: string, id: string): Promise<boolean> {
   return (await store.connection.read(['HGET', keys.grants(accountId), id])) !== null;
 }

@@ -47,7 +47,6 @@ export async function findEntry(
   }
 }
 
-/** Returns an entry from the fields of its stream. */
 export function entryOf(id: string, fields: Readonly<Record<string, string>>): LedgerEntry {
   return {
     at: Number(fields.at),

@@ -87,7 +87,6 @@ return { 'taken', t[1], terms, t[8], t[6] + 1, wanted and '1' or '' }
 export interface TakenPurchase extends Purchase {
   /** Time of the charge that asked for it. */
   readonly since: number;
-  /** Number of this try. */
   readonly attempt: number;
   /** False when an earlier try may have been paid, and nothing is to be charged any more. */
   readonly isWanted: boolean;

@@ -63,7 +63,6 @@ interface Invitation extends RoleLoss {
   readonly accountId: string;
   readonly email: string;
   readonly role: PersonRole | 'operator';
-  /** Secret of the link. */
   readonly secret: string;
   /** An owner who sees the link proves nothing of the e-mail address: its session is bound to the owner's account. */
   readonly isBound: boolean;

@@ -4,7 +4,6 @@ import { pairs, type RecordStore, text } from '../script.ts';
 
 /** Session as the record keeps it. Times are milliseconds. */
 export interface StoredSession {
-  /** Hash of its secret. */
   readonly secretHash: string;
   /** Account that it shows; '' for an operator who has chosen none. */
   readonly account: string;
@@ -18,7 +17,6 @@ export interface StoredSession {
   readonly agent: string;
 }
 
-/** Person as the list of an account shows them. */
 interface ListedPerson {
   readonly email: string;
   readonly role: PersonRole | 'operator';
@@ -26,7 +24,6 @@ interface ListedPerson {
   readonly hasPassword: boolean;
 }
 
-/** Returns a person, or `null`. */
 export async function readPerson(store: RecordStore, email: string): Promise<Person | null> {
   return readPersonById(store, personIdOf(email));
 }

@@ -78,7 +78,6 @@ export async function removePerson(
   if (word !== 'removed') throw refuse('not_found', `There is no person ${email}`);
 }
 
-/** Removes every person of a removed account. */
 export async function removePeople(store: RecordStore, accountId: string): Promise<void> {
   const emails = pairs(await store.connection.read(['HGETALL', keys.people(accountId)]));
   for (const email of Object.values(emails)) await removePerson(store, accountId, email);

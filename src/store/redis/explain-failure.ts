@@ -1,4 +1,4 @@
-import { innermost, isRefusal, LostAnswer, messageOf, refusals } from '../../base/errors.ts';
+import { codeOf, innermost, isRefusal, LostAnswer, messageOf, refusals } from '../../base/errors.ts';
 import { redactText } from '../../base/redact.ts';
 
 const urlSetting = 'TRAWL_REDIS_URL';
@@ -34,7 +34,7 @@ const remedies: readonly (readonly [RegExp, string])[] = [
 /** Returns Redis' own reply or the error of its connection, and what the operator can do; without any login. */
 export function explainFailure(cause: unknown): string {
   const words = wordsOf(cause);
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+  const code = codeOf(cause);
   const [, remedy] = remedies.find(([seen]) => seen.test(words) || seen.test(code)) ?? [];
   return remedy === undefined ? words : `${words}: ${remedy}`;
 }

@@ -26,7 +26,6 @@ export interface StoredDelivery {
   readonly tried: readonly WebhookAttempt[];
 }
 
-/** A delivery in the list of its account. */
 export interface ListedDelivery extends StoredDelivery {
   readonly kind: 'job' | 'batch';
   readonly url: string;

@@ -23,7 +23,6 @@ redis.call('HSET', webhook, 'attempts', seen + 1, 'next_at', now + tonumber(leas
 return { 'taken', seen + 1, at, now, last_at or '' }
 `;
 
-/** An attempt that was claimed. */
 export interface TakenAttempt {
   /** Its number, 1 or more. */
   readonly attempt: number;
