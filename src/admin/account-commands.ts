@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { inParallel } from '../base/in-parallel.ts';
 import type { Account } from '../model/account.ts';
 import { makeAccountId } from '../model/api-key.ts';
 import { type Usage, usage } from '../model/money.ts';
@@ -12,8 +13,7 @@ import { removeAccount } from '../store/accounts/remove-account.ts';
 import { type AccountChange, setAccount } from '../store/accounts/set-account.ts';
 import { cancelOpenJobs } from '../store/jobs/cancel-open-jobs.ts';
 import { command, fieldsGiven, type OptionsFor } from './command.ts';
-import { oneOf, orNull, slug, wholeNumber, wholeNumberOrNone, yesOrNo } from './command-values.ts';
-import { runInBatches } from './run-in-batches.ts';
+import { oneOf, orNull, readsAtOnce, slug, wholeNumber, wholeNumberOrNone, yesOrNo } from './command-values.ts';
 import { fieldText, listResult, timeText } from './text-table.ts';
 
 const name = { value: 'NAME', read: readAccountName, text: 'Name for people.' } as const;
@@ -121,7 +121,7 @@ export const accountCommands = [
     text: 'Lists all accounts.',
     json: `[{${fields}}]`,
     run: async (_, { store }) => {
-      const accounts = await runInBatches(await listAccounts(store), ([, id]) => readAccount(store, id));
+      const accounts = await inParallel(readsAtOnce, await listAccounts(store), ([, id]) => readAccount(store, id));
       return listResult(accounts, shapeOf, rowOf, 'There are no accounts.');
     },
   }),

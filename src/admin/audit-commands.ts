@@ -1,3 +1,4 @@
+import { inParallel } from '../base/in-parallel.ts';
 import type { AuditEntry } from '../model/audit.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { findLedgerAccount, readAccount } from '../store/accounts/read-accounts.ts';
@@ -5,8 +6,7 @@ import { readAudit } from '../store/log/read-audit.ts';
 import { wholeService } from '../store/lua/note-change.ts';
 import type { RecordStore } from '../store/script.ts';
 import { command } from './command.ts';
-import { slug, wholeNumber } from './command-values.ts';
-import { runInBatches } from './run-in-batches.ts';
+import { readsAtOnce, slug, wholeNumber } from './command-values.ts';
 import { listResult, timeText } from './text-table.ts';
 
 export const auditCommands = [
@@ -44,5 +44,5 @@ export const auditCommands = [
 /** Returns the slugs of the accounts that entries name; removed accounts keep theirs. */
 async function readSlugs(store: RecordStore, entries: readonly AuditEntry[]): Promise<Map<string, string>> {
   const ids = [...new Set(entries.map(({ account }) => account))].filter((id) => id !== '');
-  return new Map(await runInBatches(ids, async (id) => [id, (await readAccount(store, id)).slug] as const));
+  return new Map(await inParallel(readsAtOnce, ids, async (id) => [id, (await readAccount(store, id)).slug] as const));
 }

@@ -4,6 +4,9 @@ import { type ReadInput, readSlug, readSwitch, readWhole, readWholeOrNone } from
 import { blameOf, readAddress } from '../model/public-address.ts';
 import type { Operand, ParseValue } from './command.ts';
 
+/** Accounts that a command reads at the same time. */
+export const readsAtOnce = 50;
+
 export const slug = { read: readSlug, text: 'Slug of the account.' } as const satisfies Operand;
 
 export function wholeNumber(min: number, max?: number): ParseValue<number> {

@@ -1,10 +1,10 @@
+import { inParallel } from '../base/in-parallel.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { findLedgerAccount, listLedgerAccounts } from '../store/accounts/read-accounts.ts';
 import { readLedger } from '../store/log/read-ledger.ts';
 import { verifyLedger } from '../store/log/verify-ledger.ts';
 import { command } from './command.ts';
-import { slug, wholeNumber } from './command-values.ts';
-import { runInBatches } from './run-in-batches.ts';
+import { readsAtOnce, slug, wholeNumber } from './command-values.ts';
 import { listResult, timeText } from './text-table.ts';
 
 export const ledgerCommands = [
@@ -35,14 +35,13 @@ export const ledgerCommands = [
       if (SLUG !== undefined) await findLedgerAccount(store, SLUG);
       // Accounts that were removed may have had the same slug.
       const accounts = (await listLedgerAccounts(store)).filter(([name]) => SLUG === undefined || name === SLUG);
-      const verified = await runInBatches(
-        accounts,
-        async ([name, id]) => {
-          const { entries, problems } = await verifyLedger(store, id, readArchivedPart);
-          return { entries, problems: problems.map((problem) => `${name}: ${problem}`) };
-        },
-        (count) => progress(`${count} of ${accounts.length} accounts are verified`),
-      );
+      let count = 0;
+      const verified = await inParallel(readsAtOnce, accounts, async ([name, id]) => {
+        const { entries, problems } = await verifyLedger(store, id, readArchivedPart);
+        if (++count % readsAtOnce === 0 || count === accounts.length)
+          progress(`${count} of ${accounts.length} accounts are verified`);
+        return { entries, problems: problems.map((problem) => `${name}: ${problem}`) };
+      });
       const problems = verified.flatMap((one) => one.problems);
       const entries = verified.reduce((sum, one) => sum + one.entries, 0);
       const ok = problems.length === 0;

@@ -7,12 +7,6 @@ import { listenAt } from '../base/server-address.ts';
 import { hasBody, originTarget } from './request-syntax.ts';
 import { closeUnread, type PendingLimit } from './unread-answers.ts';
 
-interface HttpServer {
-  readonly port: number;
-  /** Accepts nothing more, lets open requests end, and closes what is left after some seconds. */
-  drain(seconds: number): Promise<void>;
-}
-
 /** Limits on how long a caller may take. */
 export interface HttpTimeouts {
   /** For the headers of a request. */
@@ -75,14 +69,17 @@ const faults: Readonly<Record<string, FaultReply>> = {
   [timeoutCode]: ['408 Request Timeout', 'Bad Request: the request took too long to arrive'],
 };
 
-/** Serves the app; connections that send slowly, or too much, are closed. */
+/**
+ * Serves the app; connections that send slowly, or too much, are closed. `drain` accepts nothing more, lets open requests end, and closes
+ * what is left after some seconds.
+ */
 export async function listen(
   app: RequestListener,
   host: string,
   port: number,
   pending: PendingLimit,
   timeouts = defaultTimeouts,
-): Promise<HttpServer> {
+) {
   const answers: LastAnswers = new Map();
   const serve = inOrder((req, res) => {
     answers.set(req.socket, res);
@@ -120,7 +117,7 @@ export async function listen(
     return refuseNow(socket, ...(faults[error.code ?? ''] ?? unknown));
   });
   const bound = await listenAt(server, { host, port });
-  return { port: bound, drain: (seconds) => drain(server, answers, seconds) };
+  return { port: bound, drain: (seconds: number) => drain(server, answers, seconds) };
 }
 
 /**

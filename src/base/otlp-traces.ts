@@ -10,6 +10,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import type { Log } from './log.ts';
+import { onceAMinute } from './once-a-minute.ts';
 import type { EndedSpan, Traces } from './traces.ts';
 import { version } from './version.ts';
 
@@ -25,7 +26,6 @@ const maxWaiting = 10_000;
 const batch = { maxExportBatchSize: 500, scheduledDelayMillis: 1_000, exportTimeoutMillis: 10_000 };
 /** Timeout of one batch, with the SDK's retries. */
 const exportMs = 5_000;
-const warnEveryMs = 60_000;
 const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL };
 
 /** Sends spans by OTLP over HTTP. While the collector is away they are counted and dropped, and nothing else notices. */
@@ -75,12 +75,12 @@ function parentOf({ traceId, parentId }: EndedSpan) {
 /** The SDK bounds only the spans that wait for their batch, and tells nobody of those that it drops. */
 function countExports(to: SpanExporter, count: TraceOptions['count'], log: Log): SpanProcessor {
   let waiting = 0;
-  let quietUntil = 0;
+  const warn = onceAMinute((error: unknown) =>
+    log.warn('spans are dropped: the collector does not take them', { error }),
+  );
   const drop = (spans: number, error: unknown) => {
     count('dropped', spans);
-    if (performance.now() < quietUntil) return;
-    quietUntil = performance.now() + warnEveryMs;
-    log.warn('spans are dropped: the collector does not take them', { error });
+    warn(error);
   };
   const exporter: SpanExporter = {
     export: (spans, done) =>

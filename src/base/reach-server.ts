@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createConnection, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { codeOf } from './errors.ts';
@@ -13,8 +14,14 @@ export async function isListening(address: ServerAddress): Promise<boolean> {
 
 /** Connects, with TLS where the address says so, and returns why that does not work; `null` when it does. */
 export async function findListenError(address: ServerAddress): Promise<Error | null> {
+  const options = { ...address, timeout: answerMs };
   try {
-    await connectOnce(address);
+    const wire = usesTls(address) ? connectTls({ ...options, ...trustOf(address) }) : createConnection(options);
+    // An error after the connection says nothing more.
+    wire.on('error', () => {});
+    wire.once('timeout', () => wire.destroy(silenceOf(wire)));
+    await once(wire, usesTls(address) ? 'secureConnect' : 'connect');
+    wire.destroy();
     return null;
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error));
@@ -30,19 +37,4 @@ function silenceOf(wire: Socket): Error {
   const error = new Error(`nothing is heard for ${answerMs / 1000} s`);
   // A connection whose TLS is late has reached the server.
   return wire.connecting ? Object.assign(error, { code: silent }) : error;
-}
-
-function connectOnce(address: ServerAddress): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const options = { ...address, timeout: answerMs };
-    const wire = usesTls(address) ? connectTls({ ...options, ...trustOf(address) }) : createConnection(options);
-    const settle = (error: Error | null) => {
-      wire.destroy();
-      if (error) reject(error);
-      else resolve();
-    };
-    wire.once(usesTls(address) ? 'secureConnect' : 'connect', () => settle(null));
-    wire.once('timeout', () => settle(silenceOf(wire)));
-    wire.on('error', settle);
-  });
 }

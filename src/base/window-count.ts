@@ -1,14 +1,11 @@
-/** Count of a name in the present window, and the seconds until the window ends. */
-interface WindowCount {
-  readonly count: number;
-  readonly secondsLeft: number;
-}
-
-/** Returns a function that counts names in the memory of this process. The first count after a window begins the next one, for all names. */
-export function countInWindows(windowMs: number): (name: string) => WindowCount {
+/**
+ * Returns a function that counts names in the memory of this process, and returns the count of the name in the present window and the
+ * seconds until that ends. The first count after a window begins the next one, for all names.
+ */
+export function countInWindows(windowMs: number) {
   const counts = new Map<string, number>();
   let endsAt = Number.NEGATIVE_INFINITY;
-  return (name) => {
+  return (name: string) => {
     const now = performance.now();
     if (now >= endsAt) {
       counts.clear();

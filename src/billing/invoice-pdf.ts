@@ -1,3 +1,4 @@
+import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import PDFDocument from 'pdfkit';
 import { type EndedPurchase, invoiceNumber } from '../model/purchase.ts';
@@ -19,9 +20,7 @@ export async function writeInvoicePdf(purchase: EndedPurchase): Promise<Buffer> 
   const CreationDate = new Date(purchase.ended_at);
   const info = { Title: title, Author: purchase.seller?.name ?? '', CreationDate, ModDate: CreationDate };
   const page = new PDFDocument({ size: 'A4', margin, lang: 'en', displayTitle: true, info });
-  const chunks: Buffer[] = [];
-  page.on('data', (chunk: Buffer) => chunks.push(chunk));
-  const written = new Promise<void>((resolve, reject) => page.once('end', resolve).once('error', reject));
+  const written = buffer(page);
   page.font(fonts.bold).fontSize(20).text(title).moveDown(1.5);
   page.fontSize(10.5);
   const valueX = margin + nameWidth;
@@ -33,6 +32,5 @@ export async function writeInvoicePdf(purchase: EndedPurchase): Promise<Buffer> 
     page.y += gap;
   }
   page.end();
-  await written;
-  return Buffer.concat(chunks);
+  return written;
 }

@@ -54,14 +54,6 @@ interface AwaitedJob {
   lastId: string;
 }
 
-interface StreamEnd {
-  readonly cause: unknown;
-  /** False for a stream that was never opened. */
-  readonly wasOpen: boolean;
-  /** Least time before the next one. */
-  readonly leastMs: number;
-}
-
 /** Follows the events of a job to its end, through any number of streams, and returns the ended job; `onAway` hears of each one refused. */
 export async function followJob(
   client: ServiceClient,
@@ -84,8 +76,11 @@ export async function followJob(
   }
 }
 
-/** Reads one stream until the job has ended or the stream breaks off; throws a refusal that no other stream would change. */
-async function readStream(job: AwaitedJob): Promise<StreamEnd> {
+/**
+ * Reads one stream until the job has ended or the stream breaks off; throws a refusal that no other stream would change. `wasOpen` is false
+ * of a stream that was never opened; `leastMs` is the least time before the next one.
+ */
+async function readStream(job: AwaitedJob) {
   const { client, jobId, signal } = job;
   let wasOpen = false;
   let leastMs = 0;

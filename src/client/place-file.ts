@@ -5,14 +5,6 @@ import { codeOf } from '../base/errors.ts';
 import { isMissing, makeFolder } from '../base/make-folder.ts';
 import { cutBytes } from '../model/file-link.ts';
 
-/** Partial file of a download, and the way to its final name. */
-interface PlacedFile {
-  readonly partPath: string;
-  /** Gives the whole file its name, or the next free one, and returns its path. */
-  readonly finish: () => Promise<string>;
-  readonly remove: () => Promise<void>;
-}
-
 const maxNames = 10_000;
 /** Errors of a file system without hard links. */
 const noLinkCodes = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
@@ -42,12 +34,13 @@ export async function requirePlace(output: string | null): Promise<void> {
 }
 
 /** Makes the partial file of a path; a name that is taken, by a file or another download, gets ` (1)` and so on. */
-export async function placeFile(wanted: string): Promise<PlacedFile> {
+export async function placeFile(wanted: string) {
   await makeFolder(dirname(wanted));
   let [path, n] = await claim(wanted, 0);
   const partPath = partOf(path);
   return {
     partPath,
+    /** Gives the whole file its name, or the next free one, and returns its path. */
     finish: async () => {
       for (; ; path = numbered(wanted, ++n)) {
         if (await takeName(partPath, path)) return path;

@@ -11,17 +11,6 @@ export interface FileProgress {
   readonly leftSeconds: number | null;
 }
 
-interface ProgressDisplay {
-  /** Adds a file and returns its number. */
-  readonly add: (name: string) => number;
-  readonly note: (n: number, progress: FileProgress) => void;
-  /** Notes that the nth file is there, or never will be. */
-  readonly end: (n: number) => void;
-  /** Writes a line without disturbing the bar; `out` for standard output. */
-  readonly say: (line: string, to?: 'out' | 'err') => void;
-  readonly close: () => void;
-}
-
 interface FileState extends FileProgress {
   readonly hasEnded: boolean;
   /** Time of the last news, on the clock of `performance.now`. */
@@ -35,7 +24,7 @@ const clearRest = '\x1b[K';
 const clear = `\r${clearRest}`;
 
 /** Shows one bar for all files on a terminal, and one line for each new stage of a file elsewhere. */
-export function showFiles(terminal: Terminal): ProgressDisplay {
+export function showFiles(terminal: Terminal) {
   const { out, err, env } = terminal;
   const isBar = terminal.isWatched && env.TERM !== 'dumb';
   const isUnicode = /utf-?8/i.test(env.LC_ALL || env.LC_CTYPE || env.LANG || '');
@@ -50,11 +39,12 @@ export function showFiles(terminal: Terminal): ProgressDisplay {
   };
   const timer = isBar ? setInterval(draw, redrawMs) : null;
   return {
-    add: (name) => {
+    /** Adds a file and returns its number. */
+    add: (name: string) => {
       names.push(printable(name));
       return files.push({ ...waiting, hasEnded: false, at: 0 }) - 1;
     },
-    note: (n, progress) => {
+    note: (n: number, progress: FileProgress) => {
       const before = files[n];
       if (before === undefined) return;
       const fraction = Math.max(before.fraction, Math.min(1, progress.fraction));
@@ -62,10 +52,12 @@ export function showFiles(terminal: Terminal): ProgressDisplay {
       if (!isBar && progress.stage !== before.stage)
         err(`${names[n]}: ${progress.stage}, ${Math.floor(fraction * 100)}%\n`);
     },
-    end: (n) => {
+    /** Notes that the nth file is there, or never will be. */
+    end: (n: number) => {
       files[n] = { ...waiting, fraction: 1, hasEnded: true, at: 0 };
     },
-    say: (line, to = 'err') => {
+    /** Writes a line without disturbing the bar; `out` for standard output. */
+    say: (line: string, to: 'out' | 'err' = 'err') => {
       if (drawn) err(clear);
       drawn = '';
       (to === 'out' ? out : err)(`${line}\n`);

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { CountsByName } from '../base/counts.ts';
 import { failures, Refusal, refusals } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
+import { onceAMinute } from '../base/once-a-minute.ts';
 import { membersOf } from '../base/parse-json.ts';
 import { readBody } from '../base/read-body.ts';
 import { maxClientConnections } from '../base/resource-limits.ts';
@@ -111,18 +112,6 @@ function limitConnections(server: Server, log: Log): void {
     counts.change(client, 1);
     socket.once('close', () => counts.change(client, -1));
   });
-}
-
-const quietMs = 60_000;
-
-/** Returns a function that calls this one, but not again within a minute. */
-function onceAMinute<A extends readonly unknown[]>(call: (...given: A) => void): (...given: A) => void {
-  let quietUntil = 0;
-  return (...given) => {
-    if (performance.now() < quietUntil) return;
-    quietUntil = performance.now() + quietMs;
-    call(...given);
-  };
 }
 
 /** Returns what logs an upload that the object store refuses: the worker tries again, and its verdict does not name the cause. */

@@ -18,18 +18,12 @@ export interface ClientConnection {
 /** A client may open so many connections above its limit and read the refusal on them; further ones are closed at once. */
 const spareConnections = 16;
 
-interface ClientConnections {
-  /** Counts a connection until it closes; false when it is over the limits. One that is `isShared` stands for many clients. */
-  readonly add: (socket: Socket, client: string, isShared: boolean) => boolean;
-  readonly get: (socket: Socket) => ClientConnection | undefined;
-  readonly list: () => readonly [Socket, ClientConnection][];
-}
-
-export function makeClientConnections({ connections, connectionsPerClient }: ClientLimits): ClientConnections {
+export function makeClientConnections({ connections, connectionsPerClient }: ClientLimits) {
   const all = new Map<Socket, ClientConnection>();
   const counts = new CountsByName();
   return {
-    add: (socket, client, isShared) => {
+    /** Counts a connection until it closes; false when it is over the limits. One that is `isShared` stands for many clients. */
+    add: (socket: Socket, client: string, isShared: boolean) => {
       const before = isShared ? 0 : counts.of(client);
       if (all.size >= connections || before >= connectionsPerClient + spareConnections) return false;
       all.set(socket, { client, isSurplus: before >= connectionsPerClient, isBusy: false });
@@ -40,7 +34,7 @@ export function makeClientConnections({ connections, connectionsPerClient }: Cli
       });
       return true;
     },
-    get: (socket) => all.get(socket),
+    get: (socket: Socket) => all.get(socket),
     list: () => [...all],
   };
 }

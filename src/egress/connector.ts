@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import type { EgressRefusal } from '../base/egress-verdict.ts';
 import { isSameAddress } from '../model/public-address.ts';
@@ -67,25 +68,17 @@ async function connectToAny(
 }
 
 /** Waits until a socket is connected, or destroys it. */
-function waitForConnect(
-  socket: Socket,
-  limitMs: number,
-  signal: AbortSignal,
-): Promise<'connected' | 'late' | 'failed'> {
-  return new Promise((resolve) => {
-    const end = (word: 'connected' | 'late' | 'failed') => {
-      clearTimeout(limit);
-      signal.removeEventListener('abort', giveUp);
-      if (word !== 'connected') socket.destroy();
-      resolve(word);
-    };
-    const giveUp = () => end('failed');
-    const limit = setTimeout(() => end('late'), limitMs);
-    signal.addEventListener('abort', giveUp);
-    socket.once('connect', () => end('connected'));
-    // It stays for the socket's whole life: an error is followed by its close, which everybody watches.
-    socket.on('error', giveUp);
-  });
+async function waitForConnect(socket: Socket, limitMs: number, signal: AbortSignal) {
+  // It stays for the socket's whole life: an error is followed by its close, which everybody watches.
+  socket.on('error', () => {});
+  const limit = AbortSignal.timeout(Math.max(0, Math.round(limitMs)));
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.any([signal, limit]) });
+    return 'connected';
+  } catch {
+    socket.destroy();
+    return limit.aborted ? 'late' : 'failed';
+  }
 }
 
 /** A connection counts only if it leads to the very address that was judged. */

@@ -1,6 +1,7 @@
 import { lookup, Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { HostPort } from '../base/settings/kinds.ts';
+import { within } from '../base/within.ts';
 import { isLocalName } from '../model/public-address.ts';
 
 interface ResolveOptions {
@@ -17,8 +18,6 @@ export interface Resolved {
 
 /** With the signal the answer is wanted no more. */
 export type Resolve = (name: string, signal: AbortSignal) => Promise<Resolved>;
-
-const noAddress: Resolved = { addresses: [], late: false };
 
 /** Returns a function that looks up both address families of a name once and answers within the limit. */
 export async function makeResolve({ servers, limitSeconds }: ResolveOptions): Promise<Resolve> {
@@ -52,18 +51,14 @@ function settle(answer: Promise<string[]>): Promise<Resolved> {
   );
 }
 
-function askSystem(name: string, limitMs: number): Promise<Resolved> {
-  return new Promise((resolve) => {
-    const limit = setTimeout(() => resolve({ addresses: [], late: true }), limitMs);
-    const end = (resolved: Resolved) => {
-      clearTimeout(limit);
-      resolve(resolved);
-    };
-    lookup(name, { all: true }).then(
-      (found) => end({ addresses: found.map(({ address }) => address), late: false }),
-      () => end(noAddress),
-    );
-  });
+async function askSystem(name: string, limitMs: number): Promise<Resolved> {
+  let resolved: Resolved = { addresses: [], late: true };
+  const ask = async () => {
+    const found = await lookup(name, { all: true }).catch(() => []);
+    resolved = { addresses: found.map(({ address }) => address), late: false };
+  };
+  await within(limitMs, ask());
+  return resolved;
 }
 
 /** Both families in turn, so that one without a route costs little. */

@@ -14,11 +14,6 @@ const leastLeap = 1;
 const [wrap, leastWrap] = [2 ** 24 / 1000, 16_700];
 const maxRecordings = 500;
 
-interface JoinedRecordings {
-  /** True for sound that no copy can hold, because its headers change. */
-  readonly changingSound: boolean;
-}
-
 /** Packets of one stream whose times go on: number of the first, begin, begin of the latest, and end. */
 interface Run {
   readonly first: number;
@@ -36,7 +31,7 @@ interface StreamRuns {
 /**
  * Copies a file that was joined of several recordings, whose times begin anew with each, so that they go on, and an FLV that repeats its
  * headers with these at its beginning alone: ffmpeg would squeeze the later recordings into no time, and write a broken Matroska. Returns
- * `null` for any other file; throws a `Failed` for one whose streams do not go on together, and for an MP4 in pieces.
+ * `null` for any other file; `changingSound` is true of sound that no copy can hold, because its headers change; throws a `Failed` for one whose streams do not go on together, and for an MP4 in pieces.
  */
 export async function joinRecordings(
   file: string,
@@ -44,7 +39,7 @@ export async function joinRecordings(
   direct: boolean,
   tools: MediaTools,
   signal: AbortSignal,
-): Promise<JoinedRecordings | null> {
+): Promise<{ readonly changingSound: boolean } | null> {
   const wanted = [video, audio].filter((stream) => stream !== null);
   const played = wanted.map(({ index }) => index);
   // The index of an MP4 has times that only grow; one in pieces promises no packets.

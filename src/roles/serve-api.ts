@@ -5,6 +5,7 @@ import type { PendingLimit } from '../api/unread-answers.ts';
 import type { ConfigRule } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
+import { onceAMinute } from '../base/once-a-minute.ts';
 import type { Shutdown } from '../base/shutdown.ts';
 import { type CallParts, openCalls } from './open-calls.ts';
 import { serveDashboard } from './serve-dashboard.ts';
@@ -28,7 +29,6 @@ export const needsOwnPorts: ConfigRule = {
 const defaultDrainSeconds = 8;
 /** Before connections are cut, for the answers of calls that have not ended. */
 const answerSeconds = 1;
-const warnEveryMs = 60_000;
 const idleRequests =
   'an address has more than 100 connections without a complete request, 1,000 idle ones, or 64 MiB of answers that it does not read: the oldest are closed; a proxy belongs in TRAWL_TRUSTED_PROXIES';
 
@@ -93,11 +93,9 @@ export async function serveApi(parts: ApiParts, stop: Shutdown): Promise<ServedA
 
 /** Counts connections that were closed because their address has too many; warns at most once a minute. */
 function noteDrops(metrics: Metrics, log: Log): PendingLimit['onDrop'] {
-  let quietUntil = 0;
+  const warn = onceAMinute((address: string) => log.warn(idleRequests, { address }));
   return (address) => {
     metrics.connections_dropped_total.inc();
-    if (performance.now() < quietUntil) return;
-    quietUntil = performance.now() + warnEveryMs;
-    log.warn(idleRequests, { address });
+    warn(address);
   };
 }

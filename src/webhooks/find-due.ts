@@ -2,13 +2,6 @@ import type { RecordStore } from '../store/script.ts';
 import { dueWebhooks } from '../store/webhooks/due-webhooks.ts';
 import type { FairQueue } from './fair-queue.ts';
 
-interface DueFinder {
-  /** Queues webhooks that became due since the last search, and those that a full queue left out; every minute all that are due. */
-  readonly find: () => Promise<void>;
-  /** Lets the next search begin with all that are due. */
-  readonly forget: () => void;
-}
-
 const fullPassMs = 60_000;
 const pageSize = 500;
 
@@ -16,12 +9,7 @@ const pageSize = 500;
  * Reads the record page by page and calls `goOn` after each one, so that queued webhooks are sent meanwhile; false ends the
  * search. `longestWaitMs`: from an attempt to the next one; a webhook that would wait longer is due at once.
  */
-export function makeDueFinder(
-  store: RecordStore,
-  queue: FairQueue,
-  longestWaitMs: number,
-  goOn: () => boolean,
-): DueFinder {
+export function makeDueFinder(store: RecordStore, queue: FairQueue, longestWaitMs: number, goOn: () => boolean) {
   let seenTo = 0;
   let passedAt = Number.NEGATIVE_INFINITY;
 
@@ -38,6 +26,7 @@ export function makeDueFinder(
     }
   };
   return {
+    /** Queues webhooks that became due since the last search, and those that a full queue left out; every minute all that are due. */
     find: async () => {
       if (performance.now() - passedAt >= fullPassMs) {
         passedAt = performance.now();
@@ -48,6 +37,7 @@ export function makeDueFinder(
       }
       if (!queue.isFull()) seenTo = await read(seenTo, queue.isFull);
     },
+    /** Lets the next search begin with all that are due. */
     forget: () => {
       passedAt = Number.NEGATIVE_INFINITY;
     },

@@ -4,15 +4,6 @@ import { join } from 'node:path';
 import { codeOf } from '../base/errors.ts';
 import { listenAt, type ServerAddress, trustOf, usesTls } from '../base/server-address.ts';
 
-interface EgressForwarder {
-  /** Ports of the loopback address: free ones of this machine, or those inside the sandbox. */
-  readonly ports: readonly number[];
-  /** Ends every connection of a port, so that its next user finds none that counts. */
-  readonly endConnections: (port: number) => void;
-  /** Ends every connection; may be repeated. */
-  readonly close: () => Promise<void>;
-}
-
 interface ForwarderOptions {
   readonly to: ServerAddress;
   /**
@@ -40,10 +31,14 @@ const firstInsidePort = 3128;
  */
 const portRange = { first: 61_000, last: 65_535 };
 
-/** Listens and forwards every connection to egress. */
-export async function startEgressForwarder(options: ForwarderOptions): Promise<EgressForwarder> {
+/**
+ * Forwards every connection to egress from `ports` of the loopback address: free ones of this machine, or those inside the sandbox.
+ * `close` may be repeated.
+ */
+export async function startEgressForwarder(options: ForwarderOptions) {
   const { to, folder, maxConnections } = options;
   const all = new Map<number, Forwarding>();
+  /** Ends every connection of a port, so that its next user finds none that counts. */
   const endConnections = (port: number) => {
     for (const socket of all.get(port)?.open ?? []) end(socket);
   };

@@ -2,7 +2,7 @@ import type { Key, QuotaWindow } from '../../model/account.ts';
 import { keys } from '../keys.ts';
 import { quotaPlaces, readQuotaHeads, slidingWindow } from '../lua/sliding-window.ts';
 import { pairs, type RecordStore, run, script } from '../script.ts';
-import { keyOf } from './read-keys.ts';
+import { keyOf, oldestFirst } from './read-keys.ts';
 
 /** Reads a key and counts the calls in each of its quotas. Answers {'used', fields, total, monthly, weekly, daily}. */
 const readKeyUsageScript = script('read-key-usage', 'light', ['key', 'quota'], [])`${slidingWindow}
@@ -21,9 +21,7 @@ type UsedKey = Key & { readonly used: Readonly<Record<QuotaWindow, number>> };
 export async function listUsedKeys(store: RecordStore, accountId: string): Promise<UsedKey[]> {
   const ring = pairs(await store.connection.read(['HGETALL', keys.keyring(accountId)]));
   const found = await Promise.all(Object.values(ring).map((hash) => readUsedKey(store, hash)));
-  return found
-    .filter(({ id }) => id !== '')
-    .sort((a, b) => a.created_at - b.created_at || (a.alias < b.alias ? -1 : 1));
+  return found.filter(({ id }) => id !== '').sort(oldestFirst);
 }
 
 async function readUsedKey(store: RecordStore, hash: string): Promise<UsedKey> {

@@ -11,7 +11,11 @@ export async function listKeys(store: RecordStore, accountId: string): Promise<K
     .map(pairs)
     .filter((fields) => fields.id !== undefined)
     .map(keyOf)
-    .sort((a, b) => a.created_at - b.created_at || (a.alias < b.alias ? -1 : 1));
+    .sort(oldestFirst);
+}
+
+export function oldestFirst(a: Key, b: Key): number {
+  return a.created_at - b.created_at || (a.alias < b.alias ? -1 : 1);
 }
 
 export function keyOf(fields: Readonly<Record<string, string>>): Key {

@@ -9,13 +9,6 @@ export interface SnapshotEntry {
   readonly expiresAt: number | null;
 }
 
-interface SnapshotReader {
-  /** Returns the keys that are complete with these bytes. */
-  readonly push: (chunk: Buffer) => SnapshotEntry[];
-  /** Returns the last keys, and the number of the format of all values; throws when the snapshot is not whole. */
-  readonly end: () => { readonly entries: SnapshotEntry[]; readonly format: number };
-}
-
 const headerBytes = 9;
 const checksumBytes = 8;
 /** Redis writes these in place of a type, before other facts than a key. */
@@ -36,13 +29,14 @@ const opcodes = {
  * Reads a snapshot (RDB) as it arrives, and finds where each value ends. A snapshot that it does not understand wholly is an
  * error: nothing is skipped.
  */
-export function makeRdbReader(): SnapshotReader {
+export function makeRdbReader() {
   const state: ReaderState = { format: undefined, database: 0, isOver: false };
   let pending: Buffer[] = [];
   let pendingBytes = 0;
   let wantedBytes = headerBytes;
   return {
-    push: (chunk) => {
+    /** Returns the keys that are complete with these bytes. */
+    push: (chunk: Buffer): SnapshotEntry[] => {
       if (state.isOver && chunk.length > 0) throw new Error('the snapshot goes on behind its end');
       pending.push(chunk);
       pendingBytes += chunk.length;
@@ -56,6 +50,7 @@ export function makeRdbReader(): SnapshotReader {
       wantedBytes = used === 0 ? 2 * pendingBytes : pendingBytes + 1;
       return entries;
     },
+    /** Returns the last keys, and the number of the format of all values; throws when the snapshot is not whole. */
     end: () => {
       // Bytes may have been held back until more of them came.
       const { entries } = readEntries(Buffer.concat(pending), state);

@@ -92,11 +92,6 @@ interface PlacePage {
   readonly isLast: boolean;
 }
 
-interface RangePage extends PlacePage {
-  /** Its end was read again, a moment later. */
-  readonly isSeenTwice: boolean;
-}
-
 /** Places after a cursor, newest first, of the ranges of the index that begin at these scores. */
 async function readPage(
   store: RecordStore,
@@ -119,14 +114,14 @@ async function readPage(
   return { indexed, isLast: pages.every(({ isLast }) => isLast) };
 }
 
-/** A page of one range; jobs of the same millisecond stand in the order of their ids, last first. */
+/** A page of one range, whose end `isSeenTwice` when it was read again; jobs of the same millisecond stand in the order of their ids, last first. */
 async function readRange(
   store: RecordStore,
   key: string,
   start: number,
   after: Cursor | null,
   size: number,
-): Promise<RangePage> {
+): Promise<PlacePage & { readonly isSeenTwice: boolean }> {
   const below = `(${after === null ? start + startOf('Running') : scoresAt(start, after.created_at)[0]}`;
   const limit = ['WITHSCORES', 'LIMIT', '0', String(size + spare)];
   const [sameAsCursor, flat] = await Promise.all([

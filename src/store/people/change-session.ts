@@ -1,3 +1,4 @@
+import type { PersonSecret } from '../../model/person.ts';
 import { notedScript, type RecordStore, run, runNoted, script } from '../script.ts';
 
 /** Moves a session to another account of its person. Answers {'moved'} or {'refused'}. */
@@ -83,18 +84,13 @@ redis.call('HSET', person, 'password', password, 'password_account', '', 'passwo
 return end_recovery()
 `;
 
-interface SessionName {
-  readonly personId: string;
-  readonly secretHash: string;
-}
-
 /** Returns false when the person has no role in that account. */
-export async function moveSession(store: RecordStore, session: SessionName, accountId: string): Promise<boolean> {
+export async function moveSession(store: RecordStore, session: PersonSecret, accountId: string): Promise<boolean> {
   const [word] = await run(store, moveSessionScript, { ...session, accountId });
   return word === 'moved';
 }
 
-export async function endSession(store: RecordStore, session: SessionName): Promise<void> {
+export async function endSession(store: RecordStore, session: PersonSecret): Promise<void> {
   await run(store, endSessionScript, { ...session });
 }
 
@@ -104,7 +100,7 @@ export async function endSession(store: RecordStore, session: SessionName): Prom
  */
 export async function setPassword(
   store: RecordStore,
-  session: SessionName & { readonly accountId: string },
+  session: PersonSecret & { readonly accountId: string },
   password: string,
 ): Promise<number | null> {
   const { accountId } = session;

@@ -1,4 +1,4 @@
-import { type Person, type PersonRole, personIdOf, personRoles } from '../../model/person.ts';
+import { type Person, type PersonRole, type PersonSecret, personIdOf, personRoles } from '../../model/person.ts';
 import { keys } from '../keys.ts';
 import { pairs, type RecordStore, text } from '../script.ts';
 
@@ -35,7 +35,7 @@ export async function readPersonById(store: RecordStore, personId: string): Prom
 /** Reads a session that has not ended, and its person, at one moment; `null` for any other. */
 export async function readSession(
   store: RecordStore,
-  { personId, secretHash }: { readonly personId: string; readonly secretHash: string },
+  { personId, secretHash }: PersonSecret,
 ): Promise<{ readonly session: StoredSession; readonly person: Person } | null> {
   const [json, fields] = await store.connection.readAll([
     ['HGET', keys.sessions(personId), secretHash],

@@ -113,15 +113,11 @@ async function askFirst<T>(urls: readonly string[], turn: number, ask: (url: str
   throw failure;
 }
 
-interface Shard {
-  readonly from: number;
-  readonly to: number;
-  /** URLs, that of the master first. */
-  readonly nodes: readonly string[];
-}
-
-/** Each row holds the first slot, the last slot, and nodes as host, port, …; no host means that of the node that was asked. */
-function readShards(reply: unknown, asked: string): Shard[] {
+/**
+ * Each row holds the first slot, the last slot, and nodes as host, port, …; no host means that of the node that was asked. Returns the
+ * nodes as URLs, that of the master first.
+ */
+function readShards(reply: unknown, asked: string) {
   const rows = reply as [number, number, ...[string | null, number][]][];
   return rows.map(([from, to, ...nodes]) => ({
     from,

@@ -96,11 +96,6 @@ interface WantedDeliveries {
   readonly after: Cursor | null;
 }
 
-interface DeliveryPage {
-  readonly deliveries: ListedDelivery[];
-  readonly next: Cursor | null;
-}
-
 /**
  * Lists deliveries of an account with their URLs, newest first, after a cursor: all, or failed ones only. Looks through about 2,000 of
  * them: a page of failed ones may be short although `next` says that more may follow. Of those that have not failed, the state alone is read.
@@ -109,7 +104,7 @@ export async function listDeliveries(
   store: RecordStore,
   accountId: string,
   { limit, failedOnly, after: first }: WantedDeliveries,
-): Promise<DeliveryPage> {
+): Promise<{ readonly deliveries: ListedDelivery[]; readonly next: Cursor | null }> {
   const deliveries: ListedDelivery[] = [];
   let after = first;
   for (let looked = 0; looked < maxLooked; ) {
