@@ -90,11 +90,11 @@ export async function checkPrograms({ redisUrl, runner, sandbox }: MachineSettin
 async function checkFolder(data: string): Promise<Finding> {
   const folder = resolve(data);
   try {
-    const place = await nearestFolder(folder);
-    if (!(await stat(place)).isDirectory()) throw new Error(`${place} is no folder`);
-    await refuseLostLink(place, folder);
-    await access(place, constants.W_OK | constants.X_OK);
-    tryFolder(place);
+    const nearest = await nearestFolder(folder);
+    if (!(await stat(nearest)).isDirectory()) throw new Error(`${nearest} is no folder`);
+    await refuseLostLink(nearest, folder);
+    await access(nearest, constants.W_OK | constants.X_OK);
+    tryFolder(nearest);
     return findingOf(true, 'data folder', `The data folder is ${folder}.`);
   } catch (error) {
     return findingOf(false, 'data folder', `The data folder ${folder} cannot be written: ${messageOf(error)}.`);
@@ -102,19 +102,20 @@ async function checkFolder(data: string): Promise<Finding> {
 }
 
 /** Throws when no folder can be made in another one: root may write below /proc by its rights. A full disk has a finding of its own. */
-function tryFolder(place: string): void {
+function tryFolder(folder: string): void {
   try {
-    rmdirSync(mkdtempSync(join(place, '.trawl-')));
+    rmdirSync(mkdtempSync(join(folder, '.trawl-')));
   } catch (error) {
     if (!/^(?:ENOSPC|EDQUOT)$/.test(codeOf(error))) throw error;
   }
 }
 
 /** Throws when the first name that is missing below a folder is a link, as to a disk that is not mounted. */
-async function refuseLostLink(place: string, folder: string): Promise<void> {
-  const [name = ''] = relative(place, folder).split(sep);
-  const target = await readlink(join(place, name)).catch(() => null);
-  if (name !== '' && target !== null) throw new Error(`${join(place, name)} is a link to ${target}, which is missing`);
+async function refuseLostLink(nearest: string, folder: string): Promise<void> {
+  const [name = ''] = relative(nearest, folder).split(sep);
+  const target = await readlink(join(nearest, name)).catch(() => null);
+  if (name !== '' && target !== null)
+    throw new Error(`${join(nearest, name)} is a link to ${target}, which is missing`);
 }
 
 async function nearestFolder(folder: string): Promise<string> {

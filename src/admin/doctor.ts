@@ -59,13 +59,13 @@ async function checkAll(terminal: Terminal): Promise<Finding[]> {
   // The store and the S3 client are loaded only here, so that help stays fast.
   const { checkRecord } = await import('./check-record.ts');
   const log = commandLog(config, terminal);
-  const place =
+  const surroundings =
     config.runner === 'kubernetes'
       ? [checkNode(process.versions.node), checkClock(Date.now()), ...(await checkSurroundings(config, env))]
       : [...(await checkMachine(config)), ...(await checkLimits(config))];
   const partners = await checkPartners(config);
   const known = [checkDashboard(config), ...checkBilling(config), ...partners, ...(await checkTraces(config))];
-  const machine = [...place, ...known];
+  const machine = [...surroundings, ...known];
   const tls = checkTls(config, Date.now());
   const checked = [...findings, ...machine, ...tls, ...(await checkRecord(config, log, patienceOf(terminal)))];
   if (config.objects !== 's3') return checked;

@@ -1,5 +1,5 @@
-import type { CgroupPlace } from '../base/cgroup-place.ts';
 import { gibibytes } from '../base/machine-memory.ts';
+import type { FoundCgroup } from '../base/parent-cgroup.ts';
 import {
   attemptMemoryBytes,
   copiesOfFile,
@@ -54,7 +54,7 @@ export function checkLandlock(version: number): Finding {
   return findingOf(version >= tcpVersion, 'landlock', describeLandlock(version), 'note');
 }
 
-export function checkCgroup(found: CgroupPlace | string): Finding {
+export function checkCgroup(found: FoundCgroup | string): Finding {
   const about = 'cgroup';
   if (typeof found !== 'string') {
     const limited = `The kernel limits the memory of each attempt, in a cgroup of version ${found.version} below ${found.folder}.`;

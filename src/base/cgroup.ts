@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs';
 import { readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type CgroupPlace, isRootCgroup, judgePlace, mainLeaf, placeOf, readWords } from './cgroup-place.ts';
 import { killProcess } from './child-process.ts';
 import { codeOf, messageOf } from './errors.ts';
 import { makeFolder } from './make-folder.ts';
+import { type FoundCgroup, findParent, isRootCgroup, mainLeaf, ownCgroup, readWords } from './parent-cgroup.ts';
 
 /** Cgroup below which each attempt gets one. */
 export interface OpenCgroup {
@@ -20,11 +20,11 @@ const removePauseMs = 20;
 const moveTries = 20;
 
 /** Returns a cgroup below which this process may make others with a memory limit, or the reason why there is none. */
-export function findCgroup(): CgroupPlace | string {
+export function findCgroup(): FoundCgroup | string {
   try {
-    const place = placeOf(readFileSync('/proc/self/mountinfo', 'utf8'), readFileSync('/proc/self/cgroup', 'utf8'));
-    if (place === null) return 'no hierarchy of cgroups with a memory limit is mounted here';
-    return judgePlace(place);
+    const own = ownCgroup(readFileSync('/proc/self/mountinfo', 'utf8'), readFileSync('/proc/self/cgroup', 'utf8'));
+    if (own === null) return 'no hierarchy of cgroups with a memory limit is mounted here';
+    return findParent(own);
   } catch (error) {
     return messageOf(error);
   }
@@ -35,8 +35,8 @@ export function cgroupPrefix(work: string): string {
   return `trawl-${createHash('sha256').update(work).digest('hex').slice(0, 12)}-`;
 }
 
-/** Lets cgroups be made below a place, and removes those that killed processes of the same work folder left there. */
-export async function openCgroup({ version, folder }: CgroupPlace, work: string): Promise<OpenCgroup> {
+/** Lets cgroups be made below another one, and removes those that killed processes of the same work folder left there. */
+export async function openCgroup({ version, folder }: FoundCgroup, work: string): Promise<OpenCgroup> {
   const sweep = () => removeCgroups(folder, work);
   await sweep();
   if (version === 1) return { folder, close: sweep };

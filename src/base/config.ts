@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { isIPv4, isIPv6 } from 'node:net';
+import { isIPv4 } from 'node:net';
 import { messageOf } from './errors.ts';
 import { tableOf } from './markdown-table.ts';
-import { type ServerAddress, usesTls } from './server-address.ts';
+import { type ServerAddress, showAddress, usesTls } from './server-address.ts';
 import type { Setting, SettingKind } from './settings/kinds.ts';
 import { settings } from './settings/settings.ts';
 
@@ -141,8 +141,8 @@ export function readConfig<const N extends SettingName = never>(
     gatewayAddress: trusting(config.gatewayAddress),
     egressAddress: trusting(config.egressAddress),
     inspectorAddress: trusting(config.inspectorAddress),
-    publicUrl: config.publicUrl ?? urlOf(config.host, config.port),
-    dashboardUrl: config.dashboardUrl ?? urlOf(config.host, config.dashboardPort ?? 0),
+    publicUrl: config.publicUrl ?? showAddress({ host: config.host, port: config.port }),
+    dashboardUrl: config.dashboardUrl ?? showAddress({ host: config.host, port: config.dashboardPort ?? 0 }),
   }) as Config as ConfigWith<N>;
 }
 
@@ -156,10 +156,6 @@ export function readSettings<const N extends SettingName>(
   const { values, problems } = readValues(wanted, [], env, readFile);
   if (problems.length) throw new ConfigError(problems);
   return values as Pick<SettingValues, FieldName<N>>;
-}
-
-function urlOf(host: string, port: number): string {
-  return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
 
 export function configTable(): string {

@@ -35,7 +35,7 @@ const colours = {
 const grey = '\x1b[90m';
 const plain = '\x1b[0m';
 /** The part of a role tells more than the role. */
-const ownPlace = ['at', 'level', 'text', 'role', 'part'];
+const shownFirst = ['at', 'level', 'text', 'role', 'part'];
 const clearLine = '\x1b[K';
 /** Control characters, invisible ones such as those of direction, and ends of lines. */
 const unprintable = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
@@ -98,7 +98,7 @@ function makeChild(shared: readonly Fields[], line: (level: Level, sentence: str
 function textLine(entry: LogEntry, isColoured: boolean): string {
   const paint = (colour: string, text: string) => (isColoured && text !== '' ? `${colour}${text}${plain}` : text);
   const { at, level, text, role, part } = entry;
-  const fields = Object.entries(entry).filter(([name]) => !ownPlace.includes(name));
+  const fields = Object.entries(entry).filter(([name]) => !shownFirst.includes(name));
   const words = [
     paint(grey, new Date(at).toTimeString().slice(0, 8)),
     paint(colours[level], printable(shown(part ?? role ?? '')).padEnd(10)),

@@ -40,7 +40,7 @@ export function followSecretFiles<C extends Config>(
   );
   let timer: NodeJS.Timeout | undefined;
   const warned = new Map<SettingName, string>();
-  const lookAt = async (name: SettingName) => {
+  const readOne = async (name: SettingName) => {
     try {
       const [field, value] = [fieldOf(name), await readAgain(name, env)];
       warned.delete(name);
@@ -54,11 +54,11 @@ export function followSecretFiles<C extends Config>(
       warned.set(name, why);
     }
   };
-  const look = async () => {
-    await Promise.all(names.map(lookAt));
-    if (timer !== undefined) timer = setTimeout(look, rereadMs).unref();
+  const readAll = async () => {
+    await Promise.all(names.map(readOne));
+    if (timer !== undefined) timer = setTimeout(readAll, rereadMs).unref();
   };
-  timer = setTimeout(look, rereadMs).unref();
+  timer = setTimeout(readAll, rereadMs).unref();
   const close = () => {
     clearTimeout(timer);
     timer = undefined;

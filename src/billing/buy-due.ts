@@ -27,7 +27,7 @@ export function startPurchases(options: PurchaseOptions): PeriodicTask {
   const poll = async (isClosing: () => boolean) => {
     // A wrong clock would end the 72 hours early, and charge a card.
     if (!store.connection.clock.isSteady()) return;
-    for (const account of await dueTopupLooks(store)) if (!isClosing()) await lookAt(options, account);
+    for (const account of await dueTopupLooks(store)) if (!isClosing()) await checkBalance(options, account);
     await inParallel(maxAtOnce, await duePurchases(store), async (account) => {
       if (!isClosing()) await buy(options, account);
     });
@@ -38,7 +38,7 @@ export function startPurchases(options: PurchaseOptions): PeriodicTask {
   });
 }
 
-async function lookAt({ store, metrics, log }: PurchaseOptions, account: string): Promise<void> {
+async function checkBalance({ store, metrics, log }: PurchaseOptions, account: string): Promise<void> {
   try {
     await lookAtTopup(store, account);
   } catch (error) {

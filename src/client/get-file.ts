@@ -3,8 +3,8 @@ import { displayName } from '../model/file-link.ts';
 import { FetchFailed, fetchFile, refuseWrite } from './fetch-file.ts';
 import { followJob, hasEnded, jobFields, type ResultFile, readJob, type SeenJob } from './follow-job.ts';
 import type { GetOrder } from './get-order.ts';
+import { choosePath, makePartialFile, requireWritable } from './partial-file.ts';
 import { ServiceAway, type ServicePatience } from './patience.ts';
-import { choosePath, placeFile, requirePlace } from './place-file.ts';
 import type { FileProgress } from './progress-display.ts';
 import { CallRefused, type ServiceCall, type ServiceClient } from './service-client.ts';
 
@@ -117,7 +117,7 @@ export async function sendOrder(
   const noteMayBeDone = () => {
     mayBeDone = true;
   };
-  await requirePlace(order.output).catch(refuseWrite);
+  await requireWritable(order.output).catch(refuseWrite);
   try {
     return await client.call(path, { ...call, noteMayBeDone, signal: lateSignal(interrupted) });
   } catch (error) {
@@ -147,7 +147,7 @@ async function fetchResult(
 ): Promise<string> {
   const { order, client, patience, interrupted } = tools;
   const wanted = await choosePath(order.output, displayName(file.title, file.contentType)).catch(refuseWrite);
-  const placed = await placeFile(wanted).catch(refuseWrite);
+  const placed = await makePartialFile(wanted).catch(refuseWrite);
   const relink = async () => {
     const job = readJob(await client.call(`${pathOf(jobId)}?fields=${jobFields}`, { signal: interrupted }));
     return job?.file?.link ?? null;

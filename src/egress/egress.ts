@@ -28,9 +28,9 @@ export async function openEgress(options: {
   const { config, ...others } = options;
   const proxy = makeProxy({ connect: await openConnector(config), limits: limitsOf(config), ...others });
   return {
-    listen: async (place) => {
-      if ('path' in place) await clearPath(place.path);
-      return proxy.listen(place);
+    listen: async (address) => {
+      if ('path' in address) await clearPath(address.path);
+      return proxy.listen(address);
     },
     close: proxy.close,
   };

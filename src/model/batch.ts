@@ -69,11 +69,11 @@ export function parseBatch(
     return wrong(`max_credits is ${max_credits}, but there are ${list.length} items`);
   }
   const items: CreditRequest[] = [];
-  for (const [place, item] of (list as unknown[]).entries()) {
+  for (const [index, item] of (list as unknown[]).entries()) {
     if (typeof item !== 'object' || item === null || Array.isArray(item))
-      return wrong(`items[${place}] must be an object`);
+      return wrong(`items[${index}] must be an object`);
     const parsed = parseRequest(endpoint, { ...item, is_async: true }, exceptions);
-    if (!parsed.ok) return wrong(`items[${place}]: ${parsed.sentence.replace(/^Bad Request: /, '')}`);
+    if (!parsed.ok) return wrong(`items[${index}]: ${parsed.sentence.replace(/^Bad Request: /, '')}`);
     items.push(parsed);
   }
   return {

@@ -48,8 +48,8 @@ export type PurchaseEnd =
   | { readonly verdict: 'paid'; readonly payment: string; readonly seller: Seller }
   | { readonly verdict: 'declined'; readonly payment: string; readonly reason: string };
 
-export function invoiceNumber(place: number): string {
-  return `INV-${String(place).padStart(6, '0')}`;
+export function invoiceNumber(ordinal: number): string {
+  return `INV-${String(ordinal).padStart(6, '0')}`;
 }
 
 /**

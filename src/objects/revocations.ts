@@ -29,7 +29,7 @@ type KeptNote = KeptRevocation | (Resumption & { readonly at: number });
 
 export type RevocationObjects = Pick<ObjectStore, 'keep' | 'read' | 'remove' | 'listNames'>;
 
-const place = 'revocations/';
+const prefix = 'revocations/';
 const note = 'note.json';
 const dayMs = 86_400_000;
 
@@ -106,7 +106,7 @@ async function noteResumed(open: () => Promise<RevocationObjects>, since: number
 export async function readRevocations(objects: RevocationObjects, since: number): Promise<KeptRevocation[]> {
   const found: KeptNote[] = [];
   const firstDay = dayNameOf(since);
-  for await (const days of objects.listNames(place)) {
+  for await (const days of objects.listNames(prefix)) {
     for (const day of days.filter((name) => name >= firstDay)) found.push(...(await readDay(objects, day)));
   }
   return findStanding(found.filter(({ at }) => at >= since).sort((a, b) => a.at - b.at));
@@ -137,11 +137,11 @@ export async function removeRevocations(
   goOn: () => boolean,
 ): Promise<number> {
   let removed = 0;
-  for await (const days of objects.listNames(place)) {
+  for await (const days of objects.listNames(prefix)) {
     for (const day of days) {
       if (day >= dayNameOf((await readBefore()) - dayMs)) continue;
       if (!goOn()) return removed;
-      await objects.remove(`${place}${day}/`);
+      await objects.remove(`${prefix}${day}/`);
       removed++;
     }
   }
@@ -153,14 +153,14 @@ async function keepNote(objects: RevocationObjects, prefix: string, kept: KeptNo
 }
 
 function prefixOf(at: number): string {
-  return `${place}${dayNameOf(at)}/${randomUUID()}/`;
+  return `${prefix}${dayNameOf(at)}/${randomUUID()}/`;
 }
 
 async function readDay(objects: RevocationObjects, day: string): Promise<KeptNote[]> {
   const found: KeptNote[] = [];
-  for await (const names of objects.listNames(`${place}${day}/`)) {
+  for await (const names of objects.listNames(`${prefix}${day}/`)) {
     for (const name of names) {
-      const bytes = await objects.read(`${place}${day}/${name}/${note}`);
+      const bytes = await objects.read(`${prefix}${day}/${name}/${note}`);
       if (bytes !== null) found.push(JSON.parse(bytes.toString()));
     }
   }

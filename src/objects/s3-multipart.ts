@@ -52,8 +52,8 @@ export async function permitParts(
     );
   return Promise.all(
     missing.map(async ({ number, start, bytes, checksum }) => {
-      const place = { Bucket: bucket.name, Key: key, UploadId: id, PartNumber: number };
-      const command = new UploadPartCommand({ ...place, ContentLength: bytes, ChecksumSHA256: checksum });
+      const target = { Bucket: bucket.name, Key: key, UploadId: id, PartNumber: number };
+      const command = new UploadPartCommand({ ...target, ContentLength: bytes, ChecksumSHA256: checksum });
       // S3 checks the header, but not the same value in the query.
       const options = {
         ...{ expiresIn: partUrlSeconds, signingDate: bucket.now() },
@@ -72,8 +72,8 @@ export async function finishUpload(bucket: Bucket, key: string): Promise<boolean
   // Aborted first, so that none of them can later overwrite the object.
   for (const { id } of others) await abortUpload(bucket, key, id);
   const parts = fullest.parts.map(({ PartNumber, ETag, ChecksumSHA256 }) => ({ PartNumber, ETag, ChecksumSHA256 }));
-  const place = { Bucket: bucket.name, Key: key, UploadId: fullest.id };
-  const command = new CompleteMultipartUploadCommand({ ...place, MultipartUpload: { Parts: parts } });
+  const target = { Bucket: bucket.name, Key: key, UploadId: fullest.id };
+  const command = new CompleteMultipartUploadCommand({ ...target, MultipartUpload: { Parts: parts } });
   const asked = bucket.client.send(command, timeLimit(finishTimeoutMs)).catch((error: unknown) => {
     if (statusOf(error) === 400 && !passingErrors.test(nameOf(error))) return null;
     throw error;

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findCgroup, type OpenCgroup, openCgroup, removeCgroups } from '../base/cgroup.ts';
-import type { CgroupPlace } from '../base/cgroup-place.ts';
 import type { Log } from '../base/log.ts';
+import type { FoundCgroup } from '../base/parent-cgroup.ts';
 
 /**
  * Finds the cgroup below which all children of one work folder get theirs, and removes what killed processes left, also where
@@ -20,22 +20,22 @@ export async function openOwnCgroup(
     await removeCgroups(left, work).catch((error) => log.warn('a cgroup is left', { folder: left, error }));
   }
   if (setting === 'off') return null;
-  const place = setting === null ? findCgroup() : placeAt(setting);
-  if (typeof place === 'string') {
-    log.info('memory of children is measured, not limited by a cgroup', { reason: place });
+  const parent = setting === null ? findCgroup() : cgroupAt(setting);
+  if (typeof parent === 'string') {
+    log.info('memory of children is measured, not limited by a cgroup', { reason: parent });
     return null;
   }
   try {
-    await writeFile(note, place.folder);
-    const cgroup = await openCgroup(place, work);
-    log.info('cgroup of children', { folder: cgroup.folder, version: place.version });
+    await writeFile(note, parent.folder);
+    const cgroup = await openCgroup(parent, work);
+    log.info('cgroup of children', { folder: cgroup.folder, version: parent.version });
     return cgroup;
   } catch (error) {
-    log.warn('no cgroup can be made: memory of children is only measured', { folder: place.folder, error });
+    log.warn('no cgroup can be made: memory of children is only measured', { folder: parent.folder, error });
     return null;
   }
 }
 
-function placeAt(folder: string): CgroupPlace {
+function cgroupAt(folder: string): FoundCgroup {
   return { version: existsSync(join(folder, 'cgroup.controllers')) ? 2 : 1, folder };
 }

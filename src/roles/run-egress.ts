@@ -24,15 +24,15 @@ export function runEgressRole(args: readonly string[], terminal: Terminal): Prom
 
 function start(running: RunningRole): Promise<void> {
   const at = String(running.options.at ?? egressPort);
-  const place = readListenAddress(at, running.config.host);
-  if (!place) throw new RoleUsageError(`--at ${at} is neither the absolute path of a socket nor a port`);
-  return serveEgress(running, [place], readDrain(running.options.drain), readProbe(running.options.probe));
+  const address = readListenAddress(at, running.config.host);
+  if (!address) throw new RoleUsageError(`--at ${at} is neither the absolute path of a socket nor a port`);
+  return serveEgress(running, [address], readDrain(running.options.drain), readProbe(running.options.probe));
 }
 
 function readProbe(option: unknown): SocketAddress | undefined {
   if (option === undefined) return undefined;
-  const place = readListenAddress(String(option), '');
-  if (place && 'path' in place) return place;
+  const address = readListenAddress(String(option), '');
+  if (address && 'path' in address) return address;
   throw new RoleUsageError(`--probe ${option} is no absolute path of a socket`);
 }
 

@@ -32,15 +32,15 @@ export function startChildWatch(): ChildWatch {
   const timer = setInterval(() => {
     if (all.size === 0) return;
     const table = readProcessTable();
-    for (const [children, look] of [...all]) {
-      const breach = look(table);
+    for (const [children, check] of [...all]) {
+      const breach = check(table);
       if (breach === null) continue;
       all.delete(children);
       children.onBreach(breach);
     }
   }, checkEveryMs);
   const add = (children: WatchedChildren) => {
-    all.set(children, makeLook(children));
+    all.set(children, makeCheck(children));
     return () => {
       // The kernel may have ended a child since the last check, and its own report says nothing of memory.
       if (all.delete(children) && children.cgroup?.wasReached()) children.onBreach('memory');
@@ -49,7 +49,7 @@ export function startChildWatch(): ChildWatch {
   return { add, stop: () => clearInterval(timer) };
 }
 
-function makeLook({ limits, folder, groups, cgroup }: WatchedChildren) {
+function makeCheck({ limits, folder, groups, cgroup }: WatchedChildren) {
   const cpuSeconds = new Map<number, number>();
   let turn = 0;
   let hiddenMemory = 0;

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findCgroup, openCgroup } from '../../src/base/cgroup.ts';
-import { readWords } from '../../src/base/cgroup-place.ts';
+import { readWords } from '../../src/base/parent-cgroup.ts';
 
 /** Cgroup that limits the number of processes, as that of a pod may. */
 export interface ProcessCgroup {

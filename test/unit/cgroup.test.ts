@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { placeOf } from '../../src/base/cgroup-place.ts';
+import { ownCgroup } from '../../src/base/parent-cgroup.ts';
 
 const second = '41 31 0:38 / /sys/fs/cgroup rw,relatime shared:4 - cgroup2 cgroup2 rw,nsdelegate';
 const unified = '41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw';
@@ -27,7 +27,7 @@ describe('The own cgroup', () => {
     ['without a mount', ['23 1 0:2 / /proc rw - proc proc rw'], ['0::/'], null],
   ] as const) {
     it(`is found, or not: ${title}`, () => {
-      expect(placeOf(mounts.join('\n'), cgroups.join('\n'))).to.deep.equal(place);
+      expect(ownCgroup(mounts.join('\n'), cgroups.join('\n'))).to.deep.equal(place);
     });
   }
 });

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { openCgroup } from '../../src/base/cgroup.ts';
-import { type CgroupPlace, judgePlace } from '../../src/base/cgroup-place.ts';
+import { type FoundCgroup, findParent } from '../../src/base/parent-cgroup.ts';
 import { makeChildCgroup } from '../../src/worker/child-cgroup.ts';
 import { aFolder } from '../support/redis.ts';
 
@@ -17,7 +17,7 @@ describe('A cgroup of version 2, as files', () => {
   });
   afterEach(() => root.remove());
 
-  const lay = (name: string, files: Readonly<Record<string, string>> = {}): CgroupPlace => {
+  const lay = (name: string, files: Readonly<Record<string, string>> = {}): FoundCgroup => {
     const folder = join(root.folder, name);
     mkdirSync(folder, { recursive: true });
     const delegated = { 'cgroup.controllers': 'cpu memory pids\n', 'cgroup.procs': '', 'cgroup.subtree_control': '' };
@@ -29,18 +29,18 @@ describe('A cgroup of version 2, as files', () => {
 
   it('is used when memory is delegated to it and it holds nothing but this process and those that started it', () => {
     const place = lay('trawl.service', { 'cgroup.procs': `${process.pid}\n${process.ppid}\n` });
-    expect(judgePlace(place)).to.deep.equal(place);
+    expect(findParent(place)).to.deep.equal(place);
   });
 
   it('is used from a leaf into which an earlier start moved', () => {
     const place = lay('trawl.service');
     const leaf = lay('trawl.service/trawl-main', { 'cgroup.procs': `${process.pid}\n` });
-    expect(judgePlace(leaf)).to.deep.equal(place);
+    expect(findParent(leaf)).to.deep.equal(place);
   });
 
   it('is used at the root of the hierarchy, which has processes of all and no type', () => {
     const place = lay('root', { 'cgroup.type': 'none', 'cgroup.procs': `${stranger}\n` });
-    expect(judgePlace(place)).to.deep.equal(place);
+    expect(findParent(place)).to.deep.equal(place);
   });
 
   for (const [reason, name, files] of [
@@ -48,7 +48,7 @@ describe('A cgroup of version 2, as files', () => {
     ['this cgroup belongs to the whole login session', 'session-7.scope', {}],
     ['this cgroup has processes of others', 'trawl.service', { 'cgroup.procs': `${process.pid}\n${stranger}\n` }],
   ] as const) {
-    it(`is not used, because ${reason}`, () => expect(judgePlace(lay(name, files))).to.equal(reason));
+    it(`is not used, because ${reason}`, () => expect(findParent(lay(name, files))).to.equal(reason));
   }
 
   it('lets others have memory limits, and has a leaf for trawl, once it is opened', async () => {

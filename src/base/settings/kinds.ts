@@ -246,6 +246,6 @@ function readAddress(text: string): ServerAddress | undefined {
   const isPlain = ['http:', 'https:'].includes(scheme) && url?.pathname === '/' && !url.search && !url.username;
   if (!url?.hostname || !isPlain) return undefined;
   const isSecure = scheme === 'https:';
-  const place = { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || (isSecure ? 443 : 80)) };
-  return isSecure ? { ...place, tls: { caFile: null } } : place;
+  const address = { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || (isSecure ? 443 : 80)) };
+  return isSecure ? { ...address, tls: { caFile: null } } : address;
 }

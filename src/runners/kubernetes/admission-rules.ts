@@ -139,7 +139,7 @@ function alternativesOf({ fields }: AdmissionAllowances, prefix: string) {
 
 /** Compares what the controller sets, and lets the cluster choose a user and groups that are not root's, and an SELinux level, but no type. */
 function compareSecurity(name: 'pod' | 'worker', expected: object): AdmissionRule {
-  const context = `${places[name]}.securityContext`;
+  const context = `${paths[name]}.securityContext`;
   const known = literal([...Object.keys(expected), ...chosenByCluster[name]]);
   const same = Object.entries(expected).map(
     ([key, value]) => `${context}[?${literal(key)}] == optional.of(${literal(value)})`,
@@ -160,16 +160,16 @@ function compareSecurity(name: 'pod' | 'worker', expected: object): AdmissionRul
 
 /** Compares the priority; the default one of the cluster, which pods get and Jobs do not, is let in where none is wanted. */
 function comparePriority(wanted: string | undefined, others: readonly unknown[]): AdmissionRule {
-  const place = `${places.pod}.priorityClassName`;
-  const equal = [...(wanted === undefined ? [] : [wanted]), ...others].map((value) => equals(place, value));
-  const none = [`request.kind.kind != 'Job'`, `!has(${place})`, ...equal].join(' || ');
+  const path = `${paths.pod}.priorityClassName`;
+  const equal = [...(wanted === undefined ? [] : [wanted]), ...others].map((value) => equals(path, value));
+  const none = [`request.kind.kind != 'Job'`, `!has(${path})`, ...equal].join(' || ');
   const message = `only the priorityClassName of ${owners.pod}`;
-  return wanted === undefined ? rule(message, none) : rule(message, `has(${place})`, equal.join(' || '));
+  return wanted === undefined ? rule(message, none) : rule(message, `has(${path})`, equal.join(' || '));
 }
 
 /** Compares the arguments; the pod that tries what workers reach has an address of its own. */
 function compareArgs(known: readonly unknown[]): AdmissionRule {
-  const args = `${places.worker}.args`;
+  const args = `${paths.worker}.args`;
   const first = trialArgs.map((arg, n) => `${args}[${n}] == ${literal(arg)}`).join(' && ');
   const { length } = trialArgs;
   const isTrial = `${args}.size() == ${length + 1} && ${first} && ${args}[${length}].matches(${literal(trialTarget)})`;
@@ -181,24 +181,24 @@ function valuesOf(field: string) {
   return ([name, value]: readonly [field: string, value: unknown]) => (name === field ? [value] : []);
 }
 
-function atMost(name: keyof typeof places, field: string, most: number): AdmissionRule {
-  const value = `${places[name]}.?${field}.orValue(${2 ** 31})`;
+function atMost(name: keyof typeof paths, field: string, most: number): AdmissionRule {
+  const value = `${paths[name]}.?${field}.orValue(${2 ** 31})`;
   return rule(`only the ${field} of ${owners[name]}`, `${value} <= ${most}`);
 }
 
 const owners = { pod: 'workers', worker: 'workers', job: 'worker Jobs' } as const;
-const places = { pod: 'variables.pod', worker: 'variables.worker', job: 'object.spec' } as const;
+const paths = { pod: 'variables.pod', worker: 'variables.worker', job: 'object.spec' } as const;
 
 /** Compares every field of an object; one with a default may be absent, and no field but these and `others` may be there. */
 function compareFields(
-  name: keyof typeof places,
+  name: keyof typeof paths,
   expected: ObjectFields,
   defaults: ObjectFields,
   alternatives: readonly (readonly [field: string, value: unknown])[],
   others: readonly string[],
   ownRules: OwnRules = {},
 ): AdmissionRule[] {
-  const place = places[name];
+  const path = paths[name];
   const owner = owners[name];
   const wanted = new Map<string, unknown[]>();
   const given = Object.entries({ ...expected, ...defaults, ...expected }).filter(([, value]) => value !== undefined);
@@ -207,22 +207,22 @@ function compareFields(
     const own = ownRules[field];
     if (own) return own;
     const isOptional = field in defaults || !(field in expected);
-    const equal = values.map((value) => equals(`${place}.${field}`, value)).join(' || ');
-    const there = `has(${place}.${field})`;
+    const equal = values.map((value) => equals(`${path}.${field}`, value)).join(' || ');
+    const there = `has(${path}.${field})`;
     return rule(`only the ${field} of ${owner}`, isOptional ? `!${there} || (${equal})` : `${there} && (${equal})`);
   });
   const known = literal([...wanted.keys(), ...others]);
   const unknown = {
     message: `trawl: ${owner} have no other fields`,
-    messageExpression: `'trawl: ${owner} have no ' + ${place}.filter(f, !(f in ${known})).join(', ')`,
-    expression: `${place}.all(f, f in ${known})`,
+    messageExpression: `'trawl: ${owner} have no ' + ${path}.filter(f, !(f in ${known})).join(', ')`,
+    expression: `${path}.all(f, f in ${known})`,
   };
   return [...rules, unknown];
 }
 
 /** Compares labels and annotations, besides those that the Job controller, Kueue and what is allowed add. */
 function compareMarks(
-  place: string,
+  path: string,
   expected: { labels?: { [key: string]: string }; annotations?: { [key: string]: string } } | undefined,
   hasQueue: boolean,
   allowed: readonly string[],
@@ -230,7 +230,7 @@ function compareMarks(
   return (['labels', 'annotations'] as const).map((kind) => {
     const wanted = Object.entries(expected?.[kind] ?? {});
     const known = literal([...wanted.map(([key]) => key), ...allowed, ...(kind === 'labels' ? controllerLabels : [])]);
-    const marks = `${place}.?${kind}.orValue({})`;
+    const marks = `${path}.?${kind}.orValue({})`;
     const queued = hasQueue ? ` || k.contains(${literal(kueuePrefix)})` : '';
     const values = wanted.map(([key, value]) =>
       // The label that names the job differs.

@@ -1,18 +1,18 @@
 const quantities = ['cpu', 'memory', 'ephemeral-storage', 'sizeLimit'];
 
-/** Returns CEL that compares a place with a value; the API server writes quantities in another form (3000000000 is 3G). */
-export function equals(place: string, value: unknown): string {
-  if (!hasQuantity(value)) return `${place} == ${literal(value)}`;
+/** Returns CEL that compares the value at a path, such as `object.spec`, with another; the API server writes quantities in another form (3000000000 is 3G). */
+export function equals(path: string, value: unknown): string {
+  if (!hasQuantity(value)) return `${path} == ${literal(value)}`;
   const parts = Object.entries(value as Readonly<Record<string, unknown>>).map(([key, part]) => {
     const index = Array.isArray(value) ? key : literal(key);
-    const member = `${place}[${index}]`;
-    const isThere = Array.isArray(value) ? '' : `${index} in ${place} && `;
+    const member = `${path}[${index}]`;
+    const isThere = Array.isArray(value) ? '' : `${index} in ${path} && `;
     const isSame = quantities.includes(key)
       ? `quantity(${member}).compareTo(quantity(${literal(part)})) == 0`
       : equals(member, part);
     return `${isThere}${isSame}`;
   });
-  return [`${place}.size() == ${parts.length}`, ...parts].join(' && ');
+  return [`${path}.size() == ${parts.length}`, ...parts].join(' && ');
 }
 
 function hasQuantity(value: unknown): boolean {

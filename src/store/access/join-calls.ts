@@ -59,13 +59,13 @@ function joinCalls<C, R>(joined: JoinedStep<C, R>, single: SingleStep<C, R>): Si
     const name = caller.accountId + caller.hash;
     const open = groups.get(name);
     const group = open && open.calls.length < maxJoined ? open : beginJoining(groups, name);
-    const place = group.calls.push(call) - 1;
+    const index = group.calls.push(call) - 1;
     await ended;
     if (group.calls.length === 1) return single(store, caller, call);
     const began = performance.now();
     group.results ??= joined(store, caller, group.calls);
     const results = await group.results;
-    if (results) return results[place]!();
+    if (results) return results[index]!();
     // Both steps have the time of one call.
     const withinMs = (store.withinMs ?? store.connection.timeoutMs) - (performance.now() - began);
     if (withinMs <= 0) throw refuse('unavailable');

@@ -1,4 +1,4 @@
-import { quotaPlaces, readQuotaHeads, slidingWindow } from '../lua/sliding-window.ts';
+import { quotaRanges, readQuotaHeads, slidingWindow } from '../lua/sliding-window.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
 import { repeatKey } from './admit-call.ts';
 import type { HeldCall } from './charge-call.ts';
@@ -30,9 +30,9 @@ redis.call('HSET', account, 'held', string.format('%d', held - 1))
 -- The key may have been deleted meanwhile.
 if i then
   redis.call('HSET', key, 'total', string.format('%d', math.max(0, tonumber(head[1]) - 1)),
-    'windows', take_back(quota, ${quotaPlaces.month}, counted, a, b, c) .. ' '
-      .. take_back(quota, ${quotaPlaces.week}, counted, d, e, f) .. ' '
-      .. take_back(quota, ${quotaPlaces.day}, counted, g, h, i))
+    'windows', take_back(quota, ${quotaRanges.month}, counted, a, b, c) .. ' '
+      .. take_back(quota, ${quotaRanges.week}, counted, d, e, f) .. ' '
+      .. take_back(quota, ${quotaRanges.day}, counted, g, h, i))
 end
 redis.call('ZREM', calls, member)
 if is_repeatable then redis.call('DEL', repeats) end

@@ -46,9 +46,9 @@ function dial(url: string, path: string | undefined): Socket {
   if (path !== undefined) return createConnection(decodeURIComponent(path));
   const { protocol, hostname, port } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, '');
-  const place = { host, port: Number(port || '6379') };
-  if (protocol !== 'rediss:') return createConnection(place);
-  return connectTls({ ...place, ...(isIP(host) ? {} : { servername: host }) });
+  const address = { host, port: Number(port || '6379') };
+  if (protocol !== 'rediss:') return createConnection(address);
+  return connectTls({ ...address, ...(isIP(host) ? {} : { servername: host }) });
 }
 
 function ask(wire: Socket, pieces: PieceReader, words: readonly string[]): Promise<string> {

@@ -47,17 +47,17 @@ export function endJobValues({ id, account, key, endpoint }: EndingJob, texts: B
 }
 
 /**
- * Lua that finds `place`, where the job stands in the open work, its place in the queue, and whether it has a slot. One with an open
+ * Lua that finds `score`, that of the job in the open work, `queued_at`, that in the queue, and whether it has a slot. One with an open
  * attempt has a slot, and has had it about since it began.
  */
-const findPlace = /* lua */ `
-  local place, queued_at, has_slot
+const findScores = /* lua */ `
+  local score, queued_at, has_slot
   local is_open = not is_counted(j)
   if is_open then
-    place, has_slot = string.format('%d', (j.started_at ~= '' and j.started_at or j.created_at) - ${workShift}), true
+    score, has_slot = string.format('%d', (j.started_at ~= '' and j.started_at or j.created_at) - ${workShift}), true
   else
-    place, queued_at = redis.call('ZSCORE', openWork, jobId), redis.call('ZSCORE', queue, jobId)
-    has_slot = tonumber(place or 0) < 0
+    score, queued_at = redis.call('ZSCORE', openWork, jobId), redis.call('ZSCORE', queue, jobId)
+    has_slot = tonumber(score or 0) < 0
   end`;
 
 /** Lua that undoes everything but the balances and the statistics, which undo themselves. */
@@ -68,7 +68,7 @@ const undoEnd = /* lua */ `
     redis.pcall('ZADD', jobs, ${scoreOfStatus('j.created_at', 'j.status')}, shortId)
     ${undoWebhookDue('j.receiver', 'jobId')}
     if line then redis.pcall('XDEL', paidLines, line) end
-    if place then redis.pcall('ZADD', openWork, place, jobId) end
+    if score then redis.pcall('ZADD', openWork, score, jobId) end
     if queued_at then redis.pcall('ZADD', queue, queued_at, jobId) end
     update_ready(accountId, tonumber(values[9]), b.concurrency, b.tag)
   end`;
@@ -121,7 +121,7 @@ local function end_job(e)
   local took = math.max(0, now - tonumber(j.created_at))
   local at = string.format('%d', now)
   local completed = e.status == 'CompletedJob'
-  ${findPlace.trim()}
+  ${findScores.trim()}
   if has_slot then set_field('running', b.running - 1) end
   local is_bound = j.preempted ~= '' or j.recorded ~= ''
   if is_bound then set_field('bound', math.max(0, (redis.call('HGET', account, 'bound') or 0) - 1)) end

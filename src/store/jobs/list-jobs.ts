@@ -31,7 +31,7 @@ interface JobPage {
 
 const pageSize = 2_000;
 /** As many as an account has open unless the operator allows more: its running jobs are the oldest of them. */
-const maxLookedOpen = 10_000;
+const maxReadOpen = 10_000;
 /** Entries read beyond a page: its last millisecond, whose jobs are not in the order of their ids, is then whole as a rule. */
 const spare = 8;
 
@@ -47,14 +47,14 @@ export async function listJobs(
   const isAny = status === undefined || status === 'ended';
   const isWanted = (one: { readonly status: JobStatus | undefined }) => isAny || one.status === status;
   const size = isAny ? limit + 1 : pageSize;
-  const maxLooked = isAny || isEnded(status) ? pageSize : maxLookedOpen;
+  const maxRead = isAny || isEnded(status) ? pageSize : maxReadOpen;
   // Open jobs first: one that ends meanwhile is found twice, and not missed.
   const starts =
     status === undefined ? (['Running', 'CompletedJob'] as const) : [status === 'ended' ? 'CompletedJob' : status];
   const jobs: Job[] = [];
   const positions = new Map<string, QueuePosition>();
   let after = first;
-  for (let looked = 0; looked < maxLooked; ) {
+  for (let read = 0; read < maxRead; ) {
     const { indexed, isLast } = await readPage(store, keys.jobs(account), starts.map(startOf), after, size);
     const wanted = indexed.filter(isWanted);
     for (let n = 0; n < wanted.length; ) {
@@ -66,7 +66,7 @@ export async function listJobs(
     }
     after = indexed.at(-1) ?? after;
     if (isLast) return { jobs, positions, next: null };
-    looked += indexed.length;
+    read += indexed.length;
   }
   return { jobs, positions, next: after };
 }
@@ -87,19 +87,19 @@ async function readIndexed(
   return jobs.filter((job) => job !== null);
 }
 
-interface PlacePage {
+interface IndexPage {
   readonly indexed: IndexedJob[];
   readonly isLast: boolean;
 }
 
-/** Places after a cursor, newest first, of the ranges of the index that begin at these scores. */
+/** Jobs after a cursor, newest first, of the ranges of the index that begin at these scores. */
 async function readPage(
   store: RecordStore,
   key: string,
   starts: readonly number[],
   after: Cursor | null,
   size: number,
-): Promise<PlacePage> {
+): Promise<IndexPage> {
   const pages = await Promise.all(starts.map((start) => readRange(store, key, start, after, size)));
   // A job may have left a range for a later one between the two looks at it.
   const twice = pages.findIndex(({ isSeenTwice }) => isSeenTwice);
@@ -121,7 +121,7 @@ async function readRange(
   start: number,
   after: Cursor | null,
   size: number,
-): Promise<PlacePage & { readonly isSeenTwice: boolean }> {
+): Promise<IndexPage & { readonly isSeenTwice: boolean }> {
   const below = `(${after === null ? start + startOf('Running') : scoresAt(start, after.created_at)[0]}`;
   const limit = ['WITHSCORES', 'LIMIT', '0', String(size + spare)];
   const [sameAsCursor, flat] = await Promise.all([

@@ -16,14 +16,14 @@ const requeueDelayedScript = script(
   [...fairShareKeyNames, 'openWork', 'job'],
   ['accountId', 'jobId'],
 )`${fairShare}
-local place = redis.call('ZSCORE', openWork, jobId)
-local at = tonumber(place or 0) - ${workShift}
+local score = redis.call('ZSCORE', openWork, jobId)
+local at = tonumber(score or 0) - ${workShift}
 local seen = redis.call('HMGET', job, 'account', 'created_at')
 if at < 0 or seen[1] ~= accountId then return { 'not_found' } end
 if ${isEarly('at', maxWaitMs)} then return { 'early' } end
 local owner = redis.call('HMGET', account, 'running', 'concurrency', 'tag')
 undos[1] = function()
-  redis.pcall('ZADD', openWork, place, jobId)
+  redis.pcall('ZADD', openWork, score, jobId)
   redis.pcall('ZREM', queue, jobId)
   update_ready(accountId, tonumber(owner[1]), owner[2], owner[3])
 end

@@ -30,15 +30,15 @@ const retryJobScript = script(
   ],
 )`${fairShare}${readLedJob('account stages')}
 if fields.account ~= accountId then return { 'not_found' } end
-local place = redis.call('ZSCORE', openWork, jobId)
-local has_slot = tonumber(place or 0) < 0
+local score = redis.call('ZSCORE', openWork, jobId)
+local has_slot = tonumber(score or 0) < 0
 if fields.attempt ~= attempt or is_counted(fields) or not has_slot then return { 'stale' } end
 ${refuseEarly}
 local owner = redis.call('HMGET', account, 'concurrency', 'tag', 'running')
 local running = tonumber(owner[3])
 undos[1] = function()
   redis.pcall('HSET', account, 'running', owner[3])
-  redis.pcall('ZADD', openWork, place, jobId)
+  redis.pcall('ZADD', openWork, score, jobId)
   redis.pcall('ZREM', queue, jobId)
   update_ready(accountId, running, owner[1], owner[2])
 end

@@ -4,7 +4,7 @@ import { type RecordStore, run, script, text } from '../script.ts';
 import { countActive, workShift } from './work-ranges.ts';
 
 /** Jobs at the head of a queue among which one is looked for that has not run: those that have are rarely more. */
-const maxLookedAt = 100;
+const maxExamined = 100;
 
 /**
  * Takes the oldest waiting job of the account whose turn it is. The job keeps a slot of the account and of the whole
@@ -22,7 +22,7 @@ const takeJobsScript = script(
 )`${fairShare}
 -- A job that has not run can be interrupted. It stands in the queue with microseconds, and one that comes back without.
 local function oldest_fresh()
-  local jobs = redis.call('ZRANGE', queue, 0, ${maxLookedAt - 1}, 'WITHSCORES')
+  local jobs = redis.call('ZRANGE', queue, 0, ${maxExamined - 1}, 'WITHSCORES')
   for n = 1, #jobs, 2 do
     if jobs[n + 1] % 1000 ~= 0 then return jobs[n], jobs[n + 1] end
   end

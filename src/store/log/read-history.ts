@@ -26,7 +26,7 @@ export interface HistoryDay extends DayCounts {
 
 const pageSize = 1000;
 /** Lines are moved once a day, so a second look finds them at rest. */
-const maxLooks = 3;
+const maxTries = 3;
 /** Keys that are read at once: an account may have a thousand, each with a thousand lines in hand. */
 const keysAtOnce = 20;
 
@@ -68,7 +68,7 @@ export async function readHistoryAndHours(
 
 /** Counts a stream and its archived parts, again when lines were moved from one to the other meanwhile. */
 async function countStream(store: RecordStore, origin: EntryStream<StoredLogLine>, since: number): Promise<Counted> {
-  for (let looks = 1; ; looks++) {
+  for (let tries = 1; ; tries++) {
     // One call of Redis, which answers in this order. Where more pages follow, lines may move while they are read.
     const [parts, { days, hours, pages }, first] = await Promise.all([
       listArchivedParts(store, origin),
@@ -76,7 +76,7 @@ async function countStream(store: RecordStore, origin: EntryStream<StoredLogLine
       newestArchivedPart(store, origin),
     ]);
     const newest = pages > 1 ? await newestArchivedPart(store, origin) : first;
-    if (newest?.object !== parts.at(-1)?.object && looks < maxLooks) continue;
+    if (newest?.object !== parts.at(-1)?.object && tries < maxTries) continue;
     return { days: sumDays([...parts.map((part) => part.days ?? {}), days]), hours };
   }
 }

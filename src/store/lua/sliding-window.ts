@@ -1,5 +1,5 @@
-/** Places of the rolling quotas of a key in its string of counters, as arguments of `read_window`: byte, size, width. */
-export const quotaPlaces = {
+/** Byte ranges of the rolling quotas of a key in its string of counters, as arguments of `read_window`: byte, size, width. */
+export const quotaRanges = {
   month: '1832, 180, 4 * 3600000',
   week: '1156, 168, 3600000',
   day: '0, 288, 300000',

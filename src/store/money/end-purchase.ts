@@ -85,9 +85,9 @@ write_balances()
 keep_setting()
 if verdict == 'paid' then
   note_paid()
-  local place = redis.call('RPUSH', invoices, accountId .. '/' .. id)
+  local number = redis.call('RPUSH', invoices, accountId .. '/' .. id)
   undos[#undos + 1] = function() redis.pcall('RPOP', invoices) end
-  r.invoice = place
+  r.invoice = number
   keep_record()
   put_mail('invoice-' .. id, { kind = 'invoice', account = accountId, purchase = id })
 else

@@ -6,8 +6,8 @@ import { pairs, type RecordStore } from '../script.ts';
 const kinds: readonly LedgerEntry['kind'][] = ['grant', 'charge', 'lapse', 'overdraft'];
 const balances: readonly LedgerEntry['balance'][] = ['subscription', 'packs', 'credits', 'overdraft'];
 
-/** Most entries that are looked through for the one of a job: a clock that went back put others before it. */
-const maxLooked = 2_000;
+/** Most entries that are read for the one of a job: a clock that went back put others before it. */
+const maxRead = 2_000;
 /** A script reads its time after it began. */
 const maxScriptMs = 100;
 
@@ -19,14 +19,14 @@ export async function findJobEntry(
   if (status !== 'CompletedJob' || ended_at === null) return null;
   // The id of an entry begins with the time of Redis at which its script began, or a later one after its clock went back.
   let from = String(Math.max(0, ended_at - store.clock.offset() - maxScriptMs));
-  for (let looked = 0; looked < maxLooked; ) {
+  for (let read = 0; read < maxRead; ) {
     const page = await store.connection.read(['XRANGE', keys.ledger(account), from, '+', 'COUNT', '100']);
     const entries = page.map(([id, flat]) => entryOf(id, pairs(flat)));
     const found = entries.find((entry) => entry.job === jobId);
     const last = entries.at(-1);
     if (found || last === undefined) return found ?? null;
     from = `(${last.entry}`;
-    looked += page.length;
+    read += page.length;
   }
   return null;
 }

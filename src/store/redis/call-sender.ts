@@ -107,7 +107,7 @@ export class CallSender {
   }
 
   /** Notes that a connection was looked at, and how its changes reach a replica. */
-  noteLook(client: RedisClient, cover: Cover | undefined): void {
+  noteCover(client: RedisClient, cover: Cover | undefined): void {
     this.#noteAnswer();
     if (this.#use?.client === client) this.#use.cover = cover;
   }

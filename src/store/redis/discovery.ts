@@ -35,26 +35,25 @@ export function readTopology(url: string): RedisTopology {
 export function followTopology(read: () => string, log: Log): RedisTopology {
   let seen = read();
   let present = readTopology(seen);
-  const place = placeOf(seen);
-  const look = (): RedisTopology => {
+  const first = withoutLogins(seen);
+  const current = (): RedisTopology => {
     const url = read();
     if (url === seen) return present;
     seen = url;
-    if (placeOf(url) === place) present = readTopology(url);
+    if (withoutLogins(url) === first) present = readTopology(url);
     else log.error('another redis is named, which needs a restart: the one before is used');
     return present;
   };
   return {
     name: present.name,
     hasReplicas: present.hasReplicas,
-    find: (turn) => look().find(turn),
-    moved: () => look().moved(),
-    login: () => look().login(),
+    find: (turn) => current().find(turn),
+    moved: () => current().moved(),
+    login: () => current().login(),
   };
 }
 
-/** A URL without its logins. */
-function placeOf(url: string): string {
+function withoutLogins(url: string): string {
   return url.replace(/(\/\/)[^@/,]*@/g, '$1');
 }
 

@@ -100,7 +100,7 @@ export class ReconnectingConnection {
     try {
       await withTimeout(client.sendCommand(['PING']));
       const cover = await withTimeout(this.#care.prepare(client));
-      this.calls.noteLook(client, cover);
+      this.calls.noteCover(client, cover);
       if (!client.isReady || this.#closing.signal.aborted) return;
       await new Promise<void>((leave, broke) => {
         client.once('terminated', broke);
@@ -120,7 +120,7 @@ export class ReconnectingConnection {
       await pause(checkIntervalMs, undefined, { ref: false });
       if (this.calls.client() !== client) return;
       await withTimeout(this.#care.check(client), this.calls.timeoutMs).then(
-        (cover) => this.calls.noteLook(client, cover),
+        (cover) => this.calls.noteCover(client, cover),
         // Any other error means that the connection ended, or that too many commands are pending.
         (error) => error instanceof RedisTimeout && this.calls.suspect(client, error),
       );

@@ -11,7 +11,7 @@ import { number, pairs, type RecordStore, text } from '../script.ts';
 const maxRead = 100;
 /** Those that failed are few: the states of more are looked through at once. */
 const maxStatesRead = 500;
-const maxLooked = 2_000;
+const maxSearched = 2_000;
 
 export interface StoredDelivery {
   /** Id of the job or the batch. */
@@ -107,19 +107,19 @@ export async function listDeliveries(
 ): Promise<{ readonly deliveries: ListedDelivery[]; readonly next: Cursor | null }> {
   const deliveries: ListedDelivery[] = [];
   let after = first;
-  for (let looked = 0; looked < maxLooked; ) {
+  for (let searched = 0; searched < maxSearched; ) {
     const left = limit - deliveries.length;
     const size = failedOnly ? maxStatesRead : Math.min(left, maxRead) + 1;
     const { cursors, isLast } = await readCursors(store, keys.deliveries(accountId), after, size);
     const wanted = failedOnly ? await findFailed(store, cursors) : cursors;
     const chosen = wanted.slice(0, left);
     const listed = await readListed(store, chosen);
-    // Its state may have changed since it was looked at.
+    // Its state may have changed since it was read.
     deliveries.push(...listed.filter(({ state }) => !failedOnly || state === 'failed'));
     if (chosen.length < wanted.length) return { deliveries, next: chosen.at(-1) ?? after };
     if (isLast) return { deliveries, next: null };
     after = cursors.at(-1) ?? after;
-    looked += cursors.length;
+    searched += cursors.length;
   }
   return { deliveries, next: after };
 }

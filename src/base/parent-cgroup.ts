@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 
 /** Cgroup of this process, in the hierarchy that limits memory. */
-export interface CgroupPlace {
+export interface FoundCgroup {
   readonly version: 1 | 2;
   readonly folder: string;
 }
@@ -10,11 +10,11 @@ export interface CgroupPlace {
 /** Leaf for processes of trawl itself: in version 2 a cgroup that gives memory limits to others has no process. */
 export const mainLeaf = 'trawl-main';
 
-/** Returns where a process is, from its `mountinfo` and `cgroup`; `null` without a hierarchy for memory. */
-export function placeOf(mountinfo: string, cgroups: string): CgroupPlace | null {
+/** Returns the cgroup of a process, from its `mountinfo` and `cgroup`; `null` without a hierarchy for memory. */
+export function ownCgroup(mountinfo: string, cgroups: string): FoundCgroup | null {
   const mounts = mountinfo.split('\n').map((line) => {
-    const [place = '', kind = ''] = line.split(' - ');
-    const [, , , root = '', folder = ''] = place.split(' ');
+    const [mount = '', kind = ''] = line.split(' - ');
+    const [, , , root = '', folder = ''] = mount.split(' ');
     const [type = '', , options = ''] = kind.split(' ');
     return { root, folder, type, controllers: options.split(',') };
   });
@@ -32,14 +32,13 @@ export function placeOf(mountinfo: string, cgroups: string): CgroupPlace | null 
 }
 
 /** Returns the cgroup below which a process in this one may make others, or the reason against it; throws where it may not write. */
-export function judgePlace(place: CgroupPlace): CgroupPlace | string {
-  const { version, folder: own } = place;
-  if (version === 1) {
-    accessSync(own, constants.W_OK);
-    return place;
+export function findParent(own: FoundCgroup): FoundCgroup | string {
+  if (own.version === 1) {
+    accessSync(own.folder, constants.W_OK);
+    return own;
   }
   // An earlier start under the same supervisor moved it there.
-  const folder = basename(own) === mainLeaf ? dirname(own) : own;
+  const folder = basename(own.folder) === mainLeaf ? dirname(own.folder) : own.folder;
   if (!readWords(join(folder, 'cgroup.controllers')).includes('memory'))
     return 'memory is not delegated to this cgroup';
   for (const name of ['', 'cgroup.procs', 'cgroup.subtree_control']) accessSync(join(folder, name), constants.W_OK);

@@ -22,7 +22,7 @@ export async function choosePath(output: string | null, name: string): Promise<s
 }
 
 /** Throws unless a small file can be written where `output` says; makes a folder that is missing. */
-export async function requirePlace(output: string | null): Promise<void> {
+export async function requireWritable(output: string | null): Promise<void> {
   const folder = dirname(await choosePath(output, 'file'));
   await makeFolder(folder);
   const probe = join(folder, `${randomUUID()}.part`);
@@ -34,7 +34,7 @@ export async function requirePlace(output: string | null): Promise<void> {
 }
 
 /** Makes the partial file of a path; a name that is taken, by a file or another download, gets ` (1)` and so on. */
-export async function placeFile(wanted: string) {
+export async function makePartialFile(wanted: string) {
   await makeFolder(dirname(wanted));
   let [path, n] = await claim(wanted, 0);
   const partPath = partOf(path);

@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { expect } from 'chai';
-import { placeFile } from '../../src/client/place-file.ts';
+import { makePartialFile } from '../../src/client/partial-file.ts';
 import { aFolder } from '../support/redis.ts';
 
 describe('the place of a file that trawl get fetches', () => {
@@ -15,7 +15,7 @@ describe('the place of a file that trawl get fetches', () => {
   it('may have the longest name that a file system takes', async () => {
     const folder = mkdtempSync(join(parent, 'placed-'));
     for (const name of [`${'n'.repeat(251)}.mp4`, `${'é'.repeat(125)}e.mp4`]) {
-      const placed = await placeFile(join(folder, name));
+      const placed = await makePartialFile(join(folder, name));
       expect(placed.partPath).to.match(/\.part$/);
       writeFileSync(placed.partPath, '');
       expect(await placed.finish()).to.equal(join(folder, name));
@@ -34,7 +34,7 @@ describe('the place of a file that trawl get fetches', () => {
       const wanted = join(folder, stem + ext);
       writeFileSync(wanted, 'of somebody else');
       const placed = [];
-      for (let n = 0; n < 12; n++) placed.push(await placeFile(wanted));
+      for (let n = 0; n < 12; n++) placed.push(await makePartialFile(wanted));
       for (const { partPath } of placed) writeFileSync(partPath, '');
       const paths = [];
       for (const { finish } of placed) paths.push(await finish());
