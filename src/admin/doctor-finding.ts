@@ -17,11 +17,12 @@ export function judged(
   return findingOf(isWell, about, isWell ? well : ill, otherwise);
 }
 
+/** Messages of others, which many texts end with, may bring a full stop or a line break of their own. */
 export function findingOf(
   well: boolean,
   about: string,
   text: string,
   otherwise: Finding['level'] = 'problem',
 ): Finding {
-  return { level: well ? 'ok' : otherwise, about, text };
+  return { level: well ? 'ok' : otherwise, about, text: text.replace(/[\s.:]+\.$/, '.') };
 }

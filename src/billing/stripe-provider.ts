@@ -67,7 +67,9 @@ export async function tryStripe(key: string, url: string | null): Promise<string
   } catch (error) {
     if (error instanceof Stripe.errors.StripeAuthenticationError) return 'the key is wrong or has ended';
     if (error instanceof Stripe.errors.StripePermissionError) return error.message.replaceAll(key, '***');
-    throw error;
+    // The library says no more than that the connection failed; `detail` says why.
+    const isAway = error instanceof Stripe.errors.StripeConnectionError && error.detail instanceof Error;
+    throw isAway ? error.detail : error;
   }
 }
 

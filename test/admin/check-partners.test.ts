@@ -76,8 +76,20 @@ describe('the doctor', () => {
       'problem stripe: Stripe refuses TRAWL_STRIPE_KEY: the key is wrong or has ended.',
     ]);
     expect([stripe.asked, stripe.visits, stripe.charges]).to.deep.equal([[], [], []]);
-    const away = `http://127.0.0.1:${await freePort()}`;
-    expect((await judge({ stripeKey: key, stripeUrl: away }))[0]).to.match(/^problem stripe: Stripe cannot be asked: /);
+  });
+
+  it('names the error of a connection to Stripe in one sentence', async () => {
+    const port = await freePort();
+    expect(await judge({ stripeKey: key, stripeUrl: `http://127.0.0.1:${port}` })).to.deep.equal([
+      `problem stripe: Stripe cannot be asked: connect ECONNREFUSED 127.0.0.1:${port}.`,
+    ]);
+    const plain = await speak('HTTP/1.1 400 Bad Request\r\n\r\n', '');
+    try {
+      const url = `https://127.0.0.1:${(plain.address() as AddressInfo).port}`;
+      expect((await judge({ stripeKey: key, stripeUrl: url }))[0]).to.match(/cannot be asked: .* EPROTO .*[^.:\s]\.$/);
+    } finally {
+      plain.close();
+    }
   });
 
   it('exits with 1 for a wrong password of mail, and lists it beside Stripe', async () => {
