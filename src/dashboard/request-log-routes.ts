@@ -15,7 +15,7 @@ const write = oneAtATime('A file of this account is being written: wait for its 
 /** Cell of the last row of a file that has not all lines. */
 const leftOut = '"Older lines are left out: choose a key, a status or a day"';
 const dayMs = 24 * 3_600_000;
-/** Lines of a day are in the log before this much of the next one is over: they are written within a second, and Redis was hardly away at midnight. */
+/** Entries of a day's lines begin before this much of the next one is over: lines that waited longer for Redis get an entry of their own time. */
 const maxLateMs = 5 * 60_000;
 const columns = ['at', 'endpoint', 'status', 'duration_ms', 'ip', 'credits', 'key'] as const;
 
@@ -95,8 +95,8 @@ async function findLines(
 }
 
 /**
- * Returns where the lines of a whole day can be, `null` for another text: an entry has the time of Redis at which it was written, and is no
- * older than its line. Under a rehearsal the two have nothing to do with each other.
+ * Returns where the lines of a whole day can be, `null` for another text: an entry has the time of Redis at which it was written, or that of a
+ * line that was late, and is no older than its line. Under a rehearsal the two have nothing to do with each other.
  */
 function entriesOfDay(day: string): { readonly behind: LineCursor; readonly fromMs: number } | null {
   const fromMs = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(day) : Number.NaN;

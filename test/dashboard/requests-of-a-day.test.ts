@@ -44,6 +44,25 @@ describe('the requests of one day on the dashboard', () => {
     expect(rows[0]).to.include('GET /v1/wanted');
   });
 
+  it('are found when they were written hours after midnight, because Redis was away', async () => {
+    on.api.store.advance(-on.api.store.clock.offset());
+    const now = on.api.store.clock.now();
+    const midnight = now - (now % dayMs);
+    const { keyId, account: accountId } = on.caller;
+    const log = openRequestLog(on.api.store, 1_000, aLog().log);
+    const line = { status: 200, duration_ms: 1, ip: '192.0.2.1', credits: 0 };
+    const times = { late: midnight - 1, earlier: midnight - 2, now };
+    for (const [name, at] of Object.entries(times)) log.add({ keyId, accountId }, { ...line, at, endpoint: name });
+    await log.close();
+    const namesOf = async (query: string) =>
+      (await ask(`/api/requests?${query}`)).json.requests.map(({ endpoint }: { endpoint: string }) => endpoint);
+    expect(await namesOf(`day=${new Date(midnight - 1).toISOString().slice(0, 10)}`)).to.deep.equal([
+      'earlier',
+      'late',
+    ]);
+    expect(await namesOf('text=192.0.2.1')).to.deep.equal(['now', 'earlier', 'late']);
+  });
+
   it('are none for a day before 1970', async () => {
     on.api.store.advance(-on.api.store.clock.offset());
     for (const day of ['1969-12-29', '0000-01-01'])

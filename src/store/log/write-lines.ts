@@ -6,6 +6,11 @@ import { type RecordStore, run, script } from '../script.ts';
 /** Fields of a line, in the order of its values. */
 const lineFields = ['at', 'endpoint', 'status', 'duration_ms', 'ip', 'credits'] as const;
 
+/** A line that waited longer for Redis gets an entry of its own time, where the search of its day looks. */
+const lateMs = 60_000;
+/** Lines of before yesterday may be archived: no entry gets an earlier time than theirs. */
+const maxLateMs = 86_400_000;
+
 /**
  * Writes request-log lines of one key and keeps about the `cap` newest, fewer when the account has many keys. The lines follow the
  * named arguments, each as the values of `lineFields`. Answers {'written'}.
@@ -13,11 +18,21 @@ const lineFields = ['at', 'endpoint', 'status', 'duration_ms', 'ip', 'credits'] 
 const writeLinesScript = script('write-lines', 'needs memory', ['lines', 'lineStreams', 'keyring'], ['cap'])`
 local sharing = redis.call('HLEN', keyring) / ${recordLimits.fullLogsOfAccount}
 local most = string.format('%d', math.max(1, cap / math.max(1, sharing)))
+local function add(call, id, n)
+  return call('XADD', lines, 'MAXLEN', '~', most, id, ${lineFields.map((name, n) => `'${name}', ARGV[n + ${n}]`).join(', ')})
+end
+local function add_late(lateness, n)
+  local newest = redis.call('XREVRANGE', lines, '+', '-', 'COUNT', 1)[1]
+  local ms = math.max(now - ARGV[2] - math.min(lateness, ${maxLateMs}), newest and newest[1]:match('%d+') or 0)
+  local id = add(redis.pcall, string.format('%d-*', ms), n)
+  return id.err and add(redis.call, '*', n) or id
+end
 local written = {}
 undos[1] = function() redis.pcall('XDEL', lines, unpack(written)) end
 if redis.call('EXISTS', lines) == 0 then redis.call('ZADD', lineStreams, ARGV[4], lines) end
 for n = 4, #ARGV, ${lineFields.length} do
-  written[#written + 1] = redis.call('XADD', lines, 'MAXLEN', '~', most, '*', ${lineFields.map((name, n) => `'${name}', ARGV[n + ${n}]`).join(', ')})
+  local lateness = now - ARGV[n]
+  written[#written + 1] = lateness < ${lateMs} and add(redis.call, '*', n) or add_late(lateness, n)
 end
 return { 'written' }
 `;
