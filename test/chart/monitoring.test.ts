@@ -2,9 +2,10 @@ import { loadYaml } from '@kubernetes/client-node/dist/yaml.js';
 import { expect } from 'chai';
 import { boards } from '../../dashboards/boards.ts';
 import { rulesFile } from '../support/alerts.ts';
-import { find, render } from '../support/chart.ts';
+import { find, render, scenarios } from '../support/chart.ts';
 import type { Json } from '../support/json.ts';
 import { read } from '../support/tree.ts';
+import { texts } from '../support/tree-files.ts';
 
 describe('the monitoring of the chart', () => {
   it('is the file of alerts and those of dashboards, and nothing of them is a template', () => {
@@ -41,6 +42,30 @@ describe('the monitoring of the chart', () => {
     });
     expect(plain).to.deep.equal(slashed);
     expect(JSON.stringify(plain)).to.include('"https://a.test/b/docs/runbooks/TrawlNoLeader.md"');
+  });
+
+  it('has runbooks that list by a component only kinds which the chart makes of it', () => {
+    const objects = scenarios.flatMap((scenario) => render({ scenario }));
+    const kindsOf = (component: string) =>
+      objects.flatMap(({ kind, apiVersion, metadata, spec }) => {
+        if (metadata.labels?.['app.kubernetes.io/component'] !== component) return [];
+        const name = kind.toLowerCase();
+        const pods = spec?.template || spec?.jobTemplate ? ['pod'] : [];
+        return [name, `${name}.${apiVersion.replace(/\/.*/, '')}`, ...pods, ...(spec?.jobTemplate ? ['job'] : [])];
+      });
+    const listed = [...texts].flatMap(([path, text]) =>
+      path.startsWith('docs/runbooks/')
+        ? [...text.matchAll(/kubectl (?:get|describe) (\S+) (?:-l|--selector) app\.kubernetes\.io\/component=(\w+)/g)]
+        : [],
+    );
+    expect(listed).to.have.length.above(5);
+    const missing = listed.flatMap(([, kinds = '', component = '']) =>
+      kinds.split(',').flatMap((kind) => {
+        const one = kind.replace(/s(?=\.|$)/, '');
+        return kindsOf(component).includes(one) ? [] : `${kind} of ${component}`;
+      }),
+    );
+    expect(missing).to.deep.equal([]);
   });
 
   it('is left out unless it is asked for', () => {
