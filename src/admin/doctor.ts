@@ -1,5 +1,6 @@
 import { type Config, ConfigError, readConfig } from '../base/config.ts';
 import type { Terminal } from '../base/terminal.ts';
+import { checkCookies } from './check-cookies.ts';
 import { checkLimits, checkMachine, checkPrograms } from './check-machine.ts';
 import { checkPartners, checkTraces } from './check-partners.ts';
 import { checkBilling, checkDashboard, checkTls } from './check-settings.ts';
@@ -14,9 +15,9 @@ const usage = 'trawl doctor [--policies] [--json]';
 const help = `Usage: ${usage}
 
 Judges the settings, the programs of this machine, its clock and disk, the certificates of TLS between the parts,
-the record if one is there, and the bucket of finished files, the mail server and the key of Stripe if one is named. Changes
-nothing: the small file that it writes to the bucket and the empty folder that it makes beside the data are removed at once, and
-it sends no mail. The exit code is 1 when something is a problem.
+the record if one is there and each server of its Redis, and the bucket of finished files, the cookie files, the mail server
+and the key of Stripe if one is named. Changes nothing: the small file that it writes to the bucket and the empty folder that it
+makes beside the data are removed at once, and it sends no mail. The exit code is 1 when something is a problem.
 
 With TRAWL_RUNNER=kubernetes it judges the cluster instead of the machine: rights of the controller, what the namespace of
 the workers lets in, images, names, egress, inspector, and whether network policies are enforced. The chart's value
@@ -64,8 +65,8 @@ async function checkAll(terminal: Terminal): Promise<Finding[]> {
       ? [checkNode(process.versions.node), checkClock(Date.now()), ...(await checkSurroundings(config, env))]
       : [...(await checkMachine(config)), ...(await checkLimits(config))];
   const partners = await checkPartners(config);
-  const known = [checkDashboard(config), ...checkBilling(config), ...partners, ...(await checkTraces(config))];
-  const machine = [...surroundings, ...known];
+  const files = [...(await checkCookies(config)), checkDashboard(config), ...checkBilling(config)];
+  const machine = [...surroundings, ...files, ...partners, ...(await checkTraces(config))];
   const tls = checkTls(config, Date.now());
   const checked = [...findings, ...machine, ...tls, ...(await checkRecord(config, log, patienceOf(terminal)))];
   if (config.objects !== 's3') return checked;

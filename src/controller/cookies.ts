@@ -1,45 +1,53 @@
+import { hash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { codeOf } from '../base/errors.ts';
+import { codeOf, messageOf } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
+import { maxCookieBytes, readCookieFile } from '../model/cookie-file.ts';
 
-const maxCookieBytes = 256 * 1024;
 const maxNamedLines = 10;
-/** Cookie as yt-dlp reads it, with seven fields: the second is TRUE for a domain that begins with a dot, and for no other. */
-const cookieLine =
-  /^(?:#HttpOnly_)?(?:\.[^\t]*\tTRUE|[^\t.#$][^\t]*\t(?!TRUE\t)[^\t]*)\t[^\t]*\t[^\t]*\t(?:\d{1,20}(?:\.\d{1,20})?)?\t[^\t]*\t[^\t]*$/;
-/** yt-dlp refuses a file that does not begin so. */
-const firstLine = '# Netscape HTTP Cookie File';
-const commentLine = /^\s*(?:#(?!HttpOnly_)|$)/;
 
-/** Returns `null` for none. `example.com.txt` is for example.com and every name below it; the longest name wins. */
-export async function readCookies(folder: string | null, url: unknown, log: Log): Promise<string | null> {
-  const host = URL.parse(String(url))?.hostname;
-  if (folder === null || !host) return null;
-  const labels = host.split('.');
-  for (let first = 0; first < labels.length; first++) {
-    const file = join(folder, `${labels.slice(first).join('.')}.txt`);
-    try {
-      // `stat`, because a mounted Secret consists of links.
-      const { size } = await stat(file);
-      if (size > maxCookieBytes) throw new Error(`It has ${size} bytes, and ${maxCookieBytes} are allowed`);
-      return keepCookies(await readFile(file, 'utf8'), file, log);
-    } catch (error) {
-      if (codeOf(error) === 'ENOENT') continue;
-      log.error('a cookie file cannot be read: its site is fetched without cookies', { file, error });
-      return null;
+/**
+ * Returns a function that reads the cookies of a URL's site, `null` for none. `example.com.txt` is for example.com and every name below it;
+ * the longest name wins. A fault of a file is logged once, not for each job, until the file changes.
+ */
+export function openCookies(folder: string | null, log: Log): (url: unknown) => Promise<string | null> {
+  /** The fault of each file that was logged last. */
+  const logged = new Map<string, string>();
+  const logOnce = (file: string, fault: string, sentence: string, fields: object) => {
+    if (logged.get(file) !== fault) log.error(sentence, { file, ...fields });
+    logged.set(file, fault);
+  };
+
+  const readOne = async (file: string): Promise<string> => {
+    // `stat`, because a mounted Secret consists of links.
+    const { size } = await stat(file);
+    if (size > maxCookieBytes) throw new Error(`It has ${size} bytes, and ${maxCookieBytes} are allowed`);
+    const text = await readFile(file, 'utf8');
+    const { kept, wrongLines } = readCookieFile(text);
+    if (wrongLines.length === 0) logged.delete(file);
+    else {
+      const sentence = 'a cookie file has lines that are no cookies in the Netscape format: they are left out';
+      logOnce(file, hash('sha256', text), sentence, { lines: wrongLines.slice(0, maxNamedLines) });
     }
-  }
-  return null;
-}
+    return kept;
+  };
 
-/** Returns the lines that are cookies, below the first one. yt-dlp would quote others in its messages, and refuse all URLs of a site for some of them. */
-function keepCookies(text: string, file: string, log: Log): string {
-  const lines = text.split(/\r\n?|\n/);
-  const wrong = lines.flatMap((line, n) => (cookieLine.test(line) || commentLine.test(line) ? [] : n + 1));
-  if (wrong.length > 0) {
-    const told = { file, lines: wrong.slice(0, maxNamedLines) };
-    log.error('a cookie file has lines that are no cookies in the Netscape format: they are left out', told);
-  }
-  return [firstLine, ...lines.filter((line) => cookieLine.test(line))].join('\n');
+  return async (url) => {
+    const host = URL.parse(String(url))?.hostname;
+    if (folder === null || !host) return null;
+    const labels = host.split('.');
+    for (let first = 0; first < labels.length; first++) {
+      const file = join(folder, `${labels.slice(first).join('.')}.txt`);
+      try {
+        return await readOne(file);
+      } catch (error) {
+        if (codeOf(error) === 'ENOENT') continue;
+        const sentence = 'a cookie file cannot be read: its site is fetched without cookies';
+        logOnce(file, messageOf(error), sentence, { error });
+        return null;
+      }
+    }
+    return null;
+  };
 }

@@ -2,7 +2,7 @@ import type { Config } from '../base/config.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import type { Shutdown } from '../base/shutdown.ts';
 import { type Controller, type ControllerTimes, startController } from '../controller/controller.ts';
-import { readCookies } from '../controller/cookies.ts';
+import { openCookies } from '../controller/cookies.ts';
 import { startGauges } from '../controller/gauges.ts';
 import { startLedgerCheck } from '../controller/ledger-check.ts';
 import { openMetadataRunner } from '../controller/metadata-runner.ts';
@@ -46,7 +46,7 @@ export async function buildController(parts: ControllerParts, stop: Shutdown): P
   const { runner, attemptOf } = await parts.openWorkers();
   stop.add('workers', () => runner.close(), 8);
   const gatewayLog = log.with({ part: 'gateway' });
-  const cookiesOf = (url: unknown) => readCookies(config.cookies, url, gatewayLog);
+  const cookiesOf = openCookies(config.cookies, gatewayLog);
   const { maxAttemptMs } = limitsOf(config);
   const limits = { maxFileBytes, maxAttemptMs, inspectSeconds };
   const certificate = 'path' in parts.gatewayAddress ? null : certificateFilesOf(config, metrics);

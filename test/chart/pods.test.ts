@@ -139,17 +139,6 @@ describe('the pods of the chart', () => {
     expect(find(objects, 'PodDisruptionBudget', 'trawl-dashboard').spec.maxUnavailable).to.equal('50%');
   });
 
-  it('let the doctor judge the proxies and the dashboard by the settings of what serves callers', () => {
-    const objects = render({ scenario: 'ci/everything-values.yaml' });
-    const judged = (component: string) => {
-      const { values, readFile } = environmentOf(objects, component);
-      const { trustedProxies, dashboardUrl, publicUrl } = readConfig(values, {}, readFile);
-      return { trustedProxies, dashboardUrl, publicUrl };
-    };
-    expect(judged('api').trustedProxies).to.have.length(1);
-    for (const component of ['doctor', 'controller']) expect(judged(component)).to.deep.equal(judged('api'));
-  });
-
   it('answer people by an Ingress and a route that lead to what serves the dashboard', () => {
     const ways = (isApart: boolean) => {
       const objects = render({

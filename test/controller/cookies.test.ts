@@ -1,7 +1,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { readCookies } from '../../src/controller/cookies.ts';
+import { openCookies } from '../../src/controller/cookies.ts';
 import { aFolder, aLog } from '../support/redis.ts';
 
 const cookie = (value: string) => `.example.com\tTRUE\t/\tTRUE\t0\tsession\t${value}`;
@@ -11,11 +11,12 @@ describe('the cookies of a site', () => {
   let folder: string;
   let remove: () => void;
   const { log, lines } = aLog();
-  const read = (url: unknown) => readCookies(folder, url, log);
+  let read: ReturnType<typeof openCookies>;
   const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
 
   beforeEach(() => {
     ({ folder, remove } = aFolder());
+    read = openCookies(folder, log);
     lines.length = 0;
   });
   afterEach(() => remove());
@@ -29,7 +30,7 @@ describe('the cookies of a site', () => {
     for (const url of ['https://badexample.com/x', 'https://com/', 'https://a/../../x', 'no url', undefined]) {
       expect(await read(url), String(url)).to.equal(null);
     }
-    expect(await readCookies(null, 'https://example.com', log)).to.equal(null);
+    expect(await openCookies(null, log)('https://example.com')).to.equal(null);
     expect(lines).to.deep.equal([]);
   });
 
@@ -48,6 +49,9 @@ describe('the cookies of a site', () => {
       expect(await read(url)).to.equal(null);
       expect(lines.join('')).to.include('cannot be read').and.include('.txt').and.not.include('secret');
     }
+    lines.length = 0;
+    expect(await read('https://example.com/')).to.equal(null);
+    expect(lines).to.deep.equal([]);
     const large = cookie('x'.repeat(256 * 1024 - cookie('').length));
     write('example.com.txt', large);
     expect(await read('https://example.com/')).to.equal(fileOf(large));
@@ -75,5 +79,13 @@ describe('the cookies of a site', () => {
     write('example.com.txt', [...bad, ...good].join('\n'));
     expect(await read('https://example.com/')).to.equal(fileOf(...good));
     expect(lines.join('')).to.include('example.com.txt').and.include('[1,2,3,4,5,6,7]').and.not.include('secret');
+  });
+
+  it('have a fault logged once for each content of their file, not for each job', async () => {
+    for (const text of ['no cookie', 'no cookie', 'neither', cookie('mended'), 'neither']) {
+      write('example.com.txt', text);
+      for (let job = 0; job < 3; job++) await read('https://example.com/');
+    }
+    expect(lines).to.have.length(3);
   });
 });

@@ -53,3 +53,16 @@
 {{- end }}
 {{- end }}
 {{- end }}
+
+{{- define "trawl.cookieMounts" -}}
+{{- if .Values.controller.cookiesSecret }}
+- {name: cookies, mountPath: /etc/trawl/cookies, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{- define "trawl.cookieVolumes" -}}
+{{- with .Values.controller.cookiesSecret }}
+- name: cookies
+  secret: {secretName: {{ . | quote }}, defaultMode: 0440}
+{{- end }}
+{{- end }}

@@ -47,7 +47,7 @@ export const workerSettings = [
   {
     name: 'TRAWL_COOKIES',
     kind: kind.text,
-    text: 'Folder of cookie files, one per site, such as `example.com.txt`, in the Netscape format and of at most 256 KiB; a line that is no cookie is left out, and the log names its number. The controller hands a worker only those of its site, for jobs of any account, and yt-dlp can read them: log in with accounts that you can lose.',
+    text: 'Folder of cookie files, one per site, such as `example.com.txt`, in the Netscape format and of at most 256 KiB; a line that is no cookie is left out, and log and doctor name its number. The controller hands a worker only those of its site, for jobs of any account, and yt-dlp can read them: log in with accounts that you can lose.',
   },
   {
     name: 'TRAWL_GATEWAY_ADDRESS',
