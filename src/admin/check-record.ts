@@ -10,8 +10,10 @@ import { keys } from '../store/keys.ts';
 import { findRecord, noRecord } from '../store/open-store.ts';
 import type { Patience } from '../store/redis/call-sender.ts';
 import { type Connection, connect } from '../store/redis/connection.ts';
+import { readTopology } from '../store/redis/discovery.ts';
 import { checkDurability, readSection } from '../store/redis/durability.ts';
 import { explainFailure, sentenceForOperator } from '../store/redis/explain-failure.ts';
+import { tryNewConnections } from '../store/redis/new-connections.ts';
 import { readMemory } from '../store/redis/redis-memory.ts';
 import { readRecordState } from '../store/schema.ts';
 import { type Finding, findingOf } from './doctor-finding.ts';
@@ -23,6 +25,7 @@ import {
   checkLeaderClock,
   checkMemory,
   checkRestore,
+  checkServers,
   checkStrayProxy,
 } from './record-findings.ts';
 
@@ -40,7 +43,8 @@ export async function checkRecord(
     const connection = await connect(url, { log, patience });
     try {
       const notes = await readBackupNotes({ connection });
-      return [...(await checkConnection(connection, config)), checkBackup(notes, connection.clock.now())];
+      const servers = checkServers(await tryNewConnections(readTopology(url)));
+      return [...(await checkConnection(connection, config)), ...servers, checkBackup(notes, connection.clock.now())];
     } finally {
       await connection.close();
     }

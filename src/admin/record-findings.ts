@@ -1,10 +1,12 @@
 import { BlockList, isIPv6 } from 'node:net';
 import type { Config } from '../base/config.ts';
+import { messageOf } from '../base/errors.ts';
 import { gibibytes } from '../base/machine-memory.ts';
 import { type RecordLayout, refuseRecord } from '../model/record-layout.ts';
 import { writeTime } from '../model/timestamp.ts';
 import type { BackupNotes } from '../store/backup/backup-notes.ts';
 import type { RestoreState } from '../store/backup/restore-lease.ts';
+import { isLoginRefused, type TriedServer } from '../store/redis/new-connections.ts';
 import { fullRatio, memoryRatio, type RecordMemory } from '../store/redis/redis-memory.ts';
 import { maxClockDifferenceMs } from '../store/redis/redis-time.ts';
 import { layouts, restoringSentence } from '../store/schema.ts';
@@ -94,4 +96,28 @@ function isTrusted(proxy: string, trusted: Config['trustedProxies']): boolean {
   const list = new BlockList();
   for (const { address, prefix, family } of trusted) list.addSubnet(address, prefix, family);
   return list.check(proxy, isIPv6(proxy) ? 'ipv6' : 'ipv4');
+}
+
+/** Judges the servers of Redis that may have to take the next connection; nothing of a single one, which has just taken that of the doctor. */
+export function checkServers(tried: readonly TriedServer[]): Finding[] {
+  if (tried.length < 2) return [];
+  const about = 'servers';
+  const failing = tried.filter(({ error }) => error !== null);
+  if (failing.length === 0) {
+    return [
+      findingOf(
+        true,
+        about,
+        `${tried.map(({ kind, place }) => `${kind} ${place}`).join(', ')}: each takes a new connection.`,
+      ),
+    ];
+  }
+  return failing.map(({ kind, place, error }) => {
+    const isRefused = isLoginRefused(error);
+    const words = messageOf(error).replace(/\.$/, '');
+    const text = isRefused
+      ? `${kind} ${place} refuses user and password of TRAWL_REDIS_URL (${words}): give it the user of docs/operate.md, "Rights in Redis", before a connection breaks or Redis is taken over.`
+      : `${kind} ${place} takes no new connection (${words}): a takeover may not be followed while it is away.`;
+    return findingOf(false, about, text, isRefused ? 'problem' : 'note');
+  });
 }

@@ -3,6 +3,7 @@ import { type EvalOptions, makeEval, type Patience } from './call-sender.ts';
 import { followTopology } from './discovery.ts';
 import type { Durability } from './durability.ts';
 import { DurabilityWatch, type ObserveReplicas } from './durability-watch.ts';
+import { NewConnectionWatch } from './new-connections.ts';
 import { ReconnectingConnection } from './reconnecting-connection.ts';
 import { logInAgain, type RedisClient } from './redis-client.ts';
 import { type RecordClock, RedisClock } from './redis-time.ts';
@@ -89,6 +90,7 @@ export async function connect(
   const topology = followTopology(typeof url === 'string' ? () => url : url, log);
   const clock = new RedisClock();
   const durability = new DurabilityWatch(topology.hasReplicas, observeReplicas);
+  const newConnections = new NewConnectionWatch(topology, log);
   const readTime = (client: RedisClient) => clock.read(() => client.sendCommand(['TIME']));
   const care = {
     prepare: async (client: RedisClient) => {
@@ -98,6 +100,7 @@ export async function connect(
     check: async (client: RedisClient) => {
       if (!(await logInAgain(client, topology.login())))
         log.error('redis refuses the new user or password: the next connection will fail');
+      void newConnections.lookAgain();
       await readTime(client);
       return durability.lookAgain(client);
     },

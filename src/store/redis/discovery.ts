@@ -1,6 +1,15 @@
 import type { Log } from '../../base/log.ts';
 import { askOnce, loginOf } from './redis-client.ts';
 
+/** A command for one server, and the login that it may want beside that of its URL. */
+export interface Question {
+  /** Host without a login. */
+  readonly place: string;
+  readonly url: string;
+  readonly words: readonly string[];
+  readonly login?: readonly string[];
+}
+
 /** A Cluster keeps all of the record on one node, because its keys share one tag, though not always on the same. */
 export interface RedisTopology {
   /** Hosts without a login, for logs. */
@@ -13,6 +22,8 @@ export interface RedisTopology {
   readonly moved: () => void;
   /** User and password, as they are to be given now. */
   readonly login: () => readonly string[];
+  /** Questions of the next connection: those to each Sentinel, or to each known node. */
+  readonly questions: () => readonly Question[];
 }
 
 /** The hash slot of `{trawl}`. */
@@ -50,6 +61,7 @@ export function followTopology(read: () => string, log: Log): RedisTopology {
     find: (turn) => current().find(turn),
     moved: () => current().moved(),
     login: () => current().login(),
+    questions: () => current().questions(),
   };
 }
 
@@ -57,12 +69,16 @@ function withoutLogins(url: string): string {
   return url.replace(/(\/\/)[^@/,]*@/g, '$1');
 }
 
+function nameOf(url: string): string {
+  return url.replace(/^.*@|^\w+:\/\//, '');
+}
+
 function atNodes(given: readonly string[]): RedisTopology {
   let nodes = given;
   let isCluster = given.length > 1;
   return {
     hasReplicas: false,
-    name: given.map((node) => node.replace(/^.*@|^\w+:\/\//, '')).join(','),
+    name: given.map(nameOf).join(','),
     find: async (turn) => {
       if (!isCluster) return nodes[0]!;
       return askFirst(nodes, turn, async (asked) => {
@@ -77,6 +93,7 @@ function atNodes(given: readonly string[]): RedisTopology {
       isCluster = true;
     },
     login: () => loginOf(given[0]!),
+    questions: () => nodes.map((url) => ({ place: nameOf(url), url, words: ['PING'] })),
   };
 }
 
@@ -84,18 +101,19 @@ function behindSentinels([, login, hosts = '', name = '', database = '0']: reado
   const sentinels = hosts.split(',').map((host) => withDefaultPort(`redis://${host}`));
   const master = new URL(`redis://${login === undefined ? '' : `${login}@`}master/${database}`);
   const credentials = [master.username, master.password].filter((part) => part !== '').map(decodeURIComponent);
-  const question = ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', decodeURIComponent(name)];
+  const words = ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', decodeURIComponent(name)];
   return {
     name: hosts,
     hasReplicas: true,
     find: (turn) =>
       askFirst(sentinels, turn, async (sentinel) => {
-        const reply = await askOnce(sentinel, question, credentials);
+        const reply = await askOnce(sentinel, words, credentials);
         if (!Array.isArray(reply)) throw new Error(`The Sentinels know no master with the name ${name}`);
         return withHost(master.href, String(reply[0]), Number(reply[1]));
       }),
     moved: () => {},
     login: () => loginOf(master.href),
+    questions: () => sentinels.map((url) => ({ place: nameOf(url), url, words, login: credentials })),
   };
 }
 
@@ -125,7 +143,7 @@ function readShards(reply: unknown, asked: string) {
   }));
 }
 
-function withHost(url: string, host: string, port: number): string {
+export function withHost(url: string, host: string, port: number): string {
   const changed = new URL(url);
   changed.hostname = /^[^[].*:/.test(host) ? `[${host}]` : host;
   changed.port = String(port);

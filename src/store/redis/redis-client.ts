@@ -28,9 +28,9 @@ export async function openRedisClient(url: string): Promise<RedisClient> {
 }
 
 /** Asks one question over a connection of its own. The login is used only if the server wants one that the URL lacks. */
-export async function askOnce(url: string, question: string[], login?: string[]): Promise<unknown> {
+export async function askOnce(url: string, question: readonly string[], login?: readonly string[]): Promise<unknown> {
   const client = await openRedisClient(url);
-  const ask = (command: string[]) => withTimeout(client.sendCommand(command));
+  const ask = (command: readonly string[]) => withTimeout(client.sendCommand(command));
   try {
     return await ask(question).catch(async (error) => {
       if (!login || !isReply(error, /^NOAUTH/)) throw error;

@@ -1,0 +1,89 @@
+import type { Log } from '../../base/log.ts';
+import { type Question, type RedisTopology, withHost } from './discovery.ts';
+import { readSection } from './durability.ts';
+import { askOnce, isReply } from './redis-client.ts';
+
+/** A server that the next connection asks, or that may take the record over, and its answer to a connection of now. */
+export interface TriedServer {
+  readonly kind: 'Sentinel' | 'Redis' | 'replica';
+  readonly place: string;
+  /** `null` when it takes the connection. */
+  readonly error: Error | null;
+}
+
+const everyMs = 60_000;
+const refused = /^(WRONGPASS|NOAUTH|NOPERM|ERR AUTH|ERR invalid password|ERR max number of clients)/;
+
+/** Opens a connection to each Sentinel or node and, behind Sentinels, to each replica, as the next connection would be opened. */
+export async function tryNewConnections(topology: RedisTopology): Promise<TriedServer[]> {
+  const kind = topology.hasReplicas ? 'Sentinel' : 'Redis';
+  const [asked, replicas] = await Promise.all([
+    Promise.all(topology.questions().map((question) => tryServer(kind, question))),
+    topology.hasReplicas ? findReplicas(topology) : [],
+  ]);
+  return [
+    ...asked,
+    ...(await Promise.all(
+      replicas.map((url) => tryServer('replica', { place: new URL(url).host, url, words: ['PING'] })),
+    )),
+  ];
+}
+
+export function isLoginRefused(error: unknown): boolean {
+  return isReply(error, refused);
+}
+
+async function tryServer(kind: TriedServer['kind'], question: Question): Promise<TriedServer> {
+  const { place, url, words, login } = question;
+  return askOnce(url, words, login).then(
+    () => ({ kind, place, error: null }),
+    (error: Error) => ({ kind, place, error }),
+  );
+}
+
+/** Returns none while the primary cannot be asked, which others tell. */
+async function findReplicas(topology: RedisTopology): Promise<string[]> {
+  try {
+    const primary = await topology.find(0);
+    const seen = await readSection((words) => askOnce(primary, words), 'replication');
+    return [...(seen ?? [])].flatMap(([name, text]) => {
+      const [, host, port] = (/^slave\d+$/.test(name) && /^ip=([^,]+),port=(\d+)/.exec(text)) || [];
+      return host === undefined ? [] : withHost(primary, host, Number(port));
+    });
+  } catch {
+    return [];
+  }
+}
+
+/** Tries new connections each minute and after a change of the login: a connection that lasts does not tell that the next one would be refused. */
+export class NewConnectionWatch {
+  readonly #topology: RedisTopology;
+  readonly #log: Log;
+  readonly #refusing = new Set<string>();
+  #triedAt = performance.now();
+  #login: string;
+
+  constructor(topology: RedisTopology, log: Log) {
+    this.#topology = topology;
+    this.#log = log;
+    this.#login = String(topology.login());
+  }
+
+  /** Logs each server that begins to refuse. */
+  async lookAgain(): Promise<void> {
+    const login = String(this.#topology.login());
+    if (login === this.#login && performance.now() - this.#triedAt < everyMs) return;
+    this.#login = login;
+    this.#triedAt = performance.now();
+    const tried = await tryNewConnections(this.#topology).catch((error) => {
+      this.#log.warn('new connections to redis could not be tried', { error });
+      return [];
+    });
+    for (const { kind, place, error } of tried) {
+      if (error === null) this.#refusing.delete(place);
+      if (!isLoginRefused(error) || this.#refusing.has(place)) continue;
+      this.#refusing.add(place);
+      this.#log.error('redis refuses a new connection: the next one may fail', { kind, place, error });
+    }
+  }
+}
