@@ -29,6 +29,15 @@ describe('the invoice as PDF', () => {
     }
   });
 
+  it('shows names in Chinese, Japanese, Korean, Thai and Hindi, and stays small', async () => {
+    const names = ['北京电影有限公司', '株式会社 山田フィルム', '주식회사 영화', 'บริษัท ภาพยนตร์', 'फिल्म कंपनी'];
+    const pdf = await writeInvoicePdf({ ...purchase, buyer: names.join(', '), pack_title: '🎬 5,000' });
+    const fonts = execFileSync('pdffonts', ['-'], { input: pdf }).toString();
+    expect(fonts).to.match(/Unifont\S* .* yes yes yes /);
+    for (const name of names.slice(0, 3)) expect(textOf(pdf)).to.include(name);
+    expect(pdf.length).to.be.below(200_000);
+  });
+
   it('is written for the longest names, too', async () => {
     const long = { ...purchase, pack_title: 'x'.repeat(5_000), buyer: 'word '.repeat(400) };
     expect(textOf(await writeInvoicePdf(long))).to.include('pi_7');

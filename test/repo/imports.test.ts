@@ -23,7 +23,10 @@ const folders: Record<string, Folder> = {
   media: { may: ['base', 'model'], owns: [] },
   worker: { may: ['base', 'model', 'media'], owns: [] },
   runners: { may: ['base', 'model'], owns: ['@kubernetes/client-node', 'undici', 'jose'] },
-  billing: { may: ['base', 'model', 'store'], owns: ['stripe', 'nodemailer', 'pdfkit', 'dejavu-fonts-ttf'] },
+  billing: {
+    may: ['base', 'model', 'store'],
+    owns: ['stripe', 'nodemailer', 'pdfkit', 'dejavu-fonts-ttf', '@fontsource/unifontex'],
+  },
   webhooks: { may: ['base', 'model', 'store'], owns: [] },
   archive: { may: ['base', 'model', 'store', 'objects'], owns: [] },
   backup: { may: ['base', 'model', 'store', 'objects'], owns: [] },
