@@ -46,7 +46,11 @@ export async function checkBucket(
     if (problem === null) continue;
     // The problem is reported below; a file that stays behind is small.
     await store.remove(prefix).catch(() => {});
-    return findingOf(false, about, `The bucket ${settings.s3Bucket} cannot be ${verb}: ${problem}.`);
+    return findingOf(
+      false,
+      about,
+      `The bucket ${settings.s3Bucket} cannot be ${verb}: ${problem}. docs/s3.md says what it needs.`,
+    );
   }
   const well = `The bucket ${settings.s3Bucket} can be written, read and cleared.`;
   const unheard = `${well} This pod hears nothing from ${s3PublicEndpoint}, where callers get files: networkPolicy.s3 may leave it out.`;

@@ -6,7 +6,7 @@ import { apiPathsOf, type KubeClient, openKubeClient } from '../runners/kubernet
 import { findMissingPermissions } from '../runners/kubernetes/permissions.ts';
 import { podShapeOf } from '../runners/kubernetes/pod-shape.ts';
 import { makeRateLimiter } from '../runners/kubernetes/rate-limiter.ts';
-import { type Finding, findingOf } from './doctor-finding.ts';
+import { type Finding, findingOf, judged } from './doctor-finding.ts';
 
 const attempt = { name: 'doctor-1', jobId: 'doctor', attempt: 1, endpoint: 'video', maxMs: 60_000 } as const;
 const foreignImage = 'local.invalid/no-worker:1';
@@ -55,8 +55,9 @@ async function checkRights(client: KubeClient, server: string, namespace: string
   const about = 'rights';
   try {
     const missing = await findMissingPermissions(client, namespace);
-    const text = missing.length === 0 ? 'may do all it needs' : `may not do: ${missing.join(', ')}`;
-    return findingOf(missing.length === 0, about, `The controller ${text} in ${namespace}.`);
+    const well = `The controller may do all it needs in ${namespace}.`;
+    const ill = `The controller may not do, in ${namespace}: ${missing.join(', ')}. Apply the Role of the chart or of trawl manifests.`;
+    return judged(about, missing.length === 0, well, ill);
   } catch (error) {
     return findingOf(false, about, `The API server at ${server} cannot be asked: ${messageOf(error)}.`);
   }

@@ -19,7 +19,7 @@ async function checkStripe(key: string, url: string | null): Promise<Finding> {
     const well = `Stripe takes TRAWL_STRIPE_KEY, a key of the ${isLive(key) ? 'live' : 'test'} mode.`;
     return judged(about, refusal === null, well, `Stripe refuses TRAWL_STRIPE_KEY: ${refusal}.`);
   } catch (error) {
-    return findingOf(false, about, `Stripe cannot be asked: ${messageOf(innermost(error))}.`);
+    return awayFinding(about, 'Stripe', error);
   }
 }
 
@@ -42,7 +42,7 @@ async function checkMail(url: string): Promise<Finding> {
     const open = isOpen ? ': mails and passwords can be read on the network' : '';
     return findingOf(login !== 'not offered' && !isOpen, about, `${server} ${sentence}${open}.`, 'note');
   } catch (error) {
-    return findingOf(false, about, `${server} cannot be asked: ${messageOf(innermost(error))}.`);
+    return awayFinding(about, server, error);
   }
 }
 
@@ -59,4 +59,13 @@ export async function checkTraces({ tracesUrl: url }: Pick<Config, 'tracesUrl'>)
       ? `${url} answers ${failure} to spans: they are dropped.`
       : `${url} cannot be asked: ${failure.message}. Spans are dropped.`;
   return [findingOf(false, about, text, 'note')];
+}
+
+function awayFinding(about: string, other: string, error: unknown): Finding {
+  const words = messageOf(innermost(error)).replace(/[\s.:]+$/, '');
+  return findingOf(
+    false,
+    about,
+    `${other} cannot be asked: ${words}. In a cluster networkPolicy.billing must open the way.`,
+  );
 }

@@ -97,5 +97,9 @@ async function checkNetworkPolicies(
 
 function awayFinding(about: string, address: ServerAddress, error: unknown): Finding {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  return findingOf(false, about, `${showAddress(address)} cannot be asked: ${messageOf(cause)}.`);
+  return findingOf(
+    false,
+    about,
+    `${showAddress(address)} cannot be asked: ${messageOf(cause)}. Look at its pods and the network policies.`,
+  );
 }

@@ -70,7 +70,7 @@ function checkCertificate(certFile: string, keyFile: string, now: number): Findi
     const end = Math.min(...endsOfCertificates(cert));
     const days = Math.floor((end - now) / dayMs);
     const text = `The certificate ${certFile} for ${subjectAltName} is valid until ${new Date(end).toISOString()}`;
-    if (days < 0) return findingOf(false, 'tls', `${text}: it has ended, so no part trusts this one.`);
+    if (days < 0) return findingOf(false, 'tls', `${text}: it has ended, so no part trusts this one. Renew it.`);
     return findingOf(days >= soonDays, 'tls', days < soonDays ? `${text}: renew it now.` : `${text}.`, 'note');
   } catch (error) {
     return findingOf(false, 'tls', `${certFile} and ${keyFile} hold no certificate with its key: ${messageOf(error)}.`);
@@ -82,7 +82,7 @@ function checkAuthorities(file: string, now: number): Finding {
     const all = endsOfCertificates(readFileSync(file, 'utf8'));
     const valid = all.filter((end) => end > now);
     const text = `${file} names ${all.length} authorities, ${valid.length} of them valid`;
-    if (valid.length === 0) return findingOf(false, 'tls', `${text}: no part can be reached.`);
+    if (valid.length === 0) return findingOf(false, 'tls', `${text}: no part can be reached. Name one that is valid.`);
     const last = Math.max(...valid);
     const soon = `${text}, until ${new Date(last).toISOString()}: renew them now.`;
     return judged('tls', last - now >= soonDays * dayMs, `${text}.`, soon, 'note');

@@ -8,7 +8,7 @@ import {
 } from '../base/resource-limits.ts';
 import { describeLandlock, tcpVersion } from '../model/isolation.ts';
 import { isSupportedVersion } from '../store/redis/redis-process.ts';
-import { type Finding, findingOf } from './doctor-finding.ts';
+import { type Finding, findingOf, judged } from './doctor-finding.ts';
 
 const minNode = 24;
 const minFreeBytes = 1024 ** 3;
@@ -23,14 +23,16 @@ export function checkNode(version: string): Finding {
 }
 
 export function checkRedis(version: string | null, missing: Finding['level']): Finding {
-  if (version === null) return { level: missing, about: 'redis-server', text: 'redis-server is not installed.' };
+  const absent = 'redis-server is not installed: trawl up starts one where TRAWL_REDIS_URL names none.';
+  if (version === null) return { level: missing, about: 'redis-server', text: absent };
   const text = `redis-server is version ${version}; 7.0 or newer is needed.`;
   return findingOf(isSupportedVersion(version), 'redis-server', text, missing);
 }
 
 /** Checks that the clock shows a time between 2025 and 2100. */
 export function checkClock(now: number): Finding {
-  return findingOf(now >= earliest && now < latest, 'clock', `This machine says it is ${new Date(now).toISOString()}.`);
+  const text = `This machine says it is ${new Date(now).toISOString()}`;
+  return judged('clock', now >= earliest && now < latest, `${text}.`, `${text}: correct its clock.`);
 }
 
 /** Returns `note` below 1 GiB of free space. */

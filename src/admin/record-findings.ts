@@ -20,7 +20,7 @@ const maxAheadMs = 60_000;
 /** Checks that the last private address which forwarded requests (`null` for none) is a trusted proxy (D38). */
 export function checkStrayProxy(address: string | null, trusted: Config['trustedProxies']): Finding {
   const isKnown = address === null || isTrusted(address, trusted);
-  const stray = `A proxy at ${address} forwards requests of others but is not in TRAWL_TRUSTED_PROXIES: nobody behind it is ever blocked.`;
+  const stray = `A proxy at ${address} forwards requests of others but is not in TRAWL_TRUSTED_PROXIES: name it there, because nobody behind it is ever blocked.`;
   return judged('proxies', isKnown, 'No proxy is unknown.', stray, 'note');
 }
 
@@ -57,16 +57,17 @@ export function checkBackup(notes: BackupNotes | null, now: number): Finding {
   if (notes === null || notes.firstBegun === null) return missing('begun');
   if (notes.lastTaken === null) return missing('completed');
   const taken = `The last complete backup of the record was taken at ${writeTime(notes.lastTaken)}`;
-  const ahead = `${taken}, which is yet to come: the clock of Redis was ahead.`;
+  const ahead = `${taken}, which is yet to come, because the clock of Redis was ahead: ${remedy}`;
+  const old = `${taken}, more than 26 hours ago: ${remedy}`;
   if (notes.lastTaken - now > maxAheadMs) return findingOf(false, about, ahead, 'note');
-  return findingOf(now - notes.lastTaken <= maxBackupAgeMs, about, `${taken}.`, 'note');
+  return judged(about, now - notes.lastTaken <= maxBackupAgeMs, `${taken}.`, old, 'note');
 }
 
 /** Checks that the clock of this machine is at most 2 s from that of Redis, which decides. */
 export function checkClockDifference(machineAheadMs: number): Finding {
   const apartMs = Math.abs(machineAheadMs);
-  const text = `The clock of Redis is ${(apartMs / 1000).toFixed(1)} s from ours; up to ${maxClockDifferenceMs / 1000} s are well.`;
-  return findingOf(apartMs <= maxClockDifferenceMs, 'clock', text);
+  const text = `The clock of Redis is ${(apartMs / 1000).toFixed(1)} s from ours; up to ${maxClockDifferenceMs / 1000} s are well`;
+  return judged('clock', apartMs <= maxClockDifferenceMs, `${text}.`, `${text}: keep both right with NTP.`);
 }
 
 /** Checks that the controller that leads does not say that its clock is off. */
@@ -81,8 +82,8 @@ export function checkMemory(memory: RecordMemory): Finding {
   const { limitBytes, isOwnLimit } = memory;
   const used = `${Math.round(ratio * 100)} %`;
   if (isOwnLimit) {
-    const text = `Redis uses ${used} of its memory; from ${fullRatio * 100} % on new jobs are refused.`;
-    return findingOf(ratio < fullRatio, 'memory', text);
+    const text = `Redis uses ${used} of its memory; from ${fullRatio * 100} % on new jobs are refused`;
+    return judged('memory', ratio < fullRatio, `${text}.`, `${text}: raise maxmemory, or lower TRAWL_JOB_DAYS.`);
   }
   const isKnown = limitBytes !== null;
   const gate = isKnown

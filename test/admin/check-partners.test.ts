@@ -8,6 +8,7 @@ import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
 
 const password = 'correct-horse';
 const key = 'sk_test_right';
+const opened = 'In a cluster networkPolicy.billing must open the way.';
 
 describe('the doctor', () => {
   let box: Mailbox;
@@ -50,7 +51,7 @@ describe('the doctor', () => {
   it('names a mail server that is away, is none, or offers no login', async () => {
     const port = await freePort();
     expect(await judge({ smtpUrl: `smtp://127.0.0.1:${port}` })).to.deep.equal([
-      `problem mail: The mail server 127.0.0.1:${port} cannot be asked: connect ECONNREFUSED 127.0.0.1:${port}.`,
+      `problem mail: The mail server 127.0.0.1:${port} cannot be asked: connect ECONNREFUSED 127.0.0.1:${port}. ${opened}`,
     ]);
     const servers = await Promise.all([
       speak('HTTP/1.1 400 Bad Request\r\n\r\n', ''),
@@ -81,12 +82,14 @@ describe('the doctor', () => {
   it('names the error of a connection to Stripe in one sentence', async () => {
     const port = await freePort();
     expect(await judge({ stripeKey: key, stripeUrl: `http://127.0.0.1:${port}` })).to.deep.equal([
-      `problem stripe: Stripe cannot be asked: connect ECONNREFUSED 127.0.0.1:${port}.`,
+      `problem stripe: Stripe cannot be asked: connect ECONNREFUSED 127.0.0.1:${port}. ${opened}`,
     ]);
     const plain = await speak('HTTP/1.1 400 Bad Request\r\n\r\n', '');
     try {
       const url = `https://127.0.0.1:${(plain.address() as AddressInfo).port}`;
-      expect((await judge({ stripeKey: key, stripeUrl: url }))[0]).to.match(/cannot be asked: .* EPROTO .*[^.:\s]\.$/);
+      expect((await judge({ stripeKey: key, stripeUrl: url }))[0]).to.match(
+        /cannot be asked: .* EPROTO .*[^.:\s]\. In a cluster/,
+      );
     } finally {
       plain.close();
     }

@@ -45,8 +45,8 @@ describe('the doctor', () => {
       expect(soon[0]).to.match(/^note .*: renew it now\.$/);
       expect(soon[1]).to.match(/^note .*, until 2049-12-31T23:59:59\.000Z: renew them now\.$/);
       expect(judged(Date.UTC(2051, 0)).map((text) => text.replace(/ .*: /, ' '))).to.deep.equal([
-        'problem it has ended, so no part trusts this one.',
-        'problem no part can be reached.',
+        'problem it has ended, so no part trusts this one. Renew it.',
+        'problem no part can be reached. Name one that is valid.',
       ]);
       files.write({ key: makeCertificate('other').key });
       expect(judged(Date.UTC(2026, 0))[0]).to.match(/^problem .* hold no certificate with its key: .*mismatch/);
@@ -119,7 +119,7 @@ describe('the doctor', () => {
       expect(await about({})).to.deep.equal({
         level: 'note',
         about: 'proxies',
-        text: 'A proxy at 10.0.0.5 forwards requests of others but is not in TRAWL_TRUSTED_PROXIES: nobody behind it is ever blocked.',
+        text: 'A proxy at 10.0.0.5 forwards requests of others but is not in TRAWL_TRUSTED_PROXIES: name it there, because nobody behind it is ever blocked.',
       });
       expect(await about({ TRAWL_TRUSTED_PROXIES: '10.0.0.0/24' })).to.include({ level: 'ok' });
     });

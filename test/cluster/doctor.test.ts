@@ -61,7 +61,7 @@ describe('the doctor beside a real API server', () => {
   it('names the rights that are missing, and a cluster that cannot be found', async () => {
     const access = { KUBECONFIG: cluster.kubeconfigOf({ name: `system:serviceaccount:${namespace}:stranger` }) };
     expect((await wrong(configOf(), access)).join()).to.match(
-      /^The controller may not do: create jobs, .* in workers\.$/,
+      /^The controller may not do, in workers: create jobs, .*\. Apply the Role of the chart or of trawl manifests\.$/,
     );
     expect((await wrong(configOf(), {})).join()).to.match(/^The cluster cannot be found: /);
   });

@@ -111,13 +111,15 @@ describe('the doctor beside a bucket', () => {
     careless.close();
     expect(finding).to.deep.include({
       level: 'problem',
-      text: 'The bucket trawl-test cannot be kept as it is: it overwrites what is there although If-None-Match forbids that.',
+      text: 'The bucket trawl-test cannot be kept as it is: it overwrites what is there although If-None-Match forbids that. docs/s3.md says what it needs.',
     });
   });
 
   it('reports wrong credentials without showing them', async () => {
     process.env.AWS_SECRET_ACCESS_KEY = 'wrong';
     const { text } = await checkBucket(s3.settings).finally(() => Object.assign(process.env, credentials));
-    expect(text).to.equal('The bucket trawl-test cannot be written: S3 answered SignatureDoesNotMatch (403).');
+    expect(text).to.equal(
+      'The bucket trawl-test cannot be written: S3 answered SignatureDoesNotMatch (403). docs/s3.md says what it needs.',
+    );
   });
 });
