@@ -43,15 +43,20 @@ export async function checkRecord(
     const connection = await connect(url, { log, patience });
     try {
       const notes = await readBackupNotes({ connection });
-      const servers = checkServers(await tryNewConnections(readTopology(url)));
-      return [...(await checkConnection(connection, config)), ...servers, checkBackup(notes, connection.clock.now())];
+      const found = await checkConnection(connection, config);
+      return [...found, ...(await findServers(url)), checkBackup(notes, connection.clock.now())];
     } finally {
       await connection.close();
     }
   } catch (error) {
     const text = error instanceof Error ? sentenceForOperator(error) : String(error);
-    return [{ level: 'problem', about: 'record', text: `${text}.` }];
+    // A URL that cannot be read has no servers: the problem above says so.
+    return [findingOf(false, 'record', `${text}.`), ...(await findServers(url).catch(() => []))];
   }
+}
+
+async function findServers(url: string): Promise<Finding[]> {
+  return checkServers(await tryNewConnections(readTopology(url)));
 }
 
 /** Checks durability, clock, memory and proxies through a connection. */

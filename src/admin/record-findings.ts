@@ -99,26 +99,22 @@ function isTrusted(proxy: string, trusted: Config['trustedProxies']): boolean {
   return list.check(proxy, isIPv6(proxy) ? 'ipv6' : 'ipv4');
 }
 
-/** Judges the servers of Redis that may have to take the next connection; nothing of a single one, which has just taken that of the doctor. */
+/** Judges the servers that may have to take the next connection; nothing of a single Redis, of which all other findings tell. */
 export function checkServers(tried: readonly TriedServer[]): Finding[] {
-  if (tried.length < 2) return [];
+  if (tried.length === 1 && tried[0]?.kind === 'Redis') return [];
   const about = 'servers';
   const failing = tried.filter(({ error }) => error !== null);
   if (failing.length === 0) {
-    return [
-      findingOf(
-        true,
-        about,
-        `${tried.map(({ kind, place }) => `${kind} ${place}`).join(', ')}: each takes a new connection.`,
-      ),
-    ];
+    const names = tried.map(({ kind, place }) => `${kind} ${place}`).join(', ');
+    return [findingOf(true, about, `New connections are taken by ${names}.`)];
   }
   return failing.map(({ kind, place, error }) => {
-    const isRefused = isLoginRefused(error);
     const words = messageOf(error).replace(/\.$/, '');
-    const text = isRefused
-      ? `${kind} ${place} refuses user and password of TRAWL_REDIS_URL (${words}): give it the user of docs/operate.md, "Rights in Redis", before a connection breaks or Redis is taken over.`
-      : `${kind} ${place} takes no new connection (${words}): a takeover may not be followed while it is away.`;
-    return findingOf(false, about, text, isRefused ? 'problem' : 'note');
+    if (!isLoginRefused(error)) {
+      const away = `${kind} ${place} takes no new connection (${words}): a takeover may not be followed while it is away.`;
+      return findingOf(false, about, away, 'note');
+    }
+    const text = `${kind} ${place} refuses user and password of TRAWL_REDIS_URL (${words}): give it the user of docs/operate.md, "Rights in Redis", before a connection breaks or Redis is taken over.`;
+    return findingOf(false, about, text);
   });
 }

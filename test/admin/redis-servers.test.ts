@@ -21,7 +21,7 @@ describe('the doctor, of the servers behind a Redis with Sentinels', () => {
   it('names each that takes a new connection, and the one that refuses the password of now', async () => {
     const replica = `replica 127.0.0.1:${redis.replica.port}`;
     expect(await judge()).to.deep.equal([
-      `ok Sentinel ${new URL(redis.url).host}, ${replica}: each takes a new connection.`,
+      `ok New connections are taken by Sentinel ${new URL(redis.url).host}, ${replica}.`,
     ]);
     await askOnce(redis.replica.url, ['ACL', 'SETUSER', 'default', 'resetpass', '>other']);
     const [found, ...more] = await judge();
@@ -33,10 +33,17 @@ describe('the doctor, of the servers behind a Redis with Sentinels', () => {
     expect(more).to.deep.equal([]);
   });
 
+  it('names the Sentinel that refuses beside the record that cannot be reached for it', async () => {
+    const { host } = new URL(redis.url);
+    const sentinel = redis.url.replace('redis+sentinel:', 'redis:').replace(/\/trawl$/, '');
+    await askOnce(sentinel, ['ACL', 'SETUSER', 'default', 'resetpass', '>other']);
+    expect((await judge()).join()).to.match(new RegExp(`^problem Sentinel ${host} refuses user and password`));
+  });
+
   it('notes one that is away, and says nothing of a single one', () => {
     const sentinel = { kind: 'Sentinel', place: 'a:26379', error: null } as const;
     const away = { kind: 'Sentinel', place: 'b:26379', error: new Error('connect ECONNREFUSED b:26379') } as const;
-    expect(checkServers([sentinel])).to.deep.equal([]);
+    expect(checkServers([{ ...sentinel, kind: 'Redis' }])).to.deep.equal([]);
     const text =
       'Sentinel b:26379 takes no new connection (connect ECONNREFUSED b:26379): a takeover may not be followed while it is away.';
     expect(checkServers([sentinel, away])).to.deep.equal([{ level: 'note', about: 'servers', text }]);
