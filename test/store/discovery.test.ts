@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { readTopology } from '../../src/store/redis/discovery.ts';
+import { followTopology, readTopology } from '../../src/store/redis/discovery.ts';
+import { aLog } from '../support/redis.ts';
 
 describe('a Redis URL', () => {
   const names = [
@@ -29,6 +30,16 @@ describe('a Redis URL', () => {
       expect(() => readTopology(url)).to.throw(/^A Redis URL has the form/);
     });
   }
+
+  it('may have a new password with @, which is no other redis', () => {
+    const { log, lines } = aLog();
+    let url = 'redis://user:first@a:1';
+    const topology = followTopology(() => url, log);
+    expect(topology.login()).to.deep.equal(['user', 'first']);
+    url = 'redis://user:p@ss@a:1';
+    expect(topology.login()).to.deep.equal(['user', 'p@ss']);
+    expect(lines).to.deep.equal([]);
+  });
 
   it('of one redis is asked for its cluster only after a MOVED reply', async () => {
     const place = readTopology('redis://127.0.0.1:1');

@@ -128,7 +128,7 @@ export const bucket: SettingKind<string> = {
 export const region = pattern('the name of a region, such as eu-central-1', /^[a-z0-9][a-z0-9-]{0,62}$/);
 
 export const mailUrl: SettingKind<string> = {
-  allowed: 'an smtp:// or smtps:// URL',
+  allowed: 'an smtp:// or smtps:// URL, with / ? # of a password as %2F %3F %23',
   read: (text) => (hasHost(text, ['smtp:', 'smtps:']) ? text : undefined),
 };
 
@@ -136,7 +136,7 @@ export const mailAddress = pattern('a mail address', /^[^@\r\n]+@[^@\s]+$/);
 
 export const redisUrl: SettingKind<string> = {
   allowed:
-    'a redis:// or rediss:// URL, several with commas between for a Cluster, or redis+sentinel://host:port,host:port/name',
+    'a redis:// or rediss:// URL, several with commas between for a Cluster, or redis+sentinel://host:port,host:port/name, with / ? # % , of a password as %2F %3F %23 %25 %2C',
   read: (text) => (isRedisUrl(text) ? text : undefined),
 };
 

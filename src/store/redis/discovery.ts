@@ -66,7 +66,7 @@ export function followTopology(read: () => string, log: Log): RedisTopology {
 }
 
 function withoutLogins(url: string): string {
-  return url.replace(/(\/\/)[^@/,]*@/g, '$1');
+  return url.replace(/(\/\/)[^/,]*@/g, '$1');
 }
 
 function nameOf(url: string): string {

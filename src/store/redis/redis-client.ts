@@ -44,7 +44,7 @@ export async function askOnce(url: string, question: readonly string[], login?: 
 
 /** Returns user and password of a URL, as AUTH wants them; nothing without a password. */
 export function loginOf(url: string): readonly string[] {
-  const [, login] = /^[\w+]+:\/\/(?:([^@/]*)@)?/.exec(url) ?? [];
+  const [, login] = /^[\w+]+:\/\/(?:([^/]*)@)?/.exec(url) ?? [];
   const [user = '', password = ''] = (login ?? '').split(/:(.*)/s).map(decodeURIComponent);
   return password === '' ? [] : [user, password].filter((part) => part !== '');
 }
