@@ -105,16 +105,16 @@ export function checkServers(tried: readonly TriedServer[]): Finding[] {
   const about = 'servers';
   const failing = tried.filter(({ error }) => error !== null);
   if (failing.length === 0) {
-    const names = tried.map(({ kind, place }) => `${kind} ${place}`).join(', ');
+    const names = tried.map(({ kind, address }) => `${kind} ${address}`).join(', ');
     return [findingOf(true, about, `New connections are taken by ${names}.`)];
   }
-  return failing.map(({ kind, place, error }) => {
+  return failing.map(({ kind, address, error }) => {
     const words = messageOf(error).replace(/\.$/, '');
     if (!isLoginRefused(error)) {
-      const away = `${kind} ${place} takes no new connection (${words}): a takeover may not be followed while it is away.`;
+      const away = `${kind} ${address} takes no new connection (${words}): a takeover may not be followed while it is away.`;
       return findingOf(false, about, away, 'note');
     }
-    const text = `${kind} ${place} refuses user and password of TRAWL_REDIS_URL (${words}): give it the user of docs/operate.md, "Rights in Redis", before a connection breaks or Redis is taken over.`;
+    const text = `${kind} ${address} refuses user and password of TRAWL_REDIS_URL (${words}): give it the user of docs/operate.md, "Rights in Redis", before a connection breaks or Redis is taken over.`;
     return findingOf(false, about, text);
   });
 }

@@ -41,8 +41,8 @@ describe('the doctor, of the servers behind a Redis with Sentinels', () => {
   });
 
   it('notes one that is away, and says nothing of a single one', () => {
-    const sentinel = { kind: 'Sentinel', place: 'a:26379', error: null } as const;
-    const away = { kind: 'Sentinel', place: 'b:26379', error: new Error('connect ECONNREFUSED b:26379') } as const;
+    const sentinel = { kind: 'Sentinel', address: 'a:26379', error: null } as const;
+    const away = { kind: 'Sentinel', address: 'b:26379', error: new Error('connect ECONNREFUSED b:26379') } as const;
     expect(checkServers([{ ...sentinel, kind: 'Redis' }])).to.deep.equal([]);
     const text =
       'Sentinel b:26379 takes no new connection (connect ECONNREFUSED b:26379): a takeover may not be followed while it is away.';

@@ -47,12 +47,12 @@ describe('a new connection to Redis behind Sentinels', () => {
 });
 
 describe('a new connection to Redis at a socket', () => {
-  it('is tried, and its place named without the password', async () => {
+  it('is tried, and its address named without the password', async () => {
     const redis = await startTestRedis();
     try {
       const [tried, ...more] = await tryNewConnections(readTopology(redis.url));
       expect(tried).to.deep.include({ kind: 'Redis', error: null });
-      expect(tried?.place).to.match(/^\/[^@]*redis\.sock$/);
+      expect(tried?.address).to.match(/^\/[^@]*redis\.sock$/);
       expect(more).to.deep.equal([]);
     } finally {
       await redis.stop();

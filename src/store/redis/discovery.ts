@@ -4,7 +4,7 @@ import { askOnce, loginOf } from './redis-client.ts';
 /** A command for one server, and the login that it may want beside that of its URL. */
 export interface Question {
   /** Host without a login. */
-  readonly place: string;
+  readonly address: string;
   readonly url: string;
   readonly words: readonly string[];
   readonly login?: readonly string[];
@@ -93,7 +93,7 @@ function atNodes(given: readonly string[]): RedisTopology {
       isCluster = true;
     },
     login: () => loginOf(given[0]!),
-    questions: () => nodes.map((url) => ({ place: nameOf(url), url, words: ['PING'] })),
+    questions: () => nodes.map((url) => ({ address: nameOf(url), url, words: ['PING'] })),
   };
 }
 
@@ -113,7 +113,7 @@ function behindSentinels([, login, hosts = '', name = '', database = '0']: reado
       }),
     moved: () => {},
     login: () => loginOf(master.href),
-    questions: () => sentinels.map((url) => ({ place: nameOf(url), url, words, login: credentials })),
+    questions: () => sentinels.map((url) => ({ address: nameOf(url), url, words, login: credentials })),
   };
 }
 

@@ -6,13 +6,13 @@ import { askOnce, isReply } from './redis-client.ts';
 /** A server that the next connection asks, or that may take the record over, and its answer to a connection of now. */
 export interface TriedServer {
   readonly kind: 'Sentinel' | 'Redis' | 'replica';
-  readonly place: string;
+  readonly address: string;
   /** `null` when it takes the connection. */
   readonly error: Error | null;
 }
 
 const everyMs = 60_000;
-const refused = /^(WRONGPASS|NOAUTH|NOPERM|ERR AUTH|ERR invalid password|ERR max number of clients)/;
+const refused = /^(WRONGPASS|NOAUTH|NOPERM|ERR AUTH|ERR invalid password)/;
 
 /** Opens a connection to each Sentinel or node and, behind Sentinels, to each replica, as the next connection would be opened. */
 export async function tryNewConnections(topology: RedisTopology): Promise<TriedServer[]> {
@@ -24,7 +24,7 @@ export async function tryNewConnections(topology: RedisTopology): Promise<TriedS
   return [
     ...asked,
     ...(await Promise.all(
-      replicas.map((url) => tryServer('replica', { place: new URL(url).host, url, words: ['PING'] })),
+      replicas.map((url) => tryServer('replica', { address: new URL(url).host, url, words: ['PING'] })),
     )),
   ];
 }
@@ -34,10 +34,10 @@ export function isLoginRefused(error: unknown): boolean {
 }
 
 async function tryServer(kind: TriedServer['kind'], question: Question): Promise<TriedServer> {
-  const { place, url, words, login } = question;
+  const { address, url, words, login } = question;
   return askOnce(url, words, login).then(
-    () => ({ kind, place, error: null }),
-    (error: Error) => ({ kind, place, error }),
+    () => ({ kind, address, error: null }),
+    (error: Error) => ({ kind, address, error }),
   );
 }
 
@@ -79,11 +79,11 @@ export class NewConnectionWatch {
       this.#log.warn('new connections to redis could not be tried', { error });
       return [];
     });
-    for (const { kind, place, error } of tried) {
-      if (error === null) this.#refusing.delete(place);
-      if (!isLoginRefused(error) || this.#refusing.has(place)) continue;
-      this.#refusing.add(place);
-      this.#log.error('redis refuses a new connection: the next one may fail', { kind, place, error });
+    for (const { kind, address, error } of tried) {
+      if (error === null) this.#refusing.delete(address);
+      if (!isLoginRefused(error) || this.#refusing.has(address)) continue;
+      this.#refusing.add(address);
+      this.#log.error('redis refuses a new connection: the next one may fail', { kind, address, error });
     }
   }
 }
