@@ -35,6 +35,17 @@ describe('A file by direct link of which only a part can be read', () => {
       ['audio', { audio_format: 'm4a' }],
     ].filter(([endpoint]) => endpoint === 'audio' || hasPicture(name)) as ['video' | 'audio', object][];
 
+  /** Returns a RIFF with another length of the whole. */
+  const withLength = (riff: Buffer, length: number) => {
+    const changed = Buffer.from(riff);
+    changed.writeUInt32LE(length, 4);
+    return changed;
+  };
+  const expectBeeps = async (name: string) => {
+    const beeps = await source.make('audio', name, { audio_format: 'mp3' }, ({ file }) => marksOf(file).beeps);
+    expect(beeps, name).to.have.lengthOf(marks.length);
+  };
+
   for (const [names, part, reason] of [
     [joined, 'twice', 'because another file is joined to it'],
     [told, 'short', 'because it is shorter than its head says'],
@@ -56,11 +67,50 @@ describe('A file by direct link of which only a part can be read', () => {
     expect((twice as ReturnType<typeof marksOf>).flashes).to.have.lengthOf(2 * marks.length);
   });
 
-  it('D33: is delivered when it is a WAV whose program did not know its length, as in a pipe', async () => {
+  it('D33: is delivered when it is a WAV whose program did not know its length, as in a pipe, and when others are joined to that one', async () => {
     const words = ['-v', 'error', '-i', source.film, '-vn', '-f', 'wav', 'pipe:1'];
     source.write('pipe.wav', execFileSync('ffmpeg', words, { cwd: source.path('.'), maxBuffer: 2 ** 24 }));
-    const beeps = await source.make('audio', 'pipe.wav', {}, ({ file }) => marksOf(file).beeps);
-    expect(beeps).to.have.lengthOf(marks.length);
+    await expectBeeps('pipe.wav');
+    const pipe = readFileSync(source.path('pipe.wav'));
+    source.write('pipes.wav', Buffer.concat([pipe, pipe]));
+    const length = await source.make('audio', 'pipes.wav', {}, ({ file }) => look(file).duration);
+    expect(length).to.be.closeTo(20, 0.2);
+  });
+
+  it('D33: is delivered whole where its head is wrong about what its reader does not look at', async () => {
+    const [wav, aiff, avi] = ['wav', 'aiff', 'avi'].map((name) => readFileSync(source.path(`one.${name}`))) as [
+      Buffer,
+      Buffer,
+      Buffer,
+    ];
+    source.write('wrong.wav', withLength(wav, 2 * wav.length));
+    source.write('wrong.avi', withLength(avi, 2 * avi.length));
+    const longAiff = Buffer.from(aiff);
+    longAiff.writeUInt32BE(2 * aiff.length, 4);
+    source.write('wrong.aiff', longAiff);
+    source.write('no-index.avi', avi.subarray(0, avi.lastIndexOf('idx1')));
+    for (const name of ['wrong.wav', 'wrong.avi', 'wrong.aiff', 'no-index.avi']) await expectBeeps(name);
+  });
+
+  it('D33: is delivered whole when it is a WAV with another one inside of it', async () => {
+    const wav = readFileSync(source.path('one.wav'));
+    const chunk = (name: string) => {
+      const head = Buffer.from(`${name}\0\0\0\0`, 'latin1');
+      head.writeUInt32LE(wav.length, 4);
+      return Buffer.concat([head, wav]);
+    };
+    const attached = Buffer.concat([wav, chunk('id3 ')]);
+    source.write('attached.wav', withLength(attached, attached.length - 8));
+    // Its length of the whole, its kind of file and the format of its sound.
+    const wrapped = Buffer.concat([wav.subarray(0, 36), chunk('data')]);
+    source.write('wrapped.wav', withLength(wrapped, wrapped.length - 8));
+    for (const name of ['attached.wav', 'wrapped.wav']) await expectBeeps(name);
+  });
+
+  it('D33: is delivered whole when it is an MP4 with a second index of the same media', async () => {
+    const mp4 = readFileSync(source.path('one.mp4'));
+    source.write('indexes.mp4', Buffer.concat([mp4, mp4.subarray(mp4.lastIndexOf('moov') - 4)]));
+    await expectBeeps('indexes.mp4');
   });
 
   it('D33: is delivered with all that follows the 24 bits of its times, when it is an FLV that has no more of them', async () => {
