@@ -1,5 +1,6 @@
 import { constants, createSecureServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { openKubeClient } from '../../src/runners/kubernetes/kube-client.ts';
 import { makeRateLimiter } from '../../src/runners/kubernetes/rate-limiter.ts';
@@ -59,5 +60,38 @@ describe('the client of an API server that speaks HTTP/2', () => {
     expect(await following).to.have.property('message', 'enough');
     await other.close();
     secure.close();
+  });
+
+  it('replaces a connection that died unnoticed while watches are refused over others', async () => {
+    const dead = new Set<unknown>();
+    let isDying = false;
+    const secure = createSecureServer({ ...owner, allowHTTP1: true }, (req, res) => {
+      if (req.httpVersion === '1.1') return void res.writeHead(403).end('{}');
+      if (isDying) dead.add(req.stream.session);
+      isDying = false;
+      if (!dead.has(req.stream.session)) res.end('{}');
+    });
+    await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve));
+    const other = open(`https://127.0.0.1:${(secure.address() as AddressInfo).port}`);
+    const stop = new AbortController();
+    const watch = async () => {
+      const reader = { onStart: () => {}, line: () => {} };
+      while (!stop.signal.aborted) {
+        await failure(other.stream('/watch', {}, stop.signal, reader));
+        await pause(100);
+      }
+    };
+    await other.ask('GET', '/a');
+    isDying = true;
+    const watching = watch();
+    try {
+      expect(await failure(other.ask('POST', '/b'))).to.have.property('message', 'The API server does not answer');
+      expect(await other.ask('GET', '/c')).to.deep.equal({});
+    } finally {
+      stop.abort(new Error('enough'));
+      await watching;
+      await other.close();
+      secure.close();
+    }
   });
 });

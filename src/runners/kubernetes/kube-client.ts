@@ -108,8 +108,8 @@ export function openKubeClient(options: KubeClientOptions): KubeClient {
       ...contentOf(method, question, await access.headers()),
     };
     const onStart = (status: number) => {
-      silence.end();
-      if (status < 300) reader?.onStart();
+      if (!reader) silence.end();
+      else if (status < 300) reader.onStart();
     };
     const [used, piece] = [connections, reader && splitLines(reader.line)];
     try {
@@ -178,6 +178,7 @@ function watchForSilence(answerMs: number, askVersion: (timeoutMs: number, signa
       });
       await confirming;
     },
+    /** Called for answers to requests alone: a watch has a connection of its own, which tells nothing of the one they share. */
     end() {
       answeredAt = performance.now();
       silence = null;
