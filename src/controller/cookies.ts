@@ -42,7 +42,7 @@ export function openCookies(folder: string | null, log: Log): (url: unknown) => 
       try {
         return await readOne(file);
       } catch (error) {
-        if (codeOf(error) === 'ENOENT') continue;
+        if (/^(ENOENT|ENAMETOOLONG)$/.test(codeOf(error))) continue;
         const sentence = 'a cookie file cannot be read: its site is fetched without cookies';
         logOnce(file, messageOf(error), sentence, { error });
         return null;

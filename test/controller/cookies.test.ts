@@ -34,6 +34,14 @@ describe('the cookies of a site', () => {
     expect(lines).to.deep.equal([]);
   });
 
+  it('are those of a shorter name when the host is too long for the name of a file', async () => {
+    write('example.com.txt', cookie('of all'));
+    const host = `${'a'.repeat(60)}.${'b'.repeat(60)}.${'c'.repeat(60)}.${'d'.repeat(58)}.example.com`;
+    expect(host).to.have.length(253);
+    expect(await read(`https://${host}/x`)).to.equal(fileOf(cookie('of all')));
+    expect(lines).to.deep.equal([]);
+  });
+
   it('may stand behind a link, as in a Secret that is mounted', async () => {
     mkdirSync(join(folder, '..data'));
     write('..data/example.com.txt', cookie('linked'));
