@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { type KubeClient, openKubeClient } from '../../src/runners/kubernetes/kube-client.ts';
 import { makeRateLimiter } from '../../src/runners/kubernetes/rate-limiter.ts';
-import { type FakeApiServer, startFakeApiServer } from '../support/cluster/fake-api-server.ts';
+import { type FakeApiServer, type FakeRequest, startFakeApiServer } from '../support/cluster/fake-api-server.ts';
 
 const noAnswer = { message: 'The API server does not answer' };
 
@@ -68,6 +68,24 @@ describe('the client of an API server whose answers are late', () => {
     next.answer(200, {});
     for (const { path, answer } of [first, second]) answer(201, { path });
     expect(await Promise.all(asked)).to.have.deep.members([{ path: '/a' }, { path: '/b' }]);
+  });
+
+  it('goes on waiting for six late answers at most, and rejects another within the usual limit', async () => {
+    const ended: (string | null)[] = [];
+    const asked = Array.from({ length: 7 }, async (_, n) => {
+      const error = await failure(client.ask('GET', `/${n}`));
+      ended.push(error === null ? null : `/${n}`);
+    });
+    const held: FakeRequest[] = [];
+    while (ended.length === 0) {
+      const next = await server.next();
+      if (next.path === '/version') next.answer(200, {});
+      else held.push(next);
+    }
+    expect(ended).to.deep.equal(['/6']);
+    for (const { answer } of held) answer(200, {});
+    await Promise.all(asked);
+    expect(ended.slice(1)).to.deep.equal(Array(6).fill(null));
   });
 
   it('rejects late answers of an API server that does not tell its version either', async () => {

@@ -76,6 +76,8 @@ export const metadataOnly = `${plainJson};as=PartialObjectMetadata;g=meta.k8s.io
 const usualAnswerMs = 10_000;
 /** The API server itself gives up after as long; an admission webhook that hangs may hold up a request for 30 s. */
 const usualMaxAnswerMs = 60_000;
+/** Requests that may wait so long at the same time: each holds up the step of a job, and the other steps need room. */
+const maxPatientRequests = 6;
 const maxTries = 3;
 /** A request that is to wait longer fails; its step is tried again all the same. */
 const maxRetryAfterMs = 10_000;
@@ -90,8 +92,7 @@ export function openKubeClient(options: KubeClientOptions): KubeClient {
   const silence = watchForSilence(answerMs, (timeoutMs, signal) =>
     send('GET', '/version', { limits: { timeoutMs }, ...(signal && { signal }) }),
   );
-  /** An admission webhook may hold up a request: it is waited for while the API server answers others. */
-  const patient = { timeoutMs: maxAnswerMs, late: { everyMs: answerMs / 2, mayWait: silence.confirmAnswers } };
+  const withLimits = sharePatience(silence.confirmAnswers, answerMs, maxAnswerMs);
   /** With HTTP/2 all requests share one connection, which may die unnoticed: it is replaced when nothing was answered for the time limit. */
   const replaceSilent = (silent: KubeConnections) => {
     if (silent !== connections || !silence.isNoticed()) return;
@@ -100,7 +101,7 @@ export function openKubeClient(options: KubeClientOptions): KubeClient {
   };
   /** Returns the text of an answer; a streamed answer has none. */
   const send = async (method: KubeMethod, path: string, question: SentQuestion) => {
-    const { signal, reader, limits = patient } = question;
+    const { signal, reader, limits } = question;
     const turnMs = rateLimit.take();
     if (turnMs > 0) await pause(turnMs, undefined, { ...(signal && { signal }) });
     const request = {
@@ -113,8 +114,9 @@ export function openKubeClient(options: KubeClientOptions): KubeClient {
     };
     const [used, piece] = [connections, reader && splitLines(reader.line)];
     try {
-      const agent = reader ? used.streams : used.requests;
-      const answer = await sendKubeRequest(agent, request, { ...limits, signal, onStart, piece });
+      const answer = await withLimits(limits, (given) =>
+        sendKubeRequest(reader ? used.streams : used.requests, request, { ...given, signal, onStart, piece }),
+      );
       if (answer.status === 429) rateLimit.halve();
       if (answer.status >= 300) throw errorOf(`${method} ${path}`, answer);
       return answer.text;
@@ -136,11 +138,30 @@ export function openKubeClient(options: KubeClientOptions): KubeClient {
     change: (method, path, body) => sendAgain(method, path, { body, accept: metadataOnly }, () => undefined),
     stream: async (path, query, signal, reader) => {
       await silence.untilAnswered(signal);
-      await send('GET', path, { query, signal, reader });
+      await send('GET', path, { query, signal, reader, limits: { timeoutMs: answerMs } });
     },
     isExhausted: rateLimit.isExhausted,
     waitMs: rateLimit.waitMs,
     close: () => connections.destroy(),
+  };
+}
+
+/**
+ * Returns a function that sends a request within limits of its own, else the usual ones. The first few wait longer while the API server
+ * answers others: an admission webhook may hold them up.
+ */
+function sharePatience(mayWait: () => Promise<void>, answerMs: number, maxAnswerMs: number) {
+  const usual = { timeoutMs: answerMs };
+  const patient = { timeoutMs: maxAnswerMs, late: { everyMs: answerMs / 2, mayWait } };
+  let taken = 0;
+  return async <T>(own: AnswerLimits | undefined, send: (limits: AnswerLimits) => Promise<T>): Promise<T> => {
+    if (own || taken >= maxPatientRequests) return send(own ?? usual);
+    taken++;
+    try {
+      return await send(patient);
+    } finally {
+      taken--;
+    }
   };
 }
 
