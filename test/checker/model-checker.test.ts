@@ -28,6 +28,8 @@ describe('every history of the service', function () {
   let client: RedisClient;
   before(async () => {
     redis = await startTestRedis();
+    // It checks Redis every 400 ms, and a timer that is cleared while timers are mocked would stay for 30 s.
+    await redis.connection.close();
     client = await openRedisClient(redis.url);
   });
   after(async () => {
