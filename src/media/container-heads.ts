@@ -63,7 +63,7 @@ function isJoined(): Failed {
 /** Returns true when another head stands behind the first one, at a byte or behind it. */
 async function hasTwo(
   file: string,
-  [mark, place, more]: readonly [string, number, string],
+  [mark, distance, more]: readonly [string, number, string],
   from: number,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -73,7 +73,7 @@ async function hasTwo(
     const text: string = rest + piece;
     let at = text.indexOf(mark);
     for (; at >= 0 && at + headBytes <= text.length; at = text.indexOf(mark, at + 1)) {
-      if (text.startsWith(more, at + place) && (found === 0 || passed + at >= from)) found += 1;
+      if (text.startsWith(more, at + distance) && (found === 0 || passed + at >= from)) found += 1;
     }
     if (found > 1) return true;
     rest = text.slice(at >= 0 ? at : 1 - headBytes);

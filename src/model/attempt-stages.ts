@@ -1,4 +1,5 @@
 import { isJsonObject } from '../base/parse-json.ts';
+
 /** Stage in which a worker records a live source, which it could not do again. */
 export const recordingStage = 'record';
 

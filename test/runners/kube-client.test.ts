@@ -2,40 +2,25 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type KubeClient, KubeError, openKubeClient } from '../../src/runners/kubernetes/kube-client.ts';
 import { cacheForMinute } from '../../src/runners/kubernetes/minute-cache.ts';
-import { type ApiRateLimit, makeRateLimiter } from '../../src/runners/kubernetes/rate-limiter.ts';
-import { type FakeApiServer, startFakeApiServer } from '../support/cluster/fake-api-server.ts';
+import { makeRateLimiter } from '../../src/runners/kubernetes/rate-limiter.ts';
+import type { FakeApiServer } from '../support/cluster/fake-api-server.ts';
+import { hastyMs, startKubeClients } from '../support/cluster/kube-clients.ts';
+import { failureOf } from '../support/failure.ts';
 import { until } from '../support/until.ts';
 
 const never = new AbortController().signal;
 
 describe('the client of an API server', () => {
+  let on: Awaited<ReturnType<typeof startKubeClients>>;
   let server: FakeApiServer;
   let client: KubeClient;
-  /** For requests that nobody answers: one that is answered may take longer on a busy machine. */
   let hasty: KubeClient;
-  let slowed: number;
-  const access = () => ({ server: server.url, tls: {}, headers: async () => ({ authorization: 'Bearer word' }) });
 
   beforeEach(async () => {
-    server = await startFakeApiServer();
-    slowed = 0;
-    const rateLimit: ApiRateLimit = {
-      ...makeRateLimiter(10_000, 10_000),
-      halve: () => void slowed++,
-    };
-    client = openKubeClient({ access: access(), rateLimit });
-    hasty = openKubeClient({ access: access(), rateLimit, answerMs: 800, maxAnswerMs: 800 });
+    on = await startKubeClients(hastyMs);
+    ({ server, client, hasty } = on);
   });
-  afterEach(async () => {
-    await client.close();
-    await hasty.close();
-    await server.stop();
-  });
-  const failure = (asking: Promise<unknown>) =>
-    asking.then(
-      () => null,
-      (error: unknown) => error,
-    );
+  afterEach(() => on.stop());
 
   it('sends 200 requests over at most eight connections', async () => {
     const asked = Array.from({ length: 200 }, (_, n) => client.ask<{ n: number }>('GET', `/${n}`));
@@ -77,7 +62,7 @@ describe('the client of an API server', () => {
   });
 
   it('rejects with status, reason and message of a refusal', async () => {
-    const asked = failure(client.ask('POST', '/a', { body: {} }));
+    const asked = failureOf(client.ask('POST', '/a', { body: {} }));
     (await server.next()).answer(409, { message: 'it is there', reason: 'AlreadyExists' });
     const error = (await asked) as KubeError;
     expect(error).to.be.instanceOf(KubeError);
@@ -92,12 +77,12 @@ describe('the client of an API server', () => {
     (await server.next()).answer(200, {});
     await asked;
     expect(performance.now() - began).to.be.at.least(950);
-    expect(slowed).to.equal(1);
+    expect(on.slowed()).to.equal(1);
   });
 
   it('does not wait for a Retry-After of an hour, which would stop every step that needs the API server', async () => {
     for (const status of [429, 503]) {
-      const asked = failure(client.ask('GET', '/a'));
+      const asked = failureOf(client.ask('GET', '/a'));
       (await server.next()).answer(status, { message: 'be back soon' }, { 'retry-after': '3600' });
       const waited = pause(60_000, 'waits', { ref: false });
       expect(await Promise.race([asked, waited])).to.include({ status });
@@ -114,7 +99,7 @@ describe('the client of an API server', () => {
     (await server.next()).answer(409, { reason: 'Conflict' });
     (await server.next()).answer(200, {});
     await taken;
-    const other = failure(client.ask('GET', '/b'));
+    const other = failureOf(client.ask('GET', '/b'));
     (await server.next()).answer(500, {});
     expect(await other).to.include({ status: 500 });
   });
@@ -128,7 +113,7 @@ describe('the client of an API server', () => {
     const asked = await server.next();
     asked.write('one\nt');
     // Another request goes past its time meanwhile, though others are answered.
-    const late = failure(hasty.ask('GET', '/b'));
+    const late = failureOf(hasty.ask('GET', '/b'));
     await server.next();
     const soon = hasty.ask('GET', '/c');
     (await server.next()).answer(200, {});
@@ -160,7 +145,7 @@ describe('the client of an API server', () => {
     second.write('one\n');
     await until(() => lines.includes('one'), 5, 'the other answer goes on');
     const began = performance.now();
-    const slow = failure(hasty.ask('GET', '/b'));
+    const slow = failureOf(hasty.ask('GET', '/b'));
     const first = await server.next();
     await until(() => performance.now() - began >= 400, 5, 'half of its time has passed');
     first.write('{');
@@ -174,7 +159,7 @@ describe('the client of an API server', () => {
   it('does not count early hints as an answer', async () => {
     const heard: string[] = [];
     const reader = { onStart: () => void heard.push('started'), line: (text: string) => void heard.push(text) };
-    const following = failure(hasty.stream('/a', {}, never, reader));
+    const following = failureOf(hasty.stream('/a', {}, never, reader));
     (await server.next()).sendEarlyHints();
     expect(await following).to.have.property('message', 'The API server does not answer');
     expect(heard).to.deep.equal([]);
@@ -188,21 +173,21 @@ describe('the client of an API server', () => {
         throw new Error('it cannot be read');
       },
     };
-    const broken = failure(client.stream('/a', {}, never, reader));
+    const broken = failureOf(client.stream('/a', {}, never, reader));
     const first = await server.next();
     first.write('one\n');
     expect(await broken).to.have.property('message', 'it cannot be read');
     await until(first.isGone, 5, 'the server hears of it');
-    const left = failure(client.stream('/b', {}, stop.signal, reader));
+    const left = failureOf(client.stream('/b', {}, stop.signal, reader));
     const second = await server.next();
     stop.abort(new Error('enough'));
     expect(await left).to.have.property('message', 'enough');
     await until(second.isGone, 5, 'the server hears of it');
-    expect(await failure(client.stream('/c', {}, stop.signal, reader)), 'too late').to.have.property(
+    expect(await failureOf(client.stream('/c', {}, stop.signal, reader)), 'too late').to.have.property(
       'message',
       'enough',
     );
-    const refused = failure(client.stream('/d', {}, never, reader));
+    const refused = failureOf(client.stream('/d', {}, never, reader));
     (await server.next()).answer(410, { reason: 'Expired' });
     expect(await refused).to.include({ status: 410, reason: 'Expired' });
   });
@@ -226,6 +211,6 @@ describe('the client of an API server', () => {
     now = 130_000;
     expect(await fresh()).to.equal('second');
     const never = cacheForMinute(async () => reading());
-    expect(await failure(never())).to.have.property('message', 'the file is being replaced');
+    expect(await failureOf(never())).to.have.property('message', 'the file is being replaced');
   });
 });

@@ -6,6 +6,7 @@ import { openKubeClient } from '../../src/runners/kubernetes/kube-client.ts';
 import { makeRateLimiter } from '../../src/runners/kubernetes/rate-limiter.ts';
 import { makeAuthority } from '../support/certificate.ts';
 import { startTcpProxy } from '../support/cluster/tcp-proxy.ts';
+import { failureOf } from '../support/failure.ts';
 import { until } from '../support/until.ts';
 
 describe('the client of an API server that speaks HTTP/2', () => {
@@ -16,11 +17,6 @@ describe('the client of an API server that speaks HTTP/2', () => {
       access: { server, tls: { ca: authority.cert }, headers: async () => ({}) },
       rateLimit: makeRateLimiter(1_000, 1_000),
     });
-  const failure = (asking: Promise<unknown>) =>
-    asking.then(
-      () => null,
-      (error: unknown) => error,
-    );
 
   it('replaces a connection that died unnoticed', async () => {
     const secure = createSecureServer(owner, (_, res) => void res.end('{}'));
@@ -29,7 +25,7 @@ describe('the client of an API server that speaks HTTP/2', () => {
     const other = open(line.url);
     await other.ask('GET', '/a');
     line.blackhole();
-    expect(await failure(other.ask('GET', '/b'))).to.have.property('message', 'The API server does not answer');
+    expect(await failureOf(other.ask('GET', '/b'))).to.have.property('message', 'The API server does not answer');
     expect(await other.ask('GET', '/c')).to.deep.equal({});
     await other.close();
     await line.stop();
@@ -48,7 +44,7 @@ describe('the client of an API server that speaks HTTP/2', () => {
     const other = open(`https://127.0.0.1:${(secure.address() as AddressInfo).port}`);
     const [stop, lines] = [new AbortController(), [] as string[]];
     const reader = { onStart: () => {}, line: (text: string) => void lines.push(text) };
-    const following = failure(other.stream('/watch', {}, stop.signal, reader));
+    const following = failureOf(other.stream('/watch', {}, stop.signal, reader));
     try {
       await until(() => lines.length > 0, 5, 'the watch goes on');
       await other.ask('GET', '/before');
@@ -77,7 +73,7 @@ describe('the client of an API server that speaks HTTP/2', () => {
     const watch = async () => {
       const reader = { onStart: () => {}, line: () => {} };
       while (!stop.signal.aborted) {
-        await failure(other.stream('/watch', {}, stop.signal, reader));
+        await failureOf(other.stream('/watch', {}, stop.signal, reader));
         await pause(100);
       }
     };
@@ -85,7 +81,7 @@ describe('the client of an API server that speaks HTTP/2', () => {
     isDying = true;
     const watching = watch();
     try {
-      expect(await failure(other.ask('POST', '/b'))).to.have.property('message', 'The API server does not answer');
+      expect(await failureOf(other.ask('POST', '/b'))).to.have.property('message', 'The API server does not answer');
       expect(await other.ask('GET', '/c')).to.deep.equal({});
     } finally {
       stop.abort(new Error('enough'));

@@ -1,51 +1,40 @@
 import { expect } from 'chai';
-import { type KubeClient, openKubeClient } from '../../src/runners/kubernetes/kube-client.ts';
-import { makeRateLimiter } from '../../src/runners/kubernetes/rate-limiter.ts';
-import { type FakeApiServer, type FakeRequest, startFakeApiServer } from '../support/cluster/fake-api-server.ts';
+import type { KubeClient } from '../../src/runners/kubernetes/kube-client.ts';
+import type { FakeApiServer, FakeRequest } from '../support/cluster/fake-api-server.ts';
+import { startKubeClients } from '../support/cluster/kube-clients.ts';
+import { failureOf } from '../support/failure.ts';
 
 const noAnswer = { message: 'The API server does not answer' };
 
 describe('the client of an API server whose answers are late', () => {
+  let on: Awaited<ReturnType<typeof startKubeClients>>;
   let server: FakeApiServer;
   let client: KubeClient;
-  /** For requests that nobody answers: one that is answered may take longer on a busy machine. */
   let hasty: KubeClient;
 
   beforeEach(async () => {
-    server = await startFakeApiServer();
-    const access = { server: server.url, tls: {}, headers: async () => ({}) };
-    const rateLimit = makeRateLimiter(10_000, 10_000);
-    client = openKubeClient({ access, rateLimit });
-    hasty = openKubeClient({ access, rateLimit, answerMs: 800 });
+    on = await startKubeClients();
+    ({ server, client, hasty } = on);
   });
-  afterEach(async () => {
-    await client.close();
-    await hasty.close();
-    await server.stop();
-  });
-  const failure = (asking: Promise<unknown>) =>
-    asking.then(
-      () => null,
-      (error: unknown) => error,
-    );
+  afterEach(() => on.stop());
 
   it('rejects when no answer comes within the time limit', async () => {
-    const asked = failure(hasty.ask('GET', '/a'));
+    const asked = failureOf(hasty.ask('GET', '/a'));
     await server.next();
     expect(await asked).to.include(noAnswer);
   });
 
   it('rejects within the time limit while all connections hang', async () => {
-    const asked = Array.from({ length: 40 }, () => failure(hasty.ask('GET', '/a')));
+    const asked = Array.from({ length: 40 }, () => failureOf(hasty.ask('GET', '/a')));
     for (const error of await Promise.all(asked)) expect(error).to.include(noAnswer);
   });
 
   it('asks a silent API server for its version alone and fails other requests at once, until anything is answered', async () => {
-    const held = failure(hasty.ask('POST', '/a', { body: {} }));
+    const held = failureOf(hasty.ask('POST', '/a', { body: {} }));
     expect((await server.next()).path).to.equal('/a');
     expect((await server.next()).path).to.equal('/version');
     expect(await held).to.include(noAnswer);
-    const [first, second] = [hasty.ask('GET', '/b'), failure(hasty.ask('GET', '/c'))];
+    const [first, second] = [hasty.ask('GET', '/b'), failureOf(hasty.ask('GET', '/c'))];
     expect(await second).to.include(noAnswer);
     const asked = await server.next();
     expect(asked.path).to.equal('/version');
@@ -73,7 +62,7 @@ describe('the client of an API server whose answers are late', () => {
   it('goes on waiting for six late answers at most, and rejects another within the usual limit', async () => {
     const ended: (string | null)[] = [];
     const asked = Array.from({ length: 7 }, async (_, n) => {
-      const error = await failure(client.ask('GET', `/${n}`));
+      const error = await failureOf(client.ask('GET', `/${n}`));
       ended.push(error === null ? null : `/${n}`);
     });
     const held: FakeRequest[] = [];
@@ -88,8 +77,19 @@ describe('the client of an API server whose answers are late', () => {
     expect(ended.slice(1)).to.deep.equal(Array(6).fill(null));
   });
 
+  it('waits for the headers of a stream for the usual limit, without a question for the version', async () => {
+    const reader = { onStart: () => {}, line: () => {} };
+    const watched = failureOf(hasty.stream('/a', {}, new AbortController().signal, reader));
+    expect((await server.next()).path).to.equal('/a');
+    expect(await watched).to.include(noAnswer);
+    const [other, next] = [client.ask('GET', '/b'), await server.next()];
+    expect(next.path, 'asked behind the stream').to.equal('/b');
+    next.answer(200, {});
+    await other;
+  });
+
   it('rejects late answers of an API server that does not tell its version either', async () => {
-    const asked = ['/a', '/b'].map((path) => failure(hasty.ask('GET', path)));
+    const asked = ['/a', '/b'].map((path) => failureOf(hasty.ask('GET', path)));
     for (const error of await Promise.all(asked)) expect(error).to.include(noAnswer);
     expect((await Promise.all([server.next(), server.next(), server.next()])).map(({ path }) => path)).to.deep.equal([
       ...['/a', '/b'],

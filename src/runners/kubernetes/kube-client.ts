@@ -64,9 +64,9 @@ interface SentQuestion extends KubeQuestion {
 interface KubeClientOptions {
   readonly access: ClusterAccess;
   readonly rateLimit: ApiRateLimit;
-  /** Time limit of an answer while the API server answers nothing else. */
+  /** Usual time limit of an answer. */
   readonly answerMs?: number;
-  /** Time limit of every answer. */
+  /** Time limit of the few that are waited for while the API server answers others. */
   readonly maxAnswerMs?: number;
 }
 

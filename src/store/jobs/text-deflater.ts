@@ -12,7 +12,7 @@ interface KeptStream {
   reset(): void;
 }
 
-/** Returns what `deflateRawSync` does with these options. */
+/** Returns a function that deflates as `deflateRawSync` does with these options; of a text in thousands to other bytes, which inflate to the same. */
 export function keepDeflater(options: ZlibOptions): (text: string) => Buffer {
   const stream = new DeflateRaw(options) as unknown as KeptStream;
   return (text) => {

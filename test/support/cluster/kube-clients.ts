@@ -1,0 +1,34 @@
+import { type KubeClient, openKubeClient } from '../../../src/runners/kubernetes/kube-client.ts';
+import { makeRateLimiter } from '../../../src/runners/kubernetes/rate-limiter.ts';
+import { type FakeApiServer, startFakeApiServer } from './fake-api-server.ts';
+
+/** Two clients of a fake API server. */
+interface KubeClients {
+  readonly server: FakeApiServer;
+  readonly client: KubeClient;
+  /** For requests that nobody answers: one that is answered may take longer on a busy machine. */
+  readonly hasty: KubeClient;
+  /** Returns how often the clients halved their speed. */
+  readonly slowed: () => number;
+  stop(): Promise<void>;
+}
+
+export const hastyMs = 800;
+
+/** Starts the server and its clients, the hasty one with this limit for answers that it waits for longer. */
+export async function startKubeClients(maxAnswerMs?: number): Promise<KubeClients> {
+  const server = await startFakeApiServer();
+  let slowed = 0;
+  const options = {
+    access: { server: server.url, tls: {}, headers: async () => ({ authorization: 'Bearer word' }) },
+    rateLimit: { ...makeRateLimiter(10_000, 10_000), halve: () => void slowed++ },
+  };
+  const client = openKubeClient(options);
+  const hasty = openKubeClient({ ...options, answerMs: hastyMs, ...(maxAnswerMs !== undefined && { maxAnswerMs }) });
+  const stop = async () => {
+    await client.close();
+    await hasty.close();
+    await server.stop();
+  };
+  return { server, client, hasty, slowed: () => slowed, stop };
+}
