@@ -86,15 +86,10 @@ const root = join(import.meta.dirname, '..');
 process.chdir(root);
 process.env.PATH = [join(root, 'node_modules', '.bin'), ...toolFolders(), process.env.PATH].join(':');
 
-const { values } = parseArgs({ options: { groups: { type: 'string' } } });
 const all = listGroups();
-const isLong = process.env.ROUNDS !== undefined;
-const groups = values.groups?.split(',') ?? all.filter((group) => isLong || !longGroups.includes(group));
+const groups = readGroups(process.argv.slice(2));
 const unknown = groups.filter((group) => !all.includes(group));
-if (unknown.length > 0) {
-  console.error(`There is no group ${unknown.join(', ')}; there are ${all.join(', ')}`);
-  process.exit(2);
-}
+if (unknown.length > 0) refuse(`There is no group ${unknown.join(', ')}`);
 
 const total = noTests();
 const able = groups.filter((group) => {
@@ -112,6 +107,22 @@ process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0;
 for (const failure of total.failures) console.log(`!! ${failure}`);
 console.log(`== ${able.join(', ')} in ${inSeconds(performance.now() - start)}`);
 console.log(inWords(total));
+
+/** Returns the groups that a command line names, or those that a whole run has. */
+function readGroups(args: string[]): string[] {
+  try {
+    const { values } = parseArgs({ args, options: { groups: { type: 'string' } } });
+    const isLong = process.env.ROUNDS !== undefined;
+    return values.groups?.split(',') ?? all.filter((group) => isLong || !longGroups.includes(group));
+  } catch (error) {
+    refuse(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function refuse(why: string): never {
+  console.error(`${why}; --groups NAME,… runs groups of ${all.join(', ')}`);
+  process.exit(2);
+}
 
 /** Returns every group, in the order in which they begin. */
 function listGroups(): string[] {

@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import {
   copyFileSync,
   mkdirSync,
@@ -227,6 +227,13 @@ describe('test/run.ts', () => {
 
   it('refuses a group that does not exist', async () => {
     expect((await run('good,nonsense')).code).to.equal(2);
+  });
+
+  it('answers an option that it does not know in one line', () => {
+    const args = [join(folder, 'test/run.ts'), '--help'];
+    const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    expect(status).to.equal(2);
+    expect(stderr).to.match(/^Unknown option '--help'; --groups NAME,… runs groups of .*\n$/);
   });
 
   it('names what a test left behind', () => {
