@@ -25,14 +25,14 @@ async function checkStripe(key: string, url: string | null): Promise<Finding> {
 
 async function checkMail(url: string): Promise<Finding> {
   const about = 'mail';
-  const { host, hostname, username } = new URL(url);
+  const { host, hostname } = new URL(url);
   const server = `The mail server ${host}`;
   const { tryMailServer } = await import('../billing/mailer.ts');
   try {
-    const { isSecure, login, answer } = await tryMailServer(url);
+    const { isSecure, login, user, answer } = await tryMailServer(url);
     const way = isSecure ? 'over TLS' : 'without TLS';
     const sentence = {
-      taken: `takes the login of ${decodeURIComponent(username)}, ${way}`,
+      taken: `takes the login of ${user}, ${way}`,
       refused: `refuses the user or password of TRAWL_SMTP_URL: ${answer}`,
       'not offered': `offers no login, so user and password of TRAWL_SMTP_URL are not used; it answers ${way}`,
       'not wanted': `answers, ${way}; TRAWL_SMTP_URL names no user`,

@@ -59,6 +59,8 @@ interface MailTrial {
   readonly isSecure: boolean;
   /** `refused` has its reason in `answer`; `not offered` where mails are sent without the user and the password of the URL. */
   readonly login: 'taken' | 'refused' | 'not offered' | 'not wanted';
+  /** User of the URL, as the server is told it. */
+  readonly user: string;
   readonly answer: string;
 }
 
@@ -66,6 +68,7 @@ interface MailTrial {
 export async function tryMailServer(url: string): Promise<MailTrial> {
   const { options } = new SMTPTransport(optionsOf(url));
   const { auth } = options;
+  const user = auth?.user ?? '';
   const connection = new SMTPConnection(options);
   try {
     await new Promise<void>((resolve, reject) => {
@@ -74,16 +77,17 @@ export async function tryMailServer(url: string): Promise<MailTrial> {
       connection.connect((error) => (error ? reject(error) : resolve()));
     });
     const { secure: isSecure, allowsAuth } = connection;
-    if (!auth) return { isSecure, login: 'not wanted', answer: '' };
-    if (!allowsAuth) return { isSecure, login: 'not offered', answer: '' };
+    if (!auth) return { isSecure, login: 'not wanted', user, answer: '' };
+    if (!allowsAuth) return { isSecure, login: 'not offered', user, answer: '' };
     const refusal = await new Promise<SMTPConnection.SMTPError | null>((resolve, reject) => {
       connection.on('error', reject);
       connection.on('end', () => reject(new Error('the server ended the connection')));
       connection.login(auth, (error) => resolve(error ?? null));
     });
-    if (refusal === null) return { isSecure, login: 'taken', answer: '' };
+    if (refusal === null) return { isSecure, login: 'taken', user, answer: '' };
     if (refusal.code !== 'EAUTH') throw refusal;
-    return { isSecure, login: 'refused', answer: (refusal.response ?? refusal.message).replaceAll(/\s+/g, ' ') };
+    const answer = (refusal.response ?? refusal.message).replaceAll(/\s+/g, ' ');
+    return { isSecure, login: 'refused', user, answer };
   } finally {
     connection.close();
   }

@@ -16,6 +16,7 @@ describe('the doctor', () => {
   before(async () => {
     [box, stripe] = await Promise.all([startMailbox(), startStripe()]);
     box.users.set('trawl', password);
+    box.users.set('50%off', password);
     stripe.keys.add(key);
   });
   after(() => Promise.all([box.stop(), stripe.stop()]));
@@ -33,6 +34,9 @@ describe('the doctor', () => {
     const { host } = new URL(box.url);
     expect(await judge({ smtpUrl: mailUrl(`trawl:${password}`) })).to.deep.equal([
       `ok mail: The mail server ${host} takes the login of trawl, without TLS.`,
+    ]);
+    expect(await judge({ smtpUrl: mailUrl(`50%off:${password}`) }), 'a user with a bare percent sign').to.deep.equal([
+      `ok mail: The mail server ${host} takes the login of 50%off, without TLS.`,
     ]);
     expect(await judge({ smtpUrl: box.url })).to.deep.equal([
       `ok mail: The mail server ${host} answers, without TLS; TRAWL_SMTP_URL names no user.`,
