@@ -129,6 +129,8 @@ describe('calls of one key that are made in one turn', () => {
         ? [answer.refused, answer.detail, answer.rates]
         : ['admitted', 'held' in answer && answer.held, answer.rates];
     const live = async (limits: Parameters<typeof anAccount>[1], turns: readonly number[]) => {
+      // Each account has a plan, and a record has at most 1,000 plans.
+      await redis.flush();
       const [joined, single] = [await anAccount(store, limits), await anAccount(store, limits)];
       store.freezeClock();
       for (const calls of turns) {
