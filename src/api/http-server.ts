@@ -104,7 +104,9 @@ export async function listen(
   // An unknown Expect header is ignored (Node would answer 417).
   server.on('checkExpectation', serve);
   const refuseNow = (socket: Duplex, ...reason: FaultReply) => {
-    if (socket.writable && !isAnswering(answers.get(socket as Socket))) sendRawRefusal(socket, ...reason);
+    const last = answers.get(socket as Socket);
+    if (isAnswering(last)) endAfter(last, socket as Socket);
+    else if (socket.writable) sendRawRefusal(socket, ...reason);
     else socket.destroy();
   };
   server.on('connect', (_req, socket) => refuseNow(socket, '400 Bad Request', 'Bad Request: this server is no proxy'));
@@ -148,8 +150,19 @@ function inOrder(begin: RequestListener): RequestListener {
 }
 
 /** Returns true while an earlier answer is unfinished: the caller would take a 400 of this fault for it. */
-function isAnswering(last: ServerResponse | null | undefined): boolean {
+function isAnswering(last: ServerResponse | null | undefined): last is ServerResponse {
   return last ? !last.writableFinished && (last.req.complete || last.headersSent) : false;
+}
+
+/** Closes a connection behind its unfinished answer, which may name a job; at once where the fault lies in the request itself. */
+function endAfter(answer: ServerResponse, socket: Socket): void {
+  if (!answer.req.complete) socket.destroy();
+  // Each further piece of the bytes at fault is one more fault.
+  else if (!answer.listeners('finish').includes(endConnection)) answer.once('finish', endConnection);
+}
+
+function endConnection(this: ServerResponse): void {
+  this.req.socket.destroySoon();
 }
 
 function sendRawRefusal(socket: Duplex, status: string, sentence: string): void {

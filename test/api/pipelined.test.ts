@@ -84,6 +84,28 @@ describe('requests behind another one of their connection', () => {
     });
   }
 
+  const garbage: [title: string, bytes: string][] = [
+    ['is no request', '} and so on'],
+    ['is no request, in many pieces', '}'.repeat(500_000)],
+    ['asks for a tunnel', 'CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n'],
+  ];
+  for (const [title, bytes] of garbage) {
+    it(`leave the first the id of its job when what follows ${title}, and the connection is closed`, async () => {
+      const { text } = await sendRaw(api.url, get(`/v1/video/download?query=${film}`) + bytes);
+      expect(text).to.match(/^HTTP\/1\.1 202 [\s\S]*"job_id":"[\w-]{36}"\}$/);
+      const { text: slow } = await sendRaw(api.url, metadata('quick') + metadata('second') + bytes);
+      expect(slow).to.match(/^HTTP\/1\.1 200 [\s\S]*example\.com\/quick"\}\}$/);
+      expect([asked, await countJobs()]).to.deep.equal([['https://example.com/quick'], 1]);
+    });
+  }
+
+  it('are a fault of a body that is longer than it says, which is answered as the beginning of it', async () => {
+    const body = `{"query":"${film}?é"}`;
+    const head = `POST /v1/video/download HTTP/1.1\r\nHost: x\r\nx-api-key: ${caller.key}\r\nContent-Type: application/json\r\n`;
+    const { text } = await sendRaw(api.url, `${head}Content-Length: ${body.length}\r\n\r\n${body}`);
+    expect(text).to.match(/^HTTP\/1\.1 400 [\s\S]*\{"error":"Bad Request: the body must be a JSON object"\}$/);
+  });
+
   it('leave the first its answer when one of them never becomes complete', async () => {
     const post = `POST /v1/video/download HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n`;
     const socket = await speak(metadata('slow') + metadata('second') + post);
