@@ -26,13 +26,14 @@ import {
 import { enterFree, requireFlags, requireParameters, requireParsed } from './free-call.ts';
 import type { JobRoutes } from './job-routes.ts';
 import { type ApiReply, acceptedReply, failureReply, rateSentence, requireAllowed } from './reply.ts';
+import { isSmallBody } from './request-syntax.ts';
 
 type BatchRoutes = Pick<
   CreditRoutes,
   'store' | 'seal' | 'asyncStatus' | 'exceptions' | 'admissions' | 'inspector' | 'inspectSeconds' | 'ending'
 >;
 
-/** Bodies of one account that one API reads at the same time. */
+/** Large bodies of one account that one API reads at the same time. */
 const maxReading = 8;
 const maxCancelling = 20;
 
@@ -87,8 +88,9 @@ async function admit(
   return acceptedReply('batch', routes.asyncStatus, answer);
 }
 
-/** Reads the body of a call, unless as many of its account are on their way: they stay in memory until they are whole. */
-async function readOneOfFew(reading: CountsByName, { key, readBody }: KeyedCall) {
+/** Reads the body of a call, unless it is large and as many of its account are on their way: they stay in memory until they are whole. */
+async function readOneOfFew(reading: CountsByName, { req, key, readBody }: KeyedCall) {
+  if (isSmallBody(req)) return readBody?.();
   const { accountId } = key;
   if (reading.of(accountId) >= maxReading) throw refuse('rate_limited', rateSentence('open-batches'), 1);
   reading.change(accountId, 1);

@@ -97,6 +97,11 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
+/** Returns true for a body that declares no more bytes than every route takes. */
+export function isSmallBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= usualBodyBytes;
+}
+
 /** Refuses a body that declares more than the limit, before it is read. */
 export function requireSmallBody({ headers }: IncomingMessage, maxBytes = usualBodyBytes): void {
   if (Number(headers['content-length'] ?? 0) > maxBytes) throw refuse('payload_too_large');

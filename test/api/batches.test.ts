@@ -158,18 +158,20 @@ describe('batches', () => {
     expect(status).to.equal(401);
   });
 
-  it('reads eight bodies of an account at the same time, and refuses the next one until one has gone', async () => {
+  it('reads eight large bodies of an account at the same time, and refuses the next one until one has gone, but no small one', async () => {
     const caller = await api.addCaller();
-    const headers = { 'content-type': 'application/json', 'content-length': '1000', 'x-api-key': caller.key };
+    const headers = { 'content-type': 'application/json', 'content-length': '20000', 'x-api-key': caller.key };
     const waiting = Array.from({ length: 8 }, () => {
       const asked = request(`${api.url}/v1/batches`, { method: 'POST', headers });
       asked.on('error', () => {});
       asked.flushHeaders();
       return asked;
     });
-    const body = { endpoint: 'video', items: films(1) };
-    const isFull = async () => (await post(caller, body)).status === 429;
+    const small = { endpoint: 'video', items: films(1) };
+    const large = { ...small, padding: 'x'.repeat(17_000) };
+    const isFull = async () => (await post(caller, large)).status === 429;
     await until(isFull, 5, 'eight bodies are read');
+    expect((await post(caller, small)).status).to.equal(202);
     waiting[0]?.destroy();
     await until(async () => !(await isFull()), 5, 'a body may be read again');
     for (const asked of waiting) asked.destroy();
