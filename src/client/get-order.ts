@@ -1,4 +1,5 @@
 import { mediaChoices } from '../model/media-choices.ts';
+import { maxDurationSeconds } from '../model/request-limits.ts';
 import { ClientUsageError, readWords } from './client-command.ts';
 import { getOptions, maxKeyLength, maxParallel, maxPlaylist, usualParallel } from './get-options.ts';
 
@@ -70,6 +71,7 @@ function readChoice(
 
 function readTimes(values: Readonly<Record<string, unknown>>): Record<string, number> {
   const most = readSeconds('--max-duration', values['max-duration']);
+  if (most === 0) throw new ClientUsageError('--max-duration must be above 0');
   const start = readSeconds('--start', values.start);
   const end = readSeconds('--end', values.end);
   if (most !== null && (start !== null || end !== null))
@@ -86,6 +88,7 @@ function readSeconds(name: string, given: unknown): number | null {
   if (given === undefined) return null;
   if (typeof given !== 'string' || !/^\d{1,9}(\.\d{1,3})?$/.test(given))
     throw new ClientUsageError(`${name} must be a number of seconds`);
+  if (Number(given) > maxDurationSeconds) throw new ClientUsageError(`${name} must be at most ${maxDurationSeconds}`);
   return Number(given);
 }
 
