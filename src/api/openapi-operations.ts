@@ -203,7 +203,7 @@ export const operations: OperationTable = {
         'object store, so a client has to follow redirects.',
       headers: ['range'],
       ok: { 200: 'file', 206: 'file' },
-      errors: ['forbidden', 'not_found', 'method_not_allowed', 'rate_limited', 'unavailable'],
+      errors: ['forbidden', 'not_found', 'method_not_allowed', 'rate_limited', 'internal_error', 'unavailable'],
       besides: {
         304: 'The caller has this file',
         307: 'The file is elsewhere, for some minutes',

@@ -52,6 +52,12 @@ describe('the document of the API', () => {
       });
   });
 
+  it('lists the statuses with which a result link answers an error, 500 for a file that is another one included', () => {
+    const { responses } = (JSON.parse(text) as Json).paths['/files/{job}/{name}'].get;
+    const errors = Object.keys(responses).filter((status) => Number(status) >= 400);
+    expect(errors).to.have.members(['403', '404', '405', '408', '410', '416', '429', '431', '500', '503']);
+  });
+
   it('tells the headers of docs/api.md, and no others', () => {
     const rows = listRows(read('docs/api.md'), 'header').flatMap(({ cells }) =>
       [...cells[0]!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!),
