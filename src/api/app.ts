@@ -18,6 +18,7 @@ import {
   escapedPath,
   hasOneHost,
   headerOf,
+  isArriving,
   isLoadedByOtherSite,
   judgeQuery,
   mergeParameters,
@@ -226,16 +227,10 @@ async function waitIdle<T>(server: ApiServer, wait: () => Promise<T>): Promise<T
 
 /** Sends the answer, counts it, and writes the line of the request log unless the record has written it. */
 function finish(server: ApiServer, call: ApiCall, reply: ApiReply | null): void {
-  const { req, res, headers, route, given } = call;
+  const { req, res, route } = call;
   const seconds = (performance.now() - call.began) / 1000;
   const status = reply ? (reply.loggedStatus ?? reply.status) : res.headersSent ? res.statusCode : goneStatus;
-  if (reply && !res.headersSent && !res.destroyed) {
-    const isTooLarge = status === 413;
-    if (isTooLarge || server.draining.aborted) headers.connection = 'close';
-    // A masked error under a file's link would be saved as the file (D85).
-    const isSoft = reply.status >= 400 && !(route && route.name in openRoutes) && wantsSoftFail(given);
-    sendReply(res, isSoft ? softened(reply) : reply, headers, isTooLarge ? discardBody(req) : undefined);
-  }
+  if (reply && !res.headersSent && !res.destroyed) send(server, call, reply);
   const label = route?.name ?? 'other';
   server.metrics.http_requests_total.inc({ route: label, status });
   server.metrics.http_request_seconds.observe({ route: label }, seconds);
@@ -249,4 +244,14 @@ function finish(server: ApiServer, call: ApiCall, reply: ApiReply | null): void 
     ip: call.caller.ip,
     credits: 0,
   });
+}
+
+/** Sends an answer. One that closes the connection ends behind the body of its request: a caller that still sends it would lose the answer. */
+function send({ draining }: ApiServer, { req, res, headers, route, given }: ApiCall, reply: ApiReply): void {
+  if (reply.status === 413 || draining.aborted) headers.connection = 'close';
+  const isClosing = headers.connection === 'close' || !res.shouldKeepAlive;
+  // A masked error under a file's link would be saved as the file (D85).
+  const isSoft = reply.status >= 400 && !(route && route.name in openRoutes) && wantsSoftFail(given);
+  const closing = isClosing && isArriving(req) ? discardBody(req) : undefined;
+  sendReply(res, isSoft ? softened(reply) : reply, headers, closing);
 }

@@ -97,6 +97,11 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
+/** Returns true while a part of a request's body is missing. */
+export function isArriving(req: IncomingMessage): boolean {
+  return hasBody(req) && !req.complete;
+}
+
 /** Returns true for a body that declares no more bytes than every route takes. */
 export function isSmallBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= usualBodyBytes;

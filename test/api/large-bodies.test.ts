@@ -5,7 +5,7 @@ import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 const piece = 'x'.repeat(64 * 1024);
 const chunk = `${piece.length.toString(16)}\r\n${piece}\r\n`;
 
-describe('a body that is too large', () => {
+describe('the body of a refused request', () => {
   let api: TestApi;
   let caller: ApiCaller;
   before(async () => {
@@ -34,7 +34,8 @@ describe('a body that is too large', () => {
         fault = message;
       });
       socket.once('close', () => resolve({ text, fault }));
-      const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nx-api-key: ${caller.key}\r\nContent-Type: application/json\r\n`;
+      const target = path.includes(' ') ? path : `${path} HTTP/1.1`;
+      const head = `POST ${target}\r\nHost: x\r\nx-api-key: ${caller.key}\r\nContent-Type: application/json\r\n`;
       socket.write(`${head}${header}\r\n\r\n`);
       // Enough for the refusal of a body that does not tell its length.
       if (header.startsWith('Transfer')) for (let sent = 0; sent < 40; sent++) socket.write(part);
@@ -52,6 +53,22 @@ describe('a body that is too large', () => {
           .to.match(/^HTTP\/1\.1 413 /)
           .and.match(/^connection: close\r$/im)
           .and.match(/\{"error":"Payload Too Large"\}$/);
+      }
+    });
+  }
+
+  const refused: [path: string, header: string, status: number][] = [
+    ['/v1/batches', 'x-api-key: another\r\n', 401],
+    ['/v1/no-such-route', '', 404],
+    ['/v1/usage', '', 405],
+  ];
+  for (const [path, header, status] of refused) {
+    it(`is read to its end after a ${status} that came before it, although the caller asked to close, at ${path}`, async () => {
+      for (const version of ['1.0', '1.1']) {
+        const closing = `${header}Connection: close\r\nContent-Length: ${24 * piece.length}`;
+        const answer = await send(`${path} HTTP/${version}`, closing, piece, 24);
+        expect(answer.fault, version).to.equal(null);
+        expect(answer.text, version).to.match(new RegExp(`^HTTP/1\\.1 ${status} `));
       }
     });
   }
