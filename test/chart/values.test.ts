@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { makeChartTemplates } from '../../src/admin/chart-templates.ts';
 import type { Setting } from '../../src/base/settings/kinds.ts';
 import { settings } from '../../src/base/settings/settings.ts';
-import { chart, find, helm, render, runTool, scenarios, tryRender } from '../support/chart.ts';
+import { chart, find, helm, leavesOf, render, runTool, scenarios, tryRender } from '../support/chart.ts';
 import type { Json } from '../support/json.ts';
 import { aFolder } from '../support/redis.ts';
 import { tool } from '../support/tools.ts';
@@ -276,9 +276,3 @@ describe('the values of the chart', () => {
     expect(stdout).to.match(/Tests:\s+\d+ passed, \d+ total/);
   });
 });
-
-function leavesOf(value: Json, path = ''): string[] {
-  const isGroup = typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 0;
-  if (!isGroup || path.endsWith('resources')) return [path];
-  return Object.entries(value).flatMap(([name, below]) => leavesOf(below, path ? `${path}.${name}` : name));
-}

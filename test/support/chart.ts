@@ -93,4 +93,11 @@ export function podsOf(
   });
 }
 
+/** Returns the paths of all values, such as `workers.most`. */
+export function leavesOf(value: Json, path = ''): string[] {
+  const isGroup = typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 0;
+  if (!isGroup || path.endsWith('resources')) return [path];
+  return Object.entries(value).flatMap(([name, below]) => leavesOf(below, path ? `${path}.${name}` : name));
+}
+
 export const runTool = promisify(execFile);

@@ -19,12 +19,20 @@
 {{- range $name, $quantity := dict "cpu" $values.workers.cpu "memory" $values.workers.memory -}}
   {{- if not (regexMatch $forms.TRAWL_WORKER_MEMORY.form $quantity) }}{{ fail (printf "workers.%s must be %s" $name $forms.TRAWL_WORKER_MEMORY.allowed) }}{{ end -}}
 {{- end -}}
-{{- range $name, $number := dict "workers.most" $values.workers.most "workers.mostEnded" $values.workers.mostEnded "workers.awaySeconds" $values.workers.awaySeconds "backup.keep" $values.backup.keep "uninstall.waitSeconds" $values.uninstall.waitSeconds "bootstrap.credits" (ternary $values.bootstrap.credits 1 (not (empty $values.bootstrap.existingSecret))) "egress.terminationGracePeriodSeconds" $values.egress.terminationGracePeriodSeconds "api.replicas" $values.api.replicas "dashboard.replicas" $values.dashboard.replicas "controller.replicas" $values.controller.replicas "inspector.replicas" $values.inspector.replicas "egress.replicas" $values.egress.replicas -}}
+{{- /* Every number of values.yaml: a name with nothing behind it, or a fraction, would reach the API server amid an install. */ -}}
+{{- range $name := list "workers.most" "workers.mostEnded" "workers.awaySeconds" "backup.keep" "doctor.nodes" "test.seconds" "uninstall.waitSeconds" "bootstrap.credits" "egress.terminationGracePeriodSeconds" "api.service.port" "dashboard.service.port" "api.replicas" "dashboard.replicas" "controller.replicas" "inspector.replicas" "egress.replicas" "api.podDisruptionBudget.maxUnavailable" "dashboard.podDisruptionBudget.maxUnavailable" "controller.podDisruptionBudget.maxUnavailable" "inspector.podDisruptionBudget.maxUnavailable" "egress.podDisruptionBudget.maxUnavailable" "api.autoscaling.minReplicas" "api.autoscaling.maxReplicas" "api.autoscaling.targetCPU" "dashboard.autoscaling.minReplicas" "dashboard.autoscaling.maxReplicas" "dashboard.autoscaling.targetCPU" "inspector.autoscaling.minReplicas" "inspector.autoscaling.maxReplicas" "inspector.autoscaling.targetCPU" -}}
+  {{- $number := $values -}}
+  {{- $isRead := true -}}
+  {{- range splitList "." $name -}}
+    {{- if eq (index $number "enabled" | toString) "false" }}{{ $isRead = false }}{{ end -}}
+    {{- $number = index $number . -}}
+  {{- end -}}
+  {{- if eq $name "bootstrap.credits" }}{{ $isRead = not (empty $values.bootstrap.existingSecret) }}{{ end -}}
   {{- /* A pod of egress leaves its Service for 5 s before it drains, and ends for 5 s after. */ -}}
   {{- $leasts := dict "workers.mostEnded" 0 "uninstall.waitSeconds" 0 "egress.terminationGracePeriodSeconds" 10 -}}
-  {{- $least := hasKey $leasts $name | ternary (index $leasts $name) (hasSuffix ".replicas" $name | ternary 0 1) -}}
-  {{- /* A name with nothing behind it would count as 0. */ -}}
-  {{- if or (kindIs "invalid" $number) (lt (float64 $number) (float64 $least)) (ne (floor $number) (float64 $number)) }}{{ fail (printf "%s must be a whole number of %d or more" $name $least) }}{{ end -}}
+  {{- $least := hasKey $leasts $name | ternary (index $leasts $name) (regexMatch "\\.(replicas|maxUnavailable)$" $name | ternary 0 1) -}}
+  {{- if not $isRead -}}
+  {{- else if or (kindIs "invalid" $number) (lt (float64 $number) (float64 $least)) (ne (floor $number) (float64 $number)) }}{{ fail (printf "%s must be a whole number of %d or more" $name $least) }}{{ end -}}
 {{- end -}}
 {{- if gt (float64 $values.uninstall.waitSeconds) 86400.0 }}{{ fail "uninstall.waitSeconds must be 86400 or less" }}{{ end -}}
 {{- range $component := list "api" "dashboard" "inspector" -}}

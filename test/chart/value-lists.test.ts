@@ -1,0 +1,50 @@
+import { loadYaml } from '@kubernetes/client-node/dist/yaml.js';
+import { expect } from 'chai';
+import { settings } from '../../src/base/settings/settings.ts';
+import { leavesOf, podsOf, render, scenarios, tryRender } from '../support/chart.ts';
+import type { Json } from '../support/json.ts';
+import { read } from '../support/tree.ts';
+
+const load = (path: string) => loadYaml(read(`charts/trawl/${path}`)) as Json;
+const values = load('values.yaml');
+const valueAt = (of: Json, path: string) => path.split('.').reduce((group: Json, name) => group?.[name], of);
+const checks = read('charts/trawl/templates/_checks.tpl');
+
+describe('the lists of values that the chart holds', () => {
+  it('name every number of values.yaml, so that a fraction or a name with nothing behind it is refused', () => {
+    const numbers = leavesOf(values).filter((path) => typeof valueAt(values, path) === 'number');
+    const taken = numbers.flatMap((path) =>
+      [1.5, null].flatMap((wrong) => {
+        const given = { 'doctor.enabled': true, [path]: wrong };
+        const { err } = tryRender({ scenario: 'ci/everything-values.yaml', values: given });
+        return err.includes(`${path} must be a whole number of`) ? [] : [`${path}: ${wrong}`];
+      }),
+    );
+    expect(taken, 'missing in the list of numbers in _checks.tpl').to.deep.equal([]);
+  });
+
+  it('name every setting that a template sets, so that `settings` cannot set it a second time', () => {
+    const listed = new Set([...checks.matchAll(/^(TRAWL_\w+): /gm)].map(([, name]) => name));
+    const isSetting = (wanted: string) => settings.some(({ name }) => name === wanted);
+    const missing = scenarios.flatMap((scenario) => {
+      const names = podsOf(render({ scenario })).flatMap(({ pod }) =>
+        [...(pod.initContainers ?? []), ...pod.containers].flatMap(({ env = [] }: Json) => env),
+      );
+      const own = names
+        .map(({ name }) => (isSetting(name) ? name : name.replace(/_FILE$/, '')))
+        .filter((name) => isSetting(name) && !(name in (load(scenario).settings ?? {})));
+      return own.filter((name) => !listed.has(name));
+    });
+    expect([...new Set(missing)], 'missing in trawl.settingsOfValues of _checks.tpl').to.deep.equal([]);
+  });
+
+  it('have every value of the workers in ci/everything-values.yaml, other than its default, so that it is seen where it arrives', () => {
+    const everything = load('ci/everything-values.yaml');
+    const paths = leavesOf(values.workers, 'workers');
+    const unchanged = paths.filter((path) => {
+      const given = valueAt(everything, path);
+      return given === undefined || JSON.stringify(given) === JSON.stringify(valueAt(values, path));
+    });
+    expect(unchanged).to.deep.equal([]);
+  });
+});
