@@ -11,7 +11,7 @@ import { traceField } from '../model/trace-context.ts';
 import type { RequestLogWriter } from '../store/log/write-lines.ts';
 import type { ApiCall, ApiRequest, KeyedHandler, OpenHandler, ServedRoute } from './api-call.ts';
 import type { BlockedAddresses, FindCaller } from './caller-address.ts';
-import type { OpenLimit } from './open-limit.ts';
+import type { KeylessLimit } from './keyless-limit.ts';
 import { type ApiReply, errorReply, goneStatus, type ReplyHeaders, sendReply, softened } from './reply.ts';
 import {
   discardBody,
@@ -35,7 +35,7 @@ interface ApiServer {
   readonly findCaller: FindCaller;
   readonly blocked: BlockedAddresses;
   /** Of the routes that need no key. */
-  readonly limitOpen: OpenLimit;
+  readonly limitKeyless: KeylessLimit;
   readonly lines: RequestLogWriter;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -70,7 +70,7 @@ export function makeApp(server: ApiServer, handlers: ApiHandlers): RequestListen
   }
   for (const name of Object.keys(openRoutes) as (keyof typeof openRoutes)[]) {
     add(openRoutes[name], async (call) => {
-      server.limitOpen(call.req, call.res);
+      server.limitKeyless(call.req, call.res);
       // It is not in hand itself: a download takes as long as its caller reads.
       requireRoom(server);
       return handlers[name](call);

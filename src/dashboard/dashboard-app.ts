@@ -1,6 +1,6 @@
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import type { FindCaller } from '../api/caller-address.ts';
-import type { OpenLimit } from '../api/open-limit.ts';
+import type { KeylessLimit } from '../api/keyless-limit.ts';
 import { type ApiReply, errorReply, sendReply } from '../api/reply.ts';
 import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
@@ -72,7 +72,7 @@ interface DashboardParts {
   readonly store: RecordStore;
   readonly findCaller: FindCaller;
   /** Stands before every route that takes something without a session. */
-  readonly limitOpen: OpenLimit;
+  readonly limitKeyless: KeylessLimit;
   /** URL at which owners reach the dashboard. */
   readonly dashboardUrl: () => string;
   readonly log: Log;
@@ -121,7 +121,7 @@ export function makeDashboard(parts: DashboardParts): Express {
   for (const route of parts.openRoutes) {
     add(app, route, async (call) => {
       requireOwnOrigin(parts, call.req);
-      if (!safeMethods.includes(route.method)) parts.limitOpen(call.req, call.res);
+      if (!safeMethods.includes(route.method)) parts.limitKeyless(call.req, call.res);
       return route.handle(call);
     });
   }

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import type { Express, Request, Response } from 'express';
 import { type PageBody, sendPage } from '../api/document-pages.ts';
-import type { OpenLimit } from '../api/open-limit.ts';
+import type { KeylessLimit } from '../api/keyless-limit.ts';
 import { errorReply, sendReply } from '../api/reply.ts';
 import { views } from './dashboard-views.ts';
 
@@ -27,11 +27,11 @@ interface PageFile extends PageBody {
 }
 
 /** Adds the files of the pages, which are the same for everybody and hold nothing of an account. */
-export function servePages(app: Express, limitOpen: OpenLimit): void {
+export function servePages(app: Express, limitKeyless: KeylessLimit): void {
   const page = readPageFile('/index.html', join(folder, 'index.html'));
   const sendIndex = (req: Request, res: Response) => {
     try {
-      limitOpen(req, res);
+      limitKeyless(req, res);
       send(req, res, page);
     } catch (error) {
       sendReply(res, errorReply(error));

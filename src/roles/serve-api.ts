@@ -1,6 +1,6 @@
 import { makeApp } from '../api/app.ts';
 import { type HttpTimeouts, listen } from '../api/http-server.ts';
-import { limitOpenRequests } from '../api/open-limit.ts';
+import { limitKeylessRequests } from '../api/keyless-limit.ts';
 import type { PendingLimit } from '../api/unread-answers.ts';
 import type { ConfigRule } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
@@ -59,7 +59,7 @@ export async function serveApi(parts: ApiParts, stop: Shutdown): Promise<ServedA
     {
       findCaller,
       blocked,
-      limitOpen: limitOpenRequests(findCaller),
+      limitKeyless: limitKeylessRequests(findCaller),
       lines,
       log,
       metrics,

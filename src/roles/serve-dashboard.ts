@@ -1,5 +1,5 @@
 import { listen } from '../api/http-server.ts';
-import { limitOpenRequests } from '../api/open-limit.ts';
+import { limitKeylessRequests } from '../api/keyless-limit.ts';
 import { readJsonLines } from '../archive/json-lines.ts';
 import type { Config } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
@@ -76,14 +76,14 @@ export async function serveDashboard(
       ...serviceRoutes(),
     ],
     extend: (made) => {
-      servePages(made, limitOpenRequests(findCaller));
+      servePages(made, limitKeylessRequests(findCaller));
       payments?.(made);
     },
     cookies,
     store,
     findCaller,
     // Counted apart from the pages: many files make one of these.
-    limitOpen: limitOpenRequests(findCaller),
+    limitKeyless: limitKeylessRequests(findCaller),
     dashboardUrl,
     log,
     metrics,
