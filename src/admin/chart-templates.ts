@@ -15,7 +15,12 @@ type ChosenParts = Readonly<Record<(typeof switches)[number], boolean>>;
 const texts = ['namespace', 'image', 'account', 'gateway', 'egress', 'logLevel', 'cpu', 'memory', 'dnsPolicy'] as const;
 /** Values of any JSON. */
 const structures = ['nodeSelector', 'affinity', 'dnsConfig'] as const;
-const numbers = { diskBytes: 4e15, maxSeconds: 3e13, awaySeconds: 2e12 };
+const numberNames = ['awaySeconds', 'maxSeconds', 'diskBytes'] as const;
+/** Numbers so large, and so far apart, that `fill` finds each again in a rule that adds something to it. */
+const numbers = Object.fromEntries(numberNames.map((name, n) => [name, 1e12 * 4 ** n])) as Record<
+  (typeof numberNames)[number],
+  number
+>;
 const mark = (name: string) => `@${name}@`;
 
 /** Returns the generated templates of the chart by the names of their files. */
