@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'no
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { config } from 'chai';
 import fc from 'fast-check';
 import type { RunMessage } from '../lanes.ts';
 import { seed } from './seed.ts';
@@ -13,6 +14,9 @@ process.once('SIGTERM', () => process.exit(143));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 
 fc.configureGlobal({ seed });
+
+// With the usual 40 characters, most messages of a list tell only its length.
+config.truncateThreshold = 400;
 
 /** A busy machine may take seconds until a process has ended. */
 const maxEndMs = 15_000;

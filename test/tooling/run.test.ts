@@ -63,6 +63,20 @@ const cases = [
     1,
     '2 passed, 1 failed',
   ],
+  [
+    'list',
+    'fails for a list that is not empty',
+    `import { expect } from 'chai'; it('a', () => expect(['src/model/first.ts: 301 lines', 'src/model/other.ts: 302 lines']).to.deep.equal([]));`,
+    1,
+    '0 passed, 1 failed',
+  ],
+  [
+    'large',
+    'fails for large values that differ in their last line',
+    `import { expect } from 'chai'; const lines = Array.from({ length: 400 }, (_, n) => n + " of many lines of a manifest"); it('a', () => expect([...lines, 'made']).to.deep.equal([...lines, 'wanted']));`,
+    1,
+    '0 passed, 1 failed',
+  ],
   ['runners', 'counts a group of which one file runs', `it('a', () => {});`, 0, '1 passed, 0 failed'],
   ['store', 'skips what cannot run here', `it('a', () => {});`, 1, '0 passed, 0 failed, 1 skipped'],
 ] as const;
@@ -129,12 +143,21 @@ describe('test/run.ts', () => {
     ['killed', '!! test/killed/**/*.test.ts: The process ended with SIGKILL in test/killed/a.test.ts: b'],
     ['unread', '!! test/unread/**/*.test.ts: The process ended with 1 before its first test'],
     ['open', '!! test/open/**/*.test.ts: The tests leave something open, so their process does not end'],
+    [
+      'list',
+      "!! test/list/a.test.ts: a: expected [ 'src/model/first.ts: 301 lines', 'src/model/other.ts: 302 lines' ] to deeply equal []",
+    ],
     ['pending', '!! test/pending/a.test.ts: b: Pending test forbidden'],
   ] as const) {
     it(`tells at the end what failed: ${line}`, () => {
       expect(outcomes.get(group)!.lines.slice(-4)).to.include(line);
     });
   }
+
+  it('shows where large values differ', () => {
+    const shown = outcomes.get('large')!.lines.map((line) => line.trim());
+    expect(shown).to.include('-  "made"').and.include('+  "wanted"');
+  });
 
   it('tells at the end the first line of the output of a command that failed', async () => {
     const { lines } = await run('types,good');
