@@ -54,8 +54,7 @@ export function planConversion(
   const isUnknown = (soundOnly ? [sound] : [video, sound]).some((source) => source?.stream.codec === '');
   if (isUnknown) throw new Failed('unsupported_url', 'its codec is not known');
   const starts = startsOf(fetched, choice);
-  // ffmpeg seeks by the picture, and would leave out sound before its first key frame.
-  const isLate = fetched.length === 1 && choice.start > 0 && pictureBegin(fetched[0]) > choice.start;
+  const isLate = choice.start > 0 && isUnsought(fetched, choice.start);
   const hasEnded = (source: SourceStream | null) =>
     source !== null && endOf(source, fetched) <= (starts[source.input] ?? 0);
   if (choice.start >= longestOf(fetched) || hasEnded(soundOnly ? sound : video)) throw new Failed('start_beyond_end');
@@ -97,9 +96,11 @@ function findStream(
   return null;
 }
 
-/** Returns the second of a file at which its picture begins, zero without one. */
-function pictureBegin(file: FetchedFile | undefined): number {
-  return (file?.probe.video?.begin ?? 0) - (file?.probe.begin ?? 0);
+/** Returns true for a file in which ffmpeg finds no second: it seeks by the picture, and would leave out sound before its first key frame. */
+function isUnsought([only, ...others]: readonly FetchedFile[], start: number): boolean {
+  if (only === undefined || others.length > 0) return false;
+  const { video, begin } = only.probe;
+  return (video?.begin ?? 0) - (begin ?? 0) > start || isBare(only);
 }
 
 interface MuxPlan {
@@ -173,10 +174,15 @@ function filterOf(
 ): string | null {
   const slow = slowRate(video, args, choice, longestOf(fetched));
   if (slow !== null) return `fps=${slow},${encodable(video)}`;
-  if (video === null || !fetched.some(({ probe }) => isUntimed(probe))) return null;
-  // The decoder gives each picture the time at which it was decoded.
-  const late = video.stream.reordered / (video.stream.frameRate ?? 25);
+  const untimed = fetched.find(({ probe }) => isUntimed(probe));
+  if (video === null || untimed === undefined) return null;
+  // Of AVI, the decoder gives each picture the time at which it was decoded.
+  const late = isBare(untimed) ? 0 : video.stream.reordered / (video.stream.frameRate ?? 25);
   return `setpts=PTS-${late.toFixed(3)}/TB,${encodable(video)}`;
+}
+
+function isBare({ probe }: FetchedFile): boolean {
+  return probe.format !== 'avi' && isUntimed(probe);
 }
 
 /** Returns true for H.264 in AVI, and for a bare stream, whose pictures have no time at which they are shown: only a decoder knows their order. */

@@ -53,7 +53,7 @@ describe('A film that a container of ours cannot hold as it is', () => {
   });
 
   for (const name of ['bare.h264', 'bare.hevc']) {
-    it(`D33: is delivered with its pictures in their order when it is a bare stream, which has no times (${name})`, async () => {
+    it(`D33: is delivered with its pictures in their order, also from a second on, when it is a bare stream, which has no times (${name})`, async () => {
       const coded = ['-c:v', name.endsWith('hevc') ? 'libx265' : 'libx264', '-preset', 'ultrafast', '-bf', '2'];
       source.ffmpeg('-i', source.film, '-an', ...coded, name);
       for (const video_format of ['mp4', 'mkv']) {
@@ -64,6 +64,12 @@ describe('A film that a container of ours cannot hold as it is', () => {
           for (const [n, second] of flashes.entries()) expect(second).to.be.closeTo(marks[n]!, 0.12);
         });
         expect(ended).to.equal(undefined);
+      }
+      for (const args of [{ start: 3 }, { start: 3, end: 8 }]) {
+        const seen = await source.make('video', name, args, ({ file }) => marksOf(file).flashes);
+        const wanted = marks.filter((mark) => mark >= 3 && mark < ('end' in args ? 8 : 10)).map((mark) => mark - 3);
+        expect(seen).to.be.an('array').with.lengthOf(wanted.length);
+        for (const [n, second] of wanted.entries()) expect(seen[n]).to.be.closeTo(second, 0.05);
       }
     });
   }
