@@ -64,7 +64,9 @@ class Downloader(yt_dlp.YoutubeDL):
             # No page chooses the proxy.
             req.proxies.clear()
             req.headers.pop('Ytdl-Request-Proxy', None)
-        return super().urlopen(req)
+        answer = super().urlopen(req)
+        self.last_length = answer.headers.get('Content-Length')
+        return answer
 
     def process_ie_result(self, ie_result, download=True, extra_info=None):
         if ie_result.get('_type') in ('playlist', 'multi_video', 'compat_list'):
@@ -112,6 +114,9 @@ def inspect(order):
     downloader = Downloader(options(order, warn))
     info = downloader.extract_info(addresses.address_of(downloader, order['url']), download=False)
     info['formats'] = [each for each in info.get('formats') or [info] if each.get('url') and streams.is_web(each)]
+    if info.get('direct') and info['formats']:
+        # Its page is the file.
+        info['formats'][0].setdefault('filesize', yt_dlp.utils.int_or_none(getattr(downloader, 'last_length', None)))
     info['duration'] = info.get('duration') or next(filter(None, (each.get('manifest_seconds') for each in info['formats'])), None)
     if not info['formats'] and info.get('live_status') != 'is_upcoming':
         raise ExtractorError(warnings[-1] if warnings else 'No video formats found!', expected=bool(warnings))

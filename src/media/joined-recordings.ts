@@ -1,4 +1,5 @@
 import { rename, unlink } from 'node:fs/promises';
+import { endsInsideTag } from './container-heads.ts';
 import { ffmpegArguments, ffprobeArguments, mediaEnv } from './ffmpeg-arguments.ts';
 import { lengthTolerance } from './file-lengths.ts';
 import type { FileProbe } from './probe-file.ts';
@@ -49,7 +50,9 @@ export async function joinRecordings(
   const { streams, headers, last } = await readRuns(file, played, tools, signal);
   const recordings = Math.max(0, ...streams.map(({ runs }) => runs.length));
   const isFlv = joinedBySites.test(format);
-  if (direct && isFlv) refuseShort(recordings, last, duration);
+  // A copy of a part may tell the length of the whole.
+  if (direct && isFlv && recordings === 1 && isShort(last, duration) && (await endsInsideTag(file)))
+    throw new Failed('file_damaged', `ends after ${last} s of ${duration} s`);
   if (recordings < 2 && headers.size === 0) return null;
   const isUneven = recordings > maxRecordings || streams.some(({ runs }) => runs.length !== recordings);
   if (recordings > 1 && (isMov || isUneven)) {
@@ -71,10 +74,8 @@ export async function joinRecordings(
   return { changingSound: audio !== null && left.has(played.length - 1) };
 }
 
-/** Throws a `Failed` for a single recording that ends before the second which its head tells. */
-function refuseShort(recordings: number, last: number, told: number | null): void {
-  if (recordings === 1 && told !== null && last < told - lengthTolerance(told))
-    throw new Failed('file_damaged', `ends after ${last} s of ${told} s`);
+function isShort(seconds: number, told: number | null): boolean {
+  return told !== null && seconds < told - lengthTolerance(told);
 }
 
 /** Returns the arguments that copy the streams with the times of their later recordings moved. */

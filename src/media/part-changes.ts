@@ -1,4 +1,6 @@
 import { openRegular } from './child-folder.ts';
+import type { FileProbe } from './probe-file.ts';
+import { Failed } from './tools.ts';
 
 /** Changes between the parts of one file, such as a film and its advertisements: ffprobe reads the beginning alone. */
 interface PartChanges {
@@ -8,6 +10,8 @@ interface PartChanges {
   readonly numbers: boolean;
   /** True when an Ogg goes on with streams that ffmpeg does not read: of another codec, or more than one. */
   readonly unread: boolean;
+  /** True when an Ogg without a second song ends inside of a page. */
+  readonly cut: boolean;
 }
 
 /** Called for each unit of AAC, for each table that lists the streams of a program, and for each page of an Ogg. */
@@ -34,7 +38,7 @@ const steps: Readonly<Record<string, readonly [number, (bytes: Buffer, at: numbe
 /** Reads a transport stream, a file of AAC frames or an Ogg to its end; others have no such changes. */
 export async function readPartChanges(file: string, format: string, signal: AbortSignal): Promise<PartChanges> {
   const [window, step] = steps[format] ?? [0, null];
-  if (step === null) return { sound: false, numbers: false, unread: false };
+  if (step === null) return { sound: false, numbers: false, unread: false, cut: false };
   const [configs, tables] = [new Map<number, number>(), new Map<string, string>()];
   const everyConfig = new Set<number>();
   let [changes, renumbered] = [false, false];
@@ -62,7 +66,25 @@ export async function readPartChanges(file: string, format: string, signal: Abor
   }
   // Streams beside each other, such as languages, may differ.
   const { isChain, unread } = chain.end();
-  return { sound: changes || isChain || (renumbered && everyConfig.size > 1), numbers: renumbered, unread };
+  return {
+    sound: changes || isChain || (renumbered && everyConfig.size > 1),
+    numbers: renumbered,
+    unread,
+    cut: format === 'ogg' && at > 0 && !isChain,
+  };
+}
+
+/** Throws a `Failed` for a part that goes on with what ffmpeg does not read, and for a direct link to an Ogg that was cut off. */
+export function refuseChanges(
+  { sound, unread, cut }: PartChanges,
+  { format, video, begin }: FileProbe,
+  direct: boolean,
+): void {
+  if (unread || (sound && format === 'ogg' && video !== null)) {
+    throw new Failed('unsupported_url', 'it goes on with other streams');
+  }
+  // A recording of a radio, whose clock may have begun before it, ends anywhere.
+  if (direct && cut && (begin ?? 0) < 1) throw new Failed('file_damaged', 'ends inside of a page');
 }
 
 /** Follows the links of an Ogg, as a radio sends one for each song: each has headers of its own, also where all have the same sample rate. */

@@ -15,14 +15,14 @@ import { indexParts } from './index-parts.ts';
 import { joinRecordings } from './joined-recordings.ts';
 import { makeOverallProgress, type OverallProgress } from './overall-progress.ts';
 import { type Endable, endable, withDeadline } from './page-deadline.ts';
-import { readPartChanges, songsOf } from './part-changes.ts';
+import { readPartChanges, refuseChanges, songsOf } from './part-changes.ts';
 import { refuseOtherSizes } from './picture-sizes.ts';
 import { hidesBeginning, isPlainMp4 } from './plain-mp4.ts';
 import { type ConversionPlan, planConversion } from './plan-conversion.ts';
 import { changingSound, type FetchedFile, type FileProbe, faultOfBytes, probeFile } from './probe-file.ts';
 import { damage, prove } from './prove-file.ts';
 import { runFfmpeg } from './run-ffmpeg.ts';
-import { isWrongSection } from './section-messages.ts';
+import { endsTooEarly, isWrongSection } from './section-messages.ts';
 import type { SourcePage } from './source-page.ts';
 import { Failed, type MediaOrder, type MediaTools, type Produced } from './tools.ts';
 import { watchFetch } from './watch-fetch.ts';
@@ -126,7 +126,10 @@ async function make(driver: YtDlp, order: MediaOrder, chosen: Chosen, making: Ma
     throw new RecordingFailed('source_incomplete', `the stream changes after ${end.seconds} s`);
   }
   progress.at('convert', 0);
-  const fetched = await indexParts(await probeParts(order, chosen, tools, signal), choice, tools, signal);
+  const parts = await probeParts(order, chosen, tools, signal);
+  if (endsTooEarly(stderr, page, choice, parts))
+    throw new SectionFailed('source_incomplete', 'the part ends too early');
+  const fetched = await indexParts(parts, choice, tools, signal);
   // Sound and picture break off one after the other.
   const plan = planConversion(fetched, end.broken ? { ...choice, seconds: end.seconds } : choice, order);
   const file = join(tools.folder, `media.${plan.container.ext}`);
@@ -236,9 +239,7 @@ async function probePart(
   const probed = joined ? await probeFile(file, 'none', tools, signal) : found;
   const { probe } = probed;
   const changes = await readPartChanges(file, probe.format, signal);
-  if (changes.unread || (changes.sound && probe.format === 'ogg' && probe.video !== null)) {
-    throw new Failed('unsupported_url', `${name} goes on with other streams`);
-  }
+  refuseChanges(changes, probe, direct);
   const isChanging =
     joined?.changingSound || (changes.sound && (probe.audio?.codec === 'aac' || probe.format === 'ogg'));
   return { ...probed, file, probe: isChanging ? withChangingSound(probe) : probe, renumbered: changes.numbers };

@@ -1,3 +1,8 @@
+import type { FormatChoice } from './choose-formats.ts';
+import { lengthTolerance, longestOf } from './file-lengths.ts';
+import type { FetchedFile } from './probe-file.ts';
+import type { SourcePage } from './source-page.ts';
+
 /**
  * Messages about a direct link that broke off. A body without a length, which "should be" 2^64 - 1 bytes, may have ended there.
  */
@@ -10,6 +15,26 @@ const backInTime = [
   { message: /\[(?:flv|matroska|webm) @.* previous: (\d+), current: (-?\d+)/g, leastTicks: 500 },
   { message: /\[(?:mp4|mov|ipod) @.* previous: (\d+), current: (-?\d+)/g, leastTicks: 48_000 },
 ];
+
+/** Messages about a direct link that ends inside of a packet, or before its first frame says. */
+const cutOff = /File ended prematurely|Packet corrupt|filesize and duration do not match/;
+/** Formats that have no such message, or of which more may lie behind the end. */
+const silent = /^(flv|asf|wav|aiff|ogg)$/;
+
+/**
+ * Returns true for a part of a direct link that is shorter than wanted, although more lies behind its end, or should lie there: only the whole
+ * tells. A link without a length, such as a radio, ends where it ends.
+ */
+export function endsTooEarly(
+  stderr: string,
+  { direct, formats }: SourcePage,
+  { section, seconds }: FormatChoice,
+  fetched: readonly FetchedFile[],
+): boolean {
+  const isShort = section && seconds !== null && longestOf(fetched) < seconds - lengthTolerance(seconds);
+  if (!direct || !isShort || formats.every(({ bytes }) => bytes === null)) return false;
+  return cutOff.test(stderr) || fetched.some(({ probe }) => silent.test(probe.format));
+}
 
 /** Returns true for the messages of an ffmpeg that exits with 0, although it did not fetch the beginning of a direct link as it is. */
 export function isWrongSection(stderr: string): boolean {

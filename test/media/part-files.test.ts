@@ -7,7 +7,7 @@ import { look } from '../support/media.ts';
 
 /** Formats whose reader ends where another file begins, and formats whose head tells how long the file is. */
 const joined = ['flv', 'wmv', 'mp4', 'wav', 'flac', 'aiff'] as const;
-const told = ['flv', 'wmv', 'avi', 'wav', 'aiff'] as const;
+const told = ['flv', 'wmv', 'avi', 'wav', 'aiff', 'caf', 'mp3', 'ogg'] as const;
 const hasPicture = (name: string) => /flv|wmv|avi|mp4/.test(name);
 
 describe('A file by direct link of which only a part can be read', () => {
@@ -18,6 +18,8 @@ describe('A file by direct link of which only a part can be read', () => {
     const coded: Readonly<Record<string, readonly string[]>> = {
       wmv: ['-c:v', 'wmv2', '-c:a', 'wmav2'],
       avi: ['-c:v', 'mpeg4', '-c:a', 'libmp3lame'],
+      caf: ['-vn', '-c:a', 'pcm_s16le'],
+      ogg: ['-vn', '-c:a', 'libvorbis'],
     };
     for (const name of new Set([...joined, ...told])) {
       const words = coded[name] ?? (hasPicture(name) ? ['-c', 'copy'] : ['-vn']);
@@ -54,10 +56,33 @@ describe('A file by direct link of which only a part can be read', () => {
       it(`D33: is damaged ${reason} (${name})`, async () => {
         for (const [endpoint, args] of orders(name))
           expect(await source.make(endpoint, `${part}.${name}`, args, () => 'a file')).to.match(
-            /^file_damaged (another file|ends after|\d+ of)/,
+            /^file_damaged (another file|ends after|\d+ of|ends inside of a page)/,
           );
       });
     }
+  }
+
+  for (const name of [...told, 'mkv']) {
+    it(`D31: is damaged where its part should reach beyond its end, and is delivered up to there (${name})`, async () => {
+      if (name === 'mkv') {
+        source.ffmpeg('-i', source.film, '-c', 'copy', 'one.mkv');
+        source.write('short.mkv', readFileSync(source.path('one.mkv')).subarray(0, 14_000));
+      }
+      for (const max_duration of [9, 15])
+        expect(await source.make('audio', `short.${name}`, { max_duration }, () => 'a file')).to.match(/^file_damaged/);
+      const length = (file: string, max_duration: number) =>
+        source.make('audio', file, { max_duration }, (made) => look(made.file).duration);
+      expect(await length(`short.${name}`, 3)).to.be.closeTo(3, 0.2);
+      expect(await length(`one.${name}`, 15)).to.be.closeTo(10, 0.2);
+    });
+  }
+
+  for (const name of ['flv', 'wmv', 'wav', 'aiff']) {
+    it(`D31: is damaged where its part should reach into another file that is joined to it (${name})`, async () => {
+      const make = (args: object) => source.make('audio', `twice.${name}`, args, ({ file }) => look(file).duration);
+      expect(await make({ max_duration: 15 })).to.match(/^file_damaged another file/);
+      expect(await make({ max_duration: 5 })).to.be.closeTo(5, 0.2);
+    });
   }
 
   it('D33: is delivered when it is whole, and when others are joined to it that its reader reads (AVI)', async () => {
@@ -90,6 +115,60 @@ describe('A file by direct link of which only a part can be read', () => {
     source.write('wrong.aiff', longAiff);
     source.write('no-index.avi', avi.subarray(0, avi.lastIndexOf('idx1')));
     for (const name of ['wrong.wav', 'wrong.avi', 'wrong.aiff', 'no-index.avi']) await expectBeeps(name);
+  });
+
+  it('D33: is delivered whole where its head tells a length that another place disproves', async () => {
+    const [wav, flv, wmv, mp3] = ['wav', 'flv', 'wmv', 'mp3'].map((name) =>
+      readFileSync(source.path(`one.${name}`)),
+    ) as [Buffer, Buffer, Buffer, Buffer];
+    for (const length of [1e9, 2e9]) {
+      const round = withLength(wav, length + 36);
+      round.writeUInt32LE(length, round.indexOf('data') + 4);
+      source.write(`${length}.wav`, round);
+      await expectBeeps(`${length}.wav`);
+    }
+    flv.writeDoubleBE(30, flv.indexOf('duration') + 9);
+    wmv.writeBigUInt64LE(
+      2n * BigInt(wmv.length),
+      wmv.indexOf(Buffer.from('a1dcab8c47a9cf118ee400c00c205365', 'hex')) + 40,
+    );
+    // Behind flags and frames: the bytes, which here count a tag that was removed.
+    mp3.writeUInt32BE(2 * mp3.length, mp3.indexOf('Xing') + 12);
+    for (const [name, content] of Object.entries({ 'old.flv': flv, 'old.wmv': wmv, 'old.mp3': mp3 })) {
+      source.write(name, content);
+      await expectBeeps(name);
+    }
+  });
+
+  for (const [name, media] of [
+    ['wav', 'data'],
+    ['aiff', 'SSND'],
+    ['avi', 'LIST....movi'],
+  ] as const) {
+    it(`D33: is known to be shorter than its head says also where much lies before its media (${name})`, async () => {
+      const one = readFileSync(source.path(`one.${name}`));
+      const at = one.toString('latin1').search(new RegExp(media, 's'));
+      const cover = Buffer.alloc(8 + 100_000);
+      cover.write('JUNK');
+      if (name === 'aiff') cover.writeUInt32BE(100_000, 4);
+      else cover.writeUInt32LE(100_000, 4);
+      const far = Buffer.concat([one.subarray(0, at), cover, one.subarray(at)]);
+      source.write(`far.${name}`, far);
+      source.write(`far-short.${name}`, far.subarray(0, 100_000 + Math.floor(one.length * 0.6)));
+      await expectBeeps(`far.${name}`);
+      expect(await source.make('audio', `far-short.${name}`, {}, () => 'a file')).to.match(/^file_damaged \d+ of/);
+    });
+  }
+
+  it('D33: is delivered when it is an Ogg that somebody recorded of a radio, up to the middle of a page', async () => {
+    source.ffmpeg('-i', 'one.ogg', '-c', 'copy', '-output_ts_offset', '100', 'late.ogg');
+    for (const name of ['twice.ogg', 'late.ogg']) {
+      const one = readFileSync(source.path('one.ogg'));
+      if (name === 'twice.ogg') source.write(name, Buffer.concat([one, one]));
+      const whole = readFileSync(source.path(name));
+      source.write(`cut.${name}`, whole.subarray(0, whole.length - 1000));
+      expect(await source.make('audio', `cut.${name}`, {}, () => 'a file'), name).to.equal('a file');
+    }
   });
 
   it('D33: is delivered whole when it is a WAV with another one inside of it', async () => {
