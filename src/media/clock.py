@@ -10,6 +10,7 @@ PACKET_BYTES = 188
 TIMED = re.compile(rb'(?s)\0\0\x01([\xbd\xc0-\xef])..[\x80-\xbf]([\x80-\xff]).(.{5})(.{5})')
 LEAST_LEAP = 0.9  # seconds: playlists state lengths coarsely
 JOINED_LEAP = 11  # seconds: ffmpeg joins clocks that are ten seconds apart, and keeps shorter gaps, as between slides
+UNWRITTEN = re.compile('[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd]')  # in no page, and soon in any media
 AUDIO = (b'mp4a', b'ac-3', b'ec-3', b'Opus', b'fLaC')
 
 
@@ -65,6 +66,12 @@ class Clock:
         if None not in (self.last, last, length) and self.last - last - length > LEAST_LEAP:
             self.shift += JOINED_LEAP
         return move_times(content, self.shift) if self.shift else content
+
+
+def is_page(content):
+    """Returns True for a fragment that is text, such as a page with which a server refuses it while it answers 200."""
+    # The last character may be cut.
+    return not UNWRITTEN.search(content[:256].decode('utf-8', 'replace').rstrip('\ufffd'))
 
 
 def without_tags(content):

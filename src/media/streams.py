@@ -16,7 +16,7 @@ from yt_dlp.networking import Request
 from yt_dlp.utils import ExtractorError, determine_protocol
 
 import live
-from clock import Clock
+from clock import Clock, is_page
 from segments import ENDLIST, MAP, cut_playlist, lay_out, skips
 
 HLS = ('m3u8', 'm3u8_native')
@@ -100,7 +100,7 @@ class DashStream(DashSegmentsFD):
 
     def download_and_append_fragments(self, ctx, fragments, info_dict, **more):
         clock, listed = Clock(), info_dict['fragments']
-        place = lambda content, index: clock.place(content, shift=listed[index - 1].get('shift'))
+        place = lambda content, index: clock.place(media_of(content, index), shift=listed[index - 1].get('shift'))
         return super().download_and_append_fragments(ctx, fragments, info_dict, pack_func=place, **more)
 
 
@@ -115,7 +115,7 @@ class HlsStream(HlsFD):
 
     def download_and_append_fragments(self, ctx, fragments, info_dict, **more):
         clock = Clock()
-        place = lambda content, index: clock.place(content, length=self.anew.get(index))
+        place = lambda content, index: clock.place(media_of(content, index), length=self.anew.get(index))
         return super().download_and_append_fragments(ctx, fragments, info_dict, **{'pack_func': place, **more})
 
     def real_download(self, filename, info_dict):
@@ -183,6 +183,12 @@ class Fragments(HlsFD):
     def download_and_append_fragments(self, ctx, fragments, info_dict, **_):
         self.found = fragments
         return True
+
+
+def media_of(content, index):
+    if is_page(content):
+        raise ExtractorError(f'fragment {index} not found: its server answers with a page', expected=True)
+    return content
 
 
 def sample(ydl, info):

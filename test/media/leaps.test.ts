@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { testsAtOnce } from '../support/at-once.ts';
 import { expectMarks, type Flashes, marksOf, openFlashes } from '../support/flashes.ts';
@@ -59,6 +60,28 @@ describe('A stream of MPEG-TS', () => {
         const seconds = (seen as typeof wanted)[kind];
         expect(seconds, kind).to.have.lengthOf(wanted[kind].length);
         for (const [n, second] of wanted[kind].entries()) expect(seconds[n], kind).to.be.closeTo(second, 0.15);
+      }
+    });
+  }
+
+  for (const kind of ['mpegts', 'fmp4']) {
+    it(`D91: is incomplete by HLS where its server answers for a piece with a page, in the middle or at the end (${kind})`, async () => {
+      const pieces = ['-hls_time', '2', '-hls_playlist_type', 'vod', '-hls_segment_type', kind];
+      const names = ['-hls_segment_filename', `${kind}%d`, '-hls_fmp4_init_filename', `${kind}.mp4`];
+      source.ffmpeg('-i', source.film, '-c', 'copy', ...pieces, ...names, `${kind}.m3u8`);
+      await good(`${kind}.m3u8`, {});
+      const list = readFileSync(source.path(`${kind}.m3u8`), 'utf8');
+      for (const [name, page] of Object.entries({
+        'page.html': '<!DOCTYPE html><title>Blocked</title>Zu viele Anfragen, später wieder',
+        'page.json': `{"error": "${'é'.repeat(300)}"}`,
+        'blank.txt': '\n',
+      })) {
+        source.write(name, page);
+        for (const number of [2, 4]) {
+          source.write(`some-${kind}.m3u8`, list.replace(`\n${kind}${number}\n`, `\n${name}\n`));
+          const seen = await source.make('video', `some-${kind}.m3u8`, {}, () => 'a file');
+          expect(seen, `${name} ${number}`).to.match(/^source_incomplete/);
+        }
       }
     });
   }

@@ -114,14 +114,19 @@ describe('A live HLS stream', () => {
     expect(seconds).to.be.closeTo(6, 0.3);
   });
 
-  it('D91 D92: whose pieces are missing for more than 2 s and 5 % is refused as incomplete, and not recorded again', async () => {
-    const readings = { v: 3, a: 3 };
-    const listOf = (kind: 'v' | 'a') => aList(++readings[kind], kind);
-    const pieceOf = (_: string, number: string) => (['8', '9'].includes(number) ? null : filmed(number));
-    const refused = await record(listOf, pieceOf, 16).catch((error: unknown) => error);
-    expect(refused).to.be.instanceOf(Failed).and.have.property('code', 'source_incomplete');
-    expect(readings.v).to.be.below(16);
-  });
+  for (const [title, answer] of [
+    ['are missing', null],
+    ['come as a page', Buffer.from('<html>Too many requests</html>')],
+  ] as const) {
+    it(`D91 D92: whose pieces ${title} for more than 2 s and 5 % is refused as incomplete, and not recorded again`, async () => {
+      const readings = { v: 3, a: 3 };
+      const listOf = (kind: 'v' | 'a') => aList(++readings[kind], kind);
+      const pieceOf = (_: string, number: string) => (['8', '9'].includes(number) ? answer : filmed(number));
+      const refused = await record(listOf, pieceOf, 16).catch((error: unknown) => error);
+      expect(refused).to.be.instanceOf(Failed).and.have.property('code', 'source_incomplete');
+      expect(readings.v).to.be.below(16);
+    });
+  }
 });
 
 describe('Picture and sound', () => {
