@@ -74,6 +74,20 @@ def is_page(content):
     return not UNWRITTEN.search(content[:256].decode('utf-8', 'replace').rstrip('\ufffd'))
 
 
+def is_cut(content):
+    """Returns True for a fragment of MP4 that ends inside of a box: in one file, nothing behind it could be read."""
+    start, kind, is_fragment = 0, b'', False
+    while start + 8 <= len(content):
+        size, kind = int.from_bytes(content[start:start + 4], 'big'), content[start + 4:start + 8]
+        is_fragment = is_fragment or kind == b'moof'
+        size = int.from_bytes(content[start + 8:start + 16], 'big') if size == 1 else size
+        if size < 8:
+            return False  # zero: it reaches to the end
+        start += size
+    # Other bytes behind a box may look like the size of one.
+    return is_fragment and kind in (b'moof', b'mdat') and start > len(content)
+
+
 def without_tags(content):
     """Returns a fragment without the ID3 tags before its sound, which HLS has in each (RFC 8216, 3.4): in the middle of a file, they are noise."""
     while content[:3] == b'ID3' and len(content) >= 10:

@@ -11,7 +11,7 @@ from yt_dlp.networking.exceptions import HTTPError, TransportError
 from yt_dlp.utils import ExtractorError, parse_duration, parse_iso8601
 
 import manifests
-from clock import Changed, Clock, is_page, size_of
+from clock import Changed, Clock, is_cut, is_page, size_of
 
 # Fragments are fetched one after the other: with more at once, yt-dlp would ask for all of them before it writes the first.
 OPTIONS = {'concurrent_fragment_downloads': 1, 'skip_unavailable_fragments': True}
@@ -155,7 +155,7 @@ def download(fetcher, filename, info):
 
     def place(content, index):
         nonlocal broken
-        if is_page(content):
+        if is_page(content) or is_cut(content):
             return b''
         try:
             return clock.place(content, length=apart if is_anew else None)

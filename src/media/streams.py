@@ -16,7 +16,7 @@ from yt_dlp.networking import Request
 from yt_dlp.utils import ExtractorError, determine_protocol
 
 import live
-from clock import Clock, is_page
+from clock import Clock, is_cut, is_page
 from segments import ENDLIST, MAP, cut_playlist, lay_out, skips
 
 HLS = ('m3u8', 'm3u8_native')
@@ -186,8 +186,8 @@ class Fragments(HlsFD):
 
 
 def media_of(content, index):
-    if is_page(content):
-        raise ExtractorError(f'fragment {index} not found: its server answers with a page', expected=True)
+    if is_page(content) or is_cut(content):
+        raise ExtractorError(f'fragment {index} not found: its server answers with a page, or with a part of it', expected=True)
     return content
 
 

@@ -6,7 +6,7 @@ import { look } from '../support/media.ts';
 
 const coded = ['-c:v', 'libx264', '-preset', 'ultrafast', '-c:a', 'aac'];
 
-describe('A stream of MPEG-TS', () => {
+describe('A stream of pieces', () => {
   const it = testsAtOnce(2);
   let source: Flashes;
   before(async () => {
@@ -83,6 +83,23 @@ describe('A stream of MPEG-TS', () => {
           expect(seen, `${name} ${number}`).to.match(/^source_incomplete/);
         }
       }
+    });
+  }
+
+  for (const [name, cut] of [
+    ['pictures', 150],
+    ['index', 1000],
+  ] as const) {
+    it(`D91: is incomplete by DASH where a server sends less of a piece than there is, so that nothing could be read behind it (${name})`, async () => {
+      const folder = `dash-${name}`;
+      source.write(`${folder}/list.mpd`, '');
+      const words = ['-c', 'copy', '-f', 'dash', '-seg_duration', '2', '-use_timeline', '1', `${folder}/list.mpd`];
+      source.ffmpeg('-i', source.film, ...words);
+      await good(`${folder}/list.mpd`, {});
+      const piece = `${folder}/chunk-stream0-00003.m4s`;
+      const whole = readFileSync(source.path(piece));
+      source.write(piece, whole.subarray(0, whole.length - cut));
+      expect(await source.make('video', `${folder}/list.mpd`, {}, () => 'a file')).to.match(/^source_incomplete/);
     });
   }
 });
