@@ -4,7 +4,7 @@ import { codeOf, innermost, messageOf } from '../base/errors.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import type { BucketSettings } from '../objects/s3-bucket.ts';
 import { openS3 } from '../objects/s3-store.ts';
-import { type Finding, findingOf, judged } from './doctor-finding.ts';
+import { type Finding, judged, note, problem } from './doctor-finding.ts';
 
 const content = 'trawl doctor wrote this and removes it again';
 const shown = { content_type: 'video/mp4', disposition: 'attachment' };
@@ -39,22 +39,21 @@ export async function checkBucket(
     ['cleared', () => clear(store, prefix)],
   ] as const;
   for (const [verb, step] of steps) {
-    const problem = await step().then(
+    const fault = await step().then(
       () => null,
       (error: unknown) => messageOf(innermost(error)),
     );
-    if (problem === null) continue;
-    // The problem is reported below; a file that stays behind is small.
+    if (fault === null) continue;
+    // The fault is reported below; a file that stays behind is small.
     await store.remove(prefix).catch(() => {});
-    return findingOf(
-      false,
+    return problem(
       about,
-      `The bucket ${settings.s3Bucket} cannot be ${verb}: ${problem}. docs/s3.md says what it needs.`,
+      `The bucket ${settings.s3Bucket} cannot be ${verb}: ${fault}. docs/s3.md says what it needs.`,
     );
   }
   const well = `The bucket ${settings.s3Bucket} can be written, read and cleared.`;
   const unheard = `${well} This pod hears nothing from ${s3PublicEndpoint}, where callers get files: networkPolicy.s3 may leave it out.`;
-  if (isUnheard) return findingOf(false, about, unheard, 'note');
+  if (isUnheard) return note(about, unheard);
   const forwarded = `${well} Links begin with ${s3PublicEndpoint}: only a machine with a port-forward there gets files.`;
   return judged(about, !isForwarded, well, forwarded, 'note');
 }

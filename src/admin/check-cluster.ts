@@ -6,7 +6,7 @@ import { apiPathsOf, type KubeClient, openKubeClient } from '../runners/kubernet
 import { findMissingPermissions } from '../runners/kubernetes/permissions.ts';
 import { podShapeOf } from '../runners/kubernetes/pod-shape.ts';
 import { makeRateLimiter } from '../runners/kubernetes/rate-limiter.ts';
-import { type Finding, findingOf, judged } from './doctor-finding.ts';
+import { type Finding, fine, judged, problem } from './doctor-finding.ts';
 
 const attempt = { name: 'doctor-1', jobId: 'doctor', attempt: 1, endpoint: 'video', maxMs: 60_000 } as const;
 const foreignImage = 'local.invalid/no-worker:1';
@@ -34,7 +34,7 @@ export async function checkCluster(
   try {
     access = await findClusterAccess(env);
   } catch (error) {
-    return [findingOf(false, 'cluster', `The cluster cannot be found: ${messageOf(error)}`)];
+    return [problem('cluster', `The cluster cannot be found: ${messageOf(error)}`)];
   }
   const client = openKubeClient({ access, rateLimit: makeRateLimiter(perSecond, perSecond) });
   try {
@@ -59,15 +59,15 @@ async function checkRights(client: KubeClient, server: string, namespace: string
     const ill = `The controller may not do, in ${namespace}: ${missing.join(', ')}. Apply the Role of the chart or of trawl manifests.`;
     return judged(about, missing.length === 0, well, ill);
   } catch (error) {
-    return findingOf(false, about, `The API server at ${server} cannot be asked: ${messageOf(error)}.`);
+    return problem(about, `The API server at ${server} cannot be asked: ${messageOf(error)}.`);
   }
 }
 
 /** Tries a Job without making it, so quota, LimitRange, Pod Security and admission policy judge it. */
 async function checkWorkersAreLetIn(client: KubeClient, shape: WorkerShape): Promise<Finding> {
   const refusal = await tryJob(client, shape);
-  const text = `${shape.namespace} ${refusal === null ? 'lets in workers' : `refuses a worker: ${refusal}`}.`;
-  return findingOf(refusal === null, 'admission', text);
+  if (refusal !== null) return problem('admission', `${shape.namespace} refuses a worker: ${refusal}.`);
+  return fine('admission', `${shape.namespace} lets in workers.`);
 }
 
 async function checkOthersAreNot(client: KubeClient, shape: WorkerShape): Promise<Finding> {
@@ -75,11 +75,11 @@ async function checkOthersAreNot(client: KubeClient, shape: WorkerShape): Promis
   const { namespace } = shape;
   if (refusal === null) {
     const text = `${namespace} lets in pods with any image: apply the admission policy of the chart or of trawl manifests.`;
-    return findingOf(false, 'admission', text);
+    return problem('admission', text);
   }
   const isGuarded = refusal.includes('ValidatingAdmissionPolicy');
   const other = `${namespace} refuses a pod with any image, but not by the admission policy: ${refusal}.`;
-  return findingOf(isGuarded, 'admission', isGuarded ? `${namespace} refuses pods that are no workers.` : other);
+  return judged('admission', isGuarded, `${namespace} refuses pods that are no workers.`, other);
 }
 
 async function checkImages(client: KubeClient, { namespace, image }: WorkerShape): Promise<Finding> {
@@ -90,8 +90,8 @@ async function checkImages(client: KubeClient, { namespace, image }: WorkerShape
       return imageFaults.includes(reason) ? [`on ${spec?.nodeName}: ${message || reason}`] : [];
     }),
   );
-  const text = waiting.length === 0 ? 'No worker waits for its image' : `${image} cannot be pulled ${waiting[0]}`;
-  return findingOf(waiting.length === 0, 'images', `${text}.`);
+  if (waiting.length > 0) return problem('images', `${image} cannot be pulled ${waiting[0]}.`);
+  return fine('images', 'No worker waits for its image.');
 }
 
 /** Returns why the API server would refuse a Job of this shape. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Config } from '../base/config.ts';
 import { messageOf } from '../base/errors.ts';
 import { maxCookieBytes, readCookieFile } from '../model/cookie-file.ts';
-import { type Finding, findingOf } from './doctor-finding.ts';
+import { type Finding, judged, problem } from './doctor-finding.ts';
 
 const about = 'cookies';
 const maxNamedLines = 10;
@@ -15,15 +15,14 @@ export async function checkCookies({ cookies: folder }: Pick<Config, 'cookies'>)
     const files = (await readdir(folder)).filter((name) => name.endsWith('.txt'));
     const faults = await Promise.all(files.map((name) => findFault(join(folder, name))));
     const found = faults.flatMap((fault, n) =>
-      fault === null ? [] : findingOf(false, about, `The cookie file ${files[n]} ${fault}.`),
+      fault === null ? [] : problem(about, `The cookie file ${files[n]} ${fault}.`),
     );
     if (found.length > 0) return found;
+    const named = `${folder} has cookies of ${files.map((name) => name.slice(0, -4)).join(', ')}.`;
     const none = `${folder} has no file such as example.com.txt: every site is fetched without cookies.`;
-    const text =
-      files.length === 0 ? none : `${folder} has cookies of ${files.map((name) => name.slice(0, -4)).join(', ')}.`;
-    return [findingOf(files.length > 0, about, text, 'note')];
+    return [judged(about, files.length > 0, named, none, 'note')];
   } catch (error) {
-    return [findingOf(false, about, `The folder of TRAWL_COOKIES cannot be read: ${messageOf(error)}.`)];
+    return [problem(about, `The folder of TRAWL_COOKIES cannot be read: ${messageOf(error)}.`)];
   }
 }
 

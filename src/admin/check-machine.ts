@@ -11,7 +11,7 @@ import { readLandlockVersion } from '../base/landlock-version.ts';
 import { machineMemoryBytes } from '../base/machine-memory.ts';
 import { inspectionsAtOnce } from '../base/resource-limits.ts';
 import { projectPython, ytDlpVersionArgs } from '../media/yt-dlp.ts';
-import { type Finding, findingOf } from './doctor-finding.ts';
+import { type Finding, findingOf, fine, problem } from './doctor-finding.ts';
 import {
   checkCgroup,
   checkClock,
@@ -95,9 +95,9 @@ async function checkFolder(data: string): Promise<Finding> {
     await refuseLostLink(nearest, folder);
     await access(nearest, constants.W_OK | constants.X_OK);
     tryFolder(nearest);
-    return findingOf(true, 'data folder', `The data folder is ${folder}.`);
+    return fine('data folder', `The data folder is ${folder}.`);
   } catch (error) {
-    return findingOf(false, 'data folder', `The data folder ${folder} cannot be written: ${messageOf(error)}.`);
+    return problem('data folder', `The data folder ${folder} cannot be written: ${messageOf(error)}.`);
   }
 }
 
@@ -133,20 +133,15 @@ async function nearestFolder(folder: string): Promise<string> {
 async function checkSandbox(mode: MachineSettings['sandbox'], here: Finding['level']): Promise<Finding> {
   const missing = mode === 'required' ? here : 'note';
   const about = 'bwrap';
-  if (mode === 'off') return findingOf(false, about, 'Workers run without a sandbox: TRAWL_SANDBOX is off.', missing);
+  if (mode === 'off') return findingOf(missing, about, 'Workers run without a sandbox: TRAWL_SANDBOX is off.');
   try {
     await run('bwrap', ['--unshare-net', '--unshare-pid', '--unshare-ipc', '--ro-bind', '/', '/', 'true'], limits);
-    return findingOf(true, about, 'bwrap works: workers run in its sandbox.');
+    return fine(about, 'bwrap works: workers run in its sandbox.');
   } catch (error) {
     const { code, stderr = '' } = error as NodeJS.ErrnoException & { stderr?: string };
     const why = code === 'ENOENT' ? 'bwrap is not installed' : `bwrap does not work here (${stderr.trim() || code})`;
     const other = process.getuid?.() === 0 ? 'landlock-user' : 'landlock';
-    return findingOf(
-      false,
-      about,
-      `${why}: without it, the isolation of children is ${other} (docs/images.md).`,
-      missing,
-    );
+    return findingOf(missing, about, `${why}: without it, the isolation of children is ${other} (docs/images.md).`);
   }
 }
 
@@ -159,8 +154,8 @@ async function checkProgram(
   program = name,
 ): Promise<Finding> {
   const version = await versionOf(program, question, answer);
-  const text = version === null ? `${name} is not installed: ${use}.` : `${name} is version ${version}.`;
-  return findingOf(version !== null, name, text, missing);
+  if (version === null) return findingOf(missing, name, `${name} is not installed: ${use}.`);
+  return fine(name, `${name} is version ${version}.`);
 }
 
 /** Returns the version of a program, or `null` when it cannot be run. */

@@ -1,6 +1,6 @@
 import { type Config, isLoopback } from '../base/config.ts';
 import { innermost, messageOf } from '../base/errors.ts';
-import { type Finding, findingOf, judged } from './doctor-finding.ts';
+import { type Finding, findingOf, fine, judged, note, problem } from './doctor-finding.ts';
 
 type PartnerSettings = Pick<Config, 'smtpUrl' | 'stripeKey' | 'stripeUrl'>;
 
@@ -37,10 +37,10 @@ async function checkMail(url: string): Promise<Finding> {
       'not offered': `offers no login, so user and password of TRAWL_SMTP_URL are not used; it answers ${way}`,
       'not wanted': `answers, ${way}; TRAWL_SMTP_URL names no user`,
     }[login];
-    if (login === 'refused') return findingOf(false, about, `${server} ${sentence}.`);
+    if (login === 'refused') return problem(about, `${server} ${sentence}.`);
     const isOpen = !isSecure && !isLoopback(hostname);
     const open = isOpen ? ': mails and passwords can be read on the network' : '';
-    return findingOf(login !== 'not offered' && !isOpen, about, `${server} ${sentence}${open}.`, 'note');
+    return findingOf(login === 'not offered' || isOpen ? 'note' : 'ok', about, `${server} ${sentence}${open}.`);
   } catch (error) {
     return awayFinding(about, server, error);
   }
@@ -53,19 +53,15 @@ export async function checkTraces({ tracesUrl: url }: Pick<Config, 'tracesUrl'>)
   // Loaded only here, because the SDK of OpenTelemetry is large.
   const { askCollector } = await import('../base/otlp-traces.ts');
   const failure = await askCollector(url);
-  if (failure === null) return [findingOf(true, about, `${url} takes spans.`)];
+  if (failure === null) return [fine(about, `${url} takes spans.`)];
   const text =
     typeof failure === 'number'
       ? `${url} answers ${failure} to spans: they are dropped.`
       : `${url} cannot be asked: ${failure.message}. Spans are dropped.`;
-  return [findingOf(false, about, text, 'note')];
+  return [note(about, text)];
 }
 
 function awayFinding(about: string, other: string, error: unknown): Finding {
   const words = messageOf(innermost(error)).replace(/[\s.:]+$/, '');
-  return findingOf(
-    false,
-    about,
-    `${other} cannot be asked: ${words}. In a cluster networkPolicy.billing must open the way.`,
-  );
+  return problem(about, `${other} cannot be asked: ${words}. In a cluster networkPolicy.billing must open the way.`);
 }

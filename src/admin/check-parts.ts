@@ -1,12 +1,12 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { Config } from '../base/config.ts';
-import { messageOf } from '../base/errors.ts';
+import { innermost, messageOf } from '../base/errors.ts';
 import { ProxyRefusal, postJson, sendRequest } from '../base/http-client.ts';
 import { findListenError, isListening, isSilent } from '../base/reach-server.ts';
 import { type ServerAddress, showAddress } from '../base/server-address.ts';
 import { readInspection } from '../model/inspection-result.ts';
-import { type Finding, findingOf } from './doctor-finding.ts';
+import { type Finding, fine, note, problem } from './doctor-finding.ts';
 
 /** An address that egress reaches for nobody. */
 const closedUrl = 'http://127.0.0.1/';
@@ -30,12 +30,12 @@ export async function checkParts(config: Config, hasPolicies = true): Promise<Fi
 
 async function checkName(part: string, address: ServerAddress): Promise<Finding> {
   const about = 'dns';
-  if ('path' in address || isIP(address.host)) return findingOf(true, about, `The ${part} has an address, not a name.`);
+  if ('path' in address || isIP(address.host)) return fine(about, `The ${part} has an address, not a name.`);
   try {
     const { address: found } = await lookup(address.host);
-    return findingOf(true, about, `${address.host} is ${found}.`);
+    return fine(about, `${address.host} is ${found}.`);
   } catch (error) {
-    return findingOf(false, about, `The name ${address.host} of the ${part} cannot be resolved: ${messageOf(error)}.`);
+    return problem(about, `The name ${address.host} of the ${part} cannot be resolved: ${messageOf(error)}.`);
   }
 }
 
@@ -45,10 +45,10 @@ async function checkEgress(proxy: ServerAddress): Promise<Finding> {
   const signal = AbortSignal.timeout(limitMs);
   try {
     await sendRequest({ to: new URL(closedUrl), proxy, method: 'GET', signal, maxAnswerBytes: 1_000 });
-    return findingOf(false, about, `${showAddress(proxy)} reached ${closedUrl}: it is no egress of trawl.`);
+    return problem(about, `${showAddress(proxy)} reached ${closedUrl}: it is no egress of trawl.`);
   } catch (error) {
     if (!(error instanceof ProxyRefusal) || error.verdict === null) return awayFinding(about, proxy, error);
-    return findingOf(true, about, `${showAddress(proxy)} answers and refuses private addresses.`);
+    return fine(about, `${showAddress(proxy)} answers and refuses private addresses.`);
   }
 }
 
@@ -58,12 +58,12 @@ async function checkInspector(address: ServerAddress): Promise<Finding> {
   try {
     const asked = { url: closedUrl, account: 'doctor' };
     const { status, text } = await postJson(address, '/inspect', asked, AbortSignal.timeout(limitMs));
-    if (status === 503 || status === 429) return findingOf(false, about, 'The inspector is busy.', 'note');
+    if (status === 503 || status === 429) return note(about, 'The inspector is busy.');
     const found = readInspection(JSON.parse(text));
     const code = found !== null && 'failure' in found ? found.failure.code : 'no failure';
-    const answers = code === 'address_not_allowed';
     const told = `${showAddress(address)} answers`;
-    return findingOf(answers, about, answers ? `${told}.` : `${told} ${code} where egress refuses the address.`);
+    if (code === 'address_not_allowed') return fine(about, `${told}.`);
+    return problem(about, `${told} ${code} where egress refuses the address.`);
   } catch (error) {
     return awayFinding(about, address, error);
   }
@@ -79,27 +79,25 @@ async function checkNetworkPolicies(
   if (await isListening({ host: 'localhost', port: gatewayPort })) {
     const text =
       'Network policies cannot be judged in a pod of the controller, which always reaches itself: helm test tells whether they are enforced.';
-    return findingOf(false, about, text, 'note');
+    return note(about, text);
   }
   const error = await findListenError(gateway);
   if (error !== null && isSilent(error)) {
-    return findingOf(true, about, 'This pod cannot reach the gateway, as network policies want it.');
+    return fine(about, 'This pod cannot reach the gateway, as network policies want it.');
   }
   if (error !== null) {
     const text = `Network policies cannot be judged here: the gateway does not answer, or one that rejects closes it (${messageOf(error)}). helm test tells whether they are enforced.`;
-    return findingOf(false, about, text, 'note');
+    return note(about, text);
   }
   const text =
     'The cluster enforces no network policies, or networkPolicy.enabled is false: this pod reaches the gateway, which is open to workers alone. helm test says what that means.';
-  const claim = ' TRAWL_WORKER_NETWORK says that it does.';
-  return findingOf(false, about, vouched === null ? text : text + claim, vouched === null ? 'note' : 'problem');
+  if (vouched === null) return note(about, text);
+  return problem(about, `${text} TRAWL_WORKER_NETWORK says that it does.`);
 }
 
 function awayFinding(about: string, address: ServerAddress, error: unknown): Finding {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  return findingOf(
-    false,
+  return problem(
     about,
-    `${showAddress(address)} cannot be asked: ${messageOf(cause)}. Look at its pods and the network policies.`,
+    `${showAddress(address)} cannot be asked: ${messageOf(innermost(error))}. Look at its pods and the network policies.`,
   );
 }

@@ -16,7 +16,7 @@ import { explainFailure, sentenceForOperator } from '../store/redis/explain-fail
 import { tryNewConnections } from '../store/redis/new-connections.ts';
 import { readMemory } from '../store/redis/redis-memory.ts';
 import { readRecordState } from '../store/schema.ts';
-import { type Finding, findingOf } from './doctor-finding.ts';
+import { type Finding, fine, judged, problem } from './doctor-finding.ts';
 import {
   checkBackup,
   checkClockDifference,
@@ -51,7 +51,7 @@ export async function checkRecord(
   } catch (error) {
     const text = error instanceof Error ? sentenceForOperator(error) : String(error);
     // A URL that cannot be read has no servers: the problem above says so.
-    return [findingOf(false, 'record', `${text}.`), ...(await findServers(url).catch(() => []))];
+    return [problem('record', `${text}.`), ...(await findServers(url).catch(() => []))];
   }
 }
 
@@ -84,13 +84,13 @@ async function checkChanges({ send }: Connection): Promise<Finding> {
         () => null,
         (error: Error) => (error instanceof Refusal ? error.cause : error),
       );
-  const text = bar === null ? 'Redis takes changes.' : `Redis takes no changes: ${explainFailure(bar)}.`;
-  return findingOf(bar === null, 'changes', text);
+  if (bar !== null) return problem('changes', `Redis takes no changes: ${explainFailure(bar)}.`);
+  return fine('changes', 'Redis takes changes.');
 }
 
 async function checkRecordDurability(connection: Connection, mode: Config['durability']): Promise<Finding> {
   const findings = await checkDurability(connection, 'relaxed');
   const well = 'Redis writes every change to disk before it answers.';
-  const text = findings.length === 0 ? well : `Redis may lose charges: ${findings.join('; ')}.`;
-  return findingOf(findings.length === 0, 'durability', text, mode === 'strict' ? 'problem' : 'note');
+  const ill = `Redis may lose charges: ${findings.join('; ')}.`;
+  return judged('durability', findings.length === 0, well, ill, mode === 'strict' ? 'problem' : 'note');
 }

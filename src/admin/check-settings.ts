@@ -4,7 +4,7 @@ import { createSecureContext } from 'node:tls';
 import { type Config, isLoopback } from '../base/config.ts';
 import { messageOf } from '../base/errors.ts';
 import { endsOfCertificates } from '../base/server-certificate.ts';
-import { type Finding, findingOf, judged } from './doctor-finding.ts';
+import { type Finding, judged, note, problem } from './doctor-finding.ts';
 
 const dayMs = 86_400_000;
 /** cert-manager renews a third of the lifetime before the end: so close to it, nothing renews. */
@@ -25,7 +25,7 @@ export function checkBilling({
   sellerTax,
 }: BillingSettings): Finding[] {
   const unsold = 'TRAWL_STRIPE_KEY is not set: events of Stripe are taken, and nothing can be bought.';
-  if (stripeKey === null) return stripeWebhookSecret === null ? [] : [findingOf(false, 'payments', unsold, 'note')];
+  if (stripeKey === null) return stripeWebhookSecret === null ? [] : [note('payments', unsold)];
   const missing = [
     sellerName === null && 'TRAWL_SELLER_NAME',
     sellerAddress === null && 'TRAWL_SELLER_ADDRESS',
@@ -38,7 +38,7 @@ export function checkBilling({
   return [
     judged('payments', stripeWebhookSecret !== null, 'Events of Stripe are taken.', unheard, 'note'),
     judged('invoices', missing.length === 0, 'Invoices name their seller.', unnamed, 'note'),
-    ...(smtpUrl === null ? [findingOf(false, 'mail', unmailed, 'note')] : []),
+    ...(smtpUrl === null ? [note('mail', unmailed)] : []),
   ];
 }
 
@@ -70,10 +70,10 @@ function checkCertificate(certFile: string, keyFile: string, now: number): Findi
     const end = Math.min(...endsOfCertificates(cert));
     const days = Math.floor((end - now) / dayMs);
     const text = `The certificate ${certFile} for ${subjectAltName} is valid until ${new Date(end).toISOString()}`;
-    if (days < 0) return findingOf(false, 'tls', `${text}: it has ended, so no part trusts this one. Renew it.`);
-    return findingOf(days >= soonDays, 'tls', days < soonDays ? `${text}: renew it now.` : `${text}.`, 'note');
+    if (days < 0) return problem('tls', `${text}: it has ended, so no part trusts this one. Renew it.`);
+    return judged('tls', days >= soonDays, `${text}.`, `${text}: renew it now.`, 'note');
   } catch (error) {
-    return findingOf(false, 'tls', `${certFile} and ${keyFile} hold no certificate with its key: ${messageOf(error)}.`);
+    return problem('tls', `${certFile} and ${keyFile} hold no certificate with its key: ${messageOf(error)}.`);
   }
 }
 
@@ -82,11 +82,11 @@ function checkAuthorities(file: string, now: number): Finding {
     const all = endsOfCertificates(readFileSync(file, 'utf8'));
     const valid = all.filter((end) => end > now);
     const text = `${file} names ${all.length} authorities, ${valid.length} of them valid`;
-    if (valid.length === 0) return findingOf(false, 'tls', `${text}: no part can be reached. Name one that is valid.`);
+    if (valid.length === 0) return problem('tls', `${text}: no part can be reached. Name one that is valid.`);
     const last = Math.max(...valid);
     const soon = `${text}, until ${new Date(last).toISOString()}: renew them now.`;
     return judged('tls', last - now >= soonDays * dayMs, `${text}.`, soon, 'note');
   } catch (error) {
-    return findingOf(false, 'tls', `The authorities in ${file} cannot be read: ${messageOf(error)}.`);
+    return problem('tls', `The authorities in ${file} cannot be read: ${messageOf(error)}.`);
   }
 }

@@ -7,7 +7,7 @@ import { checkBilling, checkDashboard, checkTls } from './check-settings.ts';
 import { UsageError } from './command.ts';
 import { reportError } from './command-io.ts';
 import { commandLog, patienceOf } from './command-record.ts';
-import { type Finding, findingOf } from './doctor-finding.ts';
+import { type Finding, fine } from './doctor-finding.ts';
 import { checkClock, checkNode } from './machine-findings.ts';
 import { tableText } from './text-table.ts';
 
@@ -86,7 +86,7 @@ async function checkPoliciesAlone({ env }: Terminal): Promise<Finding[]> {
 async function checkSurroundings(config: Config, env: Terminal['env']): Promise<Finding[]> {
   const { checkCluster } = await import('./check-cluster.ts');
   const { checkParts } = await import('./check-parts.ts');
-  const node = env.NODE_NAME ? [findingOf(true, 'node', `This pod is on the node ${env.NODE_NAME}.`)] : [];
+  const node = env.NODE_NAME ? [fine('node', `This pod is on the node ${env.NODE_NAME}.`)] : [];
   return [...node, ...(await checkCluster(config, env)), ...(await checkParts(config, hasPolicies(env)))];
 }
 

@@ -10,7 +10,7 @@ import { isLoginRefused, type TriedServer } from '../store/redis/new-connections
 import { fullRatio, memoryRatio, type RecordMemory } from '../store/redis/redis-memory.ts';
 import { maxClockDifferenceMs } from '../store/redis/redis-time.ts';
 import { layouts, restoringSentence } from '../store/schema.ts';
-import { type Finding, findingOf, judged } from './doctor-finding.ts';
+import { type Finding, fine, judged, note, problem } from './doctor-finding.ts';
 
 /** A day, and two hours for the backup of the next one; the alert TrawlBackupOld waits as long. */
 const maxBackupAgeMs = 26 * 3_600_000;
@@ -27,9 +27,9 @@ export function checkStrayProxy(address: string | null, trusted: Config['trusted
 /** Checks that this release reads the layout of the record (`null` for an empty one), and that it is the own one. */
 export function checkLayout(state: RecordLayout | null): Finding {
   const about = 'layout';
-  if (state === null) return findingOf(true, about, 'The record is empty: it gets the layout of this release.');
+  if (state === null) return fine(about, 'The record is empty: it gets the layout of this release.');
   const refused = refuseRecord(state, layouts);
-  if (refused !== null) return findingOf(false, about, `${refused}.`);
+  if (refused !== null) return problem(about, `${refused}.`);
   const own = `The record has layout ${layouts.own}, as this release.`;
   const older = `The record still has layout ${state.layout}, which the release before reads, too: \`trawl admin record status\` says until when.`;
   return judged(about, state.layout === layouts.own, own, older, 'note');
@@ -37,7 +37,7 @@ export function checkLayout(state: RecordLayout | null): Finding {
 
 /** Checks that no restore keeps the record closed. */
 export function checkRestore(state: RestoreState): Finding {
-  if (state === 'broken off') return findingOf(false, 'restore', `${restoringSentence}.`);
+  if (state === 'broken off') return problem('restore', `${restoringSentence}.`);
   const running = 'A restore runs: nothing else opens the record until it ends.';
   return judged('restore', state === 'none', 'No restore keeps the record closed.', running, 'note');
 }
@@ -52,14 +52,13 @@ export function checkDrain(since: number | null): Finding {
 export function checkBackup(notes: BackupNotes | null, now: number): Finding {
   const about = 'backup';
   const remedy = '`trawl admin record backup DIR` takes one while the service runs.';
-  const missing = (verb: string) =>
-    findingOf(false, about, `No backup of the record was ever ${verb}: ${remedy}`, 'note');
+  const missing = (verb: string) => note(about, `No backup of the record was ever ${verb}: ${remedy}`);
   if (notes === null || notes.firstBegun === null) return missing('begun');
   if (notes.lastTaken === null) return missing('completed');
   const taken = `The last complete backup of the record was taken at ${writeTime(notes.lastTaken)}`;
   const ahead = `${taken}, which is yet to come, because the clock of Redis was ahead: ${remedy}`;
   const old = `${taken}, more than 26 hours ago: ${remedy}`;
-  if (notes.lastTaken - now > maxAheadMs) return findingOf(false, about, ahead, 'note');
+  if (notes.lastTaken - now > maxAheadMs) return note(about, ahead);
   return judged(about, now - notes.lastTaken <= maxBackupAgeMs, `${taken}.`, old, 'note');
 }
 
@@ -90,7 +89,7 @@ export function checkMemory(memory: RecordMemory): Finding {
     ? `New jobs are refused from ${fullRatio * 100} % of ${gibibytes(limitBytes)} on, of which it uses ${used}`
     : 'It hides how much it uses (INFO), so new jobs are never refused';
   const text = `Redis has no memory limit of its own: on a full machine the kernel ends it. ${gate}: set maxmemory in Redis.`;
-  return findingOf(false, 'memory', text);
+  return problem('memory', text);
 }
 
 function isTrusted(proxy: string, trusted: Config['trustedProxies']): boolean {
@@ -106,15 +105,15 @@ export function checkServers(tried: readonly TriedServer[]): Finding[] {
   const failing = tried.filter(({ error }) => error !== null);
   if (failing.length === 0) {
     const names = tried.map(({ kind, address }) => `${kind} ${address}`).join(', ');
-    return [findingOf(true, about, `New connections are taken by ${names}.`)];
+    return [fine(about, `New connections are taken by ${names}.`)];
   }
   return failing.map(({ kind, address, error }) => {
     const words = messageOf(error).replace(/\.$/, '');
     if (!isLoginRefused(error)) {
       const away = `${kind} ${address} takes no new connection (${words}): a takeover may not be followed while it is away.`;
-      return findingOf(false, about, away, 'note');
+      return note(about, away);
     }
     const text = `${kind} ${address} refuses user and password of TRAWL_REDIS_URL (${words}): give it the user of docs/operate.md, "Rights in Redis", before a connection breaks or Redis is taken over.`;
-    return findingOf(false, about, text);
+    return problem(about, text);
   });
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { checkParts } from '../../src/admin/check-parts.ts';
 import { readConfig } from '../../src/base/config.ts';
-import { type InspectorServer, serveInspector } from '../../src/worker/inspector-server.ts';
+import { serveInspector } from '../../src/worker/inspector-server.ts';
 import { startEgress, startSource, type TestEgress, type TestSource } from '../support/egress.ts';
 import { type SilentPort, startSilentPort } from '../support/silent-port.ts';
 
@@ -11,7 +11,7 @@ const gone = { failure: { code: 'unclassified', text: 'It is odd.' } } as const;
 describe('the doctor among the parts of a cluster', () => {
   let egress: TestEgress;
   let source: TestSource;
-  let inspector: InspectorServer;
+  let inspector: Awaited<ReturnType<typeof serveInspector>>;
   let closed: SilentPort;
   let found: typeof refused | typeof gone = refused;
   before(async () => {
