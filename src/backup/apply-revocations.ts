@@ -1,4 +1,4 @@
-import { isRefusal } from '../base/errors.ts';
+import { unless } from '../base/errors.ts';
 import type { KeptRevocation } from '../objects/revocations.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
 import { listKeys } from '../store/accounts/read-keys.ts';
@@ -26,11 +26,8 @@ export async function applyRevocations(
 ): Promise<AppliedRevocation[]> {
   const applied: AppliedRevocation[] = [];
   for (const revocation of revocations) {
-    const name = await apply(store, revocation).catch((error) => {
-      // What was made after the backup is not there.
-      if (isRefusal(error, 'not_found')) return null;
-      throw error;
-    });
+    // What was made after the backup is not there.
+    const name = await apply(store, revocation).catch(unless('not_found'));
     if (name === null) continue;
     const { kind, account, at } = revocation;
     const slug = account === '' ? '' : (await readAccount(store, account)).slug;

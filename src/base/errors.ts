@@ -138,6 +138,14 @@ export function innermost(error: unknown): unknown {
   return error instanceof Error && error.cause instanceof Error ? innermost(error.cause) : error;
 }
 
+/** Returns a handler of a failure that gives `null` for the refusal with this code, and throws any other error. */
+export function unless(code: RefusalCode): (error: unknown) => null {
+  return (error) => {
+    if (isRefusal(error, code)) return null;
+    throw error;
+  };
+}
+
 export function isRefusal(error: unknown, ...codes: readonly RefusalCode[]): error is Refusal {
   return error instanceof Refusal && codes.includes(error.code);
 }

@@ -4,7 +4,7 @@ import type { FindCaller } from '../api/caller-address.ts';
 import { type ApiReply, goneStatus } from '../api/reply.ts';
 import { beginTrace, recordRequest } from '../api/request-trace.ts';
 import { allowedMethods, keyedRoutes, pathTemplate } from '../api/routes.ts';
-import { isRefusal } from '../base/errors.ts';
+import { unless } from '../base/errors.ts';
 import type { Traces } from '../base/traces.ts';
 import { type KeyText, keyIdOf, makeKey, readKey } from '../model/api-key.ts';
 import { createKey } from '../store/accounts/create-key.ts';
@@ -71,11 +71,4 @@ async function ownKey(store: RecordStore, accountId: string): Promise<KeyText> {
   );
   const hash = await findKeyHash(store, accountId, ownAlias);
   return { accountId, hash, keyId: keyIdOf(hash) };
-}
-
-function unless(code: 'not_found' | 'already_exists') {
-  return (error: unknown): null => {
-    if (isRefusal(error, code)) return null;
-    throw error;
-  };
 }

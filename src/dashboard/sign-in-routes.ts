@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Request } from 'express';
 import type { BlockedAddresses, FindCaller } from '../api/caller-address.ts';
 import type { ApiReply } from '../api/reply.ts';
-import { isRefusal, refuse } from '../base/errors.ts';
+import { refuse, unless } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { relyingParty } from '../model/passkey.ts';
@@ -205,10 +205,7 @@ async function showSession(
 /** Operators may show any account, others their own. */
 async function changeAccount(store: RecordStore, { signedIn, given }: DashboardCall): Promise<ApiReply> {
   const slug = requireText(given, 'account', 63);
-  const accountId = await findAccount(store, slug).catch((error) => {
-    if (isRefusal(error, 'not_found')) return null;
-    throw error;
-  });
+  const accountId = await findAccount(store, slug).catch(unless('not_found'));
   if (accountId === null || roleIn(signedIn.person, accountId) === null) {
     throw refuse('not_found', `There is no account ${slug} among yours`);
   }

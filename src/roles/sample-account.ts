@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { codeOf, isRefusal } from '../base/errors.ts';
+import { codeOf, unless } from '../base/errors.ts';
 import type { Seal } from '../base/seal.ts';
 import { makeAccountId, makeKey, readKey } from '../model/api-key.ts';
 import { makePersonSecret, personIdOf } from '../model/person.ts';
@@ -59,14 +59,10 @@ async function makeAccount(store: RecordStore, key: string, secret: string): Pro
   if (read === null) throw new Error('the key of the sample account cannot be read');
   const { accountId, keyId, hash } = read;
   await setPlan(store, { name, quota: 0, per_second: null, per_minute: null, paid: false });
-  await createAccount(store, accountId, name, { name: 'Sample', plan: name }).catch(present);
+  await createAccount(store, accountId, name, { name: 'Sample', plan: name }).catch(unless('already_exists'));
   await grantCredits(store, accountId, credits, { id: name });
-  await createKey(store, accountId, { id: keyId, alias: name, hash }).catch(present);
+  await createKey(store, accountId, { id: keyId, alias: name, hash }).catch(unless('already_exists'));
   await invitePerson(store, { accountId, email: owner, role: 'owner', secret, isBound: false });
-}
-
-function present(error: unknown): void {
-  if (!isRefusal(error, 'already_exists')) throw error;
 }
 
 function absent(error: unknown): string {
