@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
+import { rereadAfter } from '../../src/base/reread.ts';
 import { type KubeClient, KubeError, openKubeClient } from '../../src/runners/kubernetes/kube-client.ts';
-import { cacheForMinute } from '../../src/runners/kubernetes/minute-cache.ts';
 import { makeRateLimiter } from '../../src/runners/kubernetes/rate-limiter.ts';
 import type { FakeApiServer } from '../support/cluster/fake-api-server.ts';
 import { hastyMs, startKubeClients } from '../support/cluster/kube-clients.ts';
@@ -195,7 +195,8 @@ describe('the client of an API server', () => {
   it('reads credentials again after a minute, and keeps the last ones while that fails', async () => {
     let now = 0;
     let reading: () => string = () => 'first';
-    const fresh = cacheForMinute(
+    const fresh = rereadAfter(
+      60_000,
       async () => reading(),
       () => now,
     );
@@ -210,7 +211,7 @@ describe('the client of an API server', () => {
     };
     now = 130_000;
     expect(await fresh()).to.equal('second');
-    const never = cacheForMinute(async () => reading());
+    const never = rereadAfter(60_000, async () => reading());
     expect(await failureOf(never())).to.have.property('message', 'the file is being replaced');
   });
 });

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
-import { cacheForMinute } from './minute-cache.ts';
+import { rereadAfter } from '../../base/reread.ts';
 
 /** URL of the API server and the credentials for it. */
 export interface ClusterAccess {
@@ -18,6 +18,8 @@ export interface ClusterTls {
   readonly rejectUnauthorized?: boolean;
 }
 
+/** Tokens are read again after it. */
+const tokenMs = 60_000;
 const account = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -30,7 +32,7 @@ export async function findClusterAccess(env: Environment): Promise<ClusterAccess
   return {
     server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
     tls: { ca: readFileSync(`${account}/ca.crt`, 'utf8') },
-    headers: cacheForMinute(async () => ({
+    headers: rereadAfter(tokenMs, async () => ({
       authorization: `Bearer ${readFileSync(`${account}/token`, 'utf8').trim()}`,
     })),
   };
@@ -56,7 +58,7 @@ async function readKubeconfig(path: string): Promise<ClusterAccess> {
   return {
     server: cluster.server.replace(/\/+$/, ''),
     tls: { ...texts, ...(rejectUnauthorized === false && { rejectUnauthorized }) },
-    headers: cacheForMinute(async (): Promise<Readonly<Record<string, string>>> => {
+    headers: rereadAfter(tokenMs, async (): Promise<Readonly<Record<string, string>>> => {
       const { Authorization: authorization } = ((await ask()).headers ?? {}) as { Authorization?: string };
       return authorization === undefined ? {} : { authorization };
     }),
