@@ -6,7 +6,7 @@ import { writeTime } from '../model/timestamp.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
 import { readQueue, readTimeline } from '../store/job-timeline.ts';
 import { cancelJob } from '../store/jobs/cancel-job.ts';
-import { readAttempts, readJob } from '../store/jobs/read-job.ts';
+import { readStored, type StoredJob } from '../store/jobs/read-job.ts';
 import { noteOperation } from '../store/note-operation.ts';
 import type { RecordStore } from '../store/script.ts';
 import { type CommandResult, type CommandTools, command } from './command.ts';
@@ -25,7 +25,7 @@ export const jobCommands = [
     text: 'Shows a job as its caller sees it, with its account; queue, stage, speed_bytes and eta_seconds only while it has them.',
     json,
     operands: { ID: id },
-    run: async (given, tools) => show(await findJob(tools.store, given.ID), tools),
+    run: async (given, tools) => show((await findJob(tools.store, given.ID)).job, tools),
   }),
   command({
     name: 'job explain',
@@ -33,9 +33,9 @@ export const jobCommands = [
     json: '[{at, source, text}]',
     operands: { ID: id },
     run: async (given, { store }) => {
-      const job = await findJob(store, given.ID);
+      const { job, attempts } = await findJob(store, given.ID);
       return listResult(
-        await readTimeline(store, job, await readAttempts(store, job.id)),
+        await readTimeline(store, job, attempts),
         (one) => ({ ...one, at: writeTime(one.at) }),
         ({ at, source, text }) => ({ 'at (UTC)': timeText(at), source, text }),
         'Nothing has happened.',
@@ -48,18 +48,18 @@ export const jobCommands = [
     json,
     operands: { ID: id },
     run: async (given, tools) => {
-      const job = await findJob(tools.store, given.ID);
+      const { job } = await findJob(tools.store, given.ID);
       if (!isEnded(job.status)) {
         await noteOperation(tools.store, job.account, { action: 'job.cancel', target: job.id });
         await cancelJob(tools.store, job, failures.cancelled.sentence);
       }
-      return show(await findJob(tools.store, given.ID), tools);
+      return show((await findJob(tools.store, given.ID)).job, tools);
     },
   }),
 ];
 
-async function findJob(store: RecordStore, jobId: string): Promise<Job> {
-  const job = await readJob(store, jobId);
+async function findJob(store: RecordStore, jobId: string): Promise<StoredJob> {
+  const job = await readStored(store, jobId);
   if (job === null) throw refuse('not_found', `There is no job ${jobId}`);
   return job;
 }

@@ -22,12 +22,11 @@ import { chargeCall, type HeldCall } from '../store/access/charge-call.ts';
 import { admitJoined } from '../store/access/join-calls.ts';
 import { refuseCall } from '../store/access/refuse-call.ts';
 import { releaseCall } from '../store/access/release-call.ts';
-import { readWebhook } from '../store/jobs/read-job.ts';
+import { readStored } from '../store/jobs/read-job.ts';
 import type { AdmissionGate } from '../store/redis/admission-gate.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { KeyedCall, KeyedHandler } from './api-call.ts';
 import { requireFlags } from './free-call.ts';
-import { readOwnJob } from './job-view.ts';
 import { type ApiReply, acceptedReply, errorReply, failureReply, requireAllowed } from './reply.ts';
 import { headerOf } from './request-syntax.ts';
 import { routes } from './routes.ts';
@@ -81,12 +80,13 @@ export function startRetry(credit: CreditRoutes): KeyedHandler {
     const [flags, id] = [parseFlags(call.given), parseJobId(String(call.req.params.id))];
     const fault = faultOf(call) ?? (flags.ok ? null : flags.sentence) ?? (id.ok ? null : id.sentence);
     const repeat = repeatOf(credit, 'retry', call, () => (fault === null && id.ok ? id.jobId : `wrong: ${fault}`));
-    const old = id.ok ? await readOwnJob(credit.store, call.key.accountId, id.jobId) : null;
-    if (fault !== null || old === null || !isEnded(old.status)) {
+    const found = id.ok ? await readStored(credit.store, id.jobId) : null;
+    const old = found?.job.account === call.key.accountId ? found : null;
+    if (fault !== null || old === null || !isEnded(old.job.status)) {
       const code = fault !== null ? 'bad_request' : old === null ? 'not_found' : 'not_ended';
       return refuseRetry(credit, call, repeat, refuse(code, fault ?? undefined));
     }
-    const made = newJob(call, old.endpoint, old.args, await readWebhook(credit.store, old.id));
+    const made = newJob(call, old.job.endpoint, old.job.args, old.webhook);
     // Its line in the request log names the endpoint of the job, whose first method is not kept.
     return accept(credit, call, { ...made, method: 'GET' }, repeat);
   };

@@ -2,7 +2,6 @@ import { symlinkSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect } from 'chai';
 import { runAdmin } from '../../src/admin/admin.ts';
-import { readWebhook } from '../../src/store/jobs/read-job.ts';
 import { retryJob } from '../../src/store/jobs/retry-job.ts';
 import { recordFolder } from '../../src/store/open-store.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
@@ -15,6 +14,7 @@ import { endJob, runJob } from '../support/job-steps.ts';
 import type { Json } from '../support/json.ts';
 import { completed, failed, holder, startNext, theJob } from '../support/record.ts';
 import { aFolder } from '../support/redis.ts';
+import { readWebhook } from '../support/stored-job.ts';
 
 const day = 86_400_000;
 const hook = 'https://example.com/hook';

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
-import { readWebhook } from '../../src/store/jobs/read-job.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { type ApiCaller, aFilm, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film, unknownId } from '../support/calls.ts';
 import { endJob, runJob, submitApart } from '../support/job-steps.ts';
 import { completed, failed } from '../support/record.ts';
+import { readWebhook } from '../support/stored-job.ts';
 
 describe('jobs', () => {
   let api: TestApi;

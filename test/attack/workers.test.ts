@@ -4,9 +4,10 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { isEnded } from '../../src/model/job.ts';
-import { readAttempts, readJob } from '../../src/store/jobs/read-job.ts';
+import { readJob } from '../../src/store/jobs/read-job.ts';
 import { makeFilms } from '../support/films.ts';
 import { makeService, type Service } from '../support/service.ts';
+import { readAttempts } from '../support/stored-job.ts';
 import { until } from '../support/until.ts';
 
 const waitSeconds = 3;

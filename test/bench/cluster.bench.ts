@@ -1,11 +1,11 @@
 import { loadavg } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { attemptNameOf } from '../../src/runners/runner.ts';
-import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { makeNamespace, quickLoss, raisedLimits } from '../support/cluster/cluster.ts';
 import { countControllerRequests } from '../support/cluster/request-counts.ts';
 import { makeWorkersNamespace } from '../support/cluster/runner.ts';
 import { namespace, startTestbed, type Testbed } from '../support/cluster/testbed.ts';
+import { readAttempts } from '../support/stored-job.ts';
 import { until } from '../support/until.ts';
 import { startBenchRedis } from './bench-redis.ts';
 import {

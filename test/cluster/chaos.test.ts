@@ -3,7 +3,6 @@ import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { startSweeper } from '../../src/controller/sweeper.ts';
 import { isEnded } from '../../src/model/job.ts';
-import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { isReady, raisedLimits } from '../support/cluster/cluster.ts';
 import { startTestController, type TestController } from '../support/cluster/controller.ts';
 import type { Plan } from '../support/cluster/fake-kubelet.ts';
@@ -13,6 +12,7 @@ import { namespace, startTestbed, type Testbed } from '../support/cluster/testbe
 import { makeRandom } from '../support/random.ts';
 import { aLog } from '../support/redis.ts';
 import { seed } from '../support/seed.ts';
+import { readAttempts } from '../support/stored-job.ts';
 import { until } from '../support/until.ts';
 
 const isLong = process.env.ROUNDS !== undefined;

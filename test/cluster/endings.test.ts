@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { isEnded } from '../../src/model/job.ts';
 import { attemptNameOf } from '../../src/runners/runner.ts';
-import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { quickLoss } from '../support/cluster/cluster.ts';
 import { startTestController, type TestController } from '../support/cluster/controller.ts';
 import { type Ending, endings, type Pod } from '../support/cluster/pod.ts';
 import { namespace, startTestbed, type Testbed } from '../support/cluster/testbed.ts';
+import { readAttempts } from '../support/stored-job.ts';
 import { until } from '../support/until.ts';
 
 interface Row {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { isEnded } from '../../src/model/job.ts';
-import { readAttempts, readJob } from '../../src/store/jobs/read-job.ts';
+import { readJob } from '../../src/store/jobs/read-job.ts';
 import { type Cluster, raisedLimits, startCluster } from '../support/cluster/cluster.ts';
 import { startTestController, type TestController } from '../support/cluster/controller.ts';
 import { makeWorkersNamespace } from '../support/cluster/runner.ts';
@@ -9,6 +9,7 @@ import { namespace, startTestbed, type Testbed } from '../support/cluster/testbe
 import { makeRandom } from '../support/random.ts';
 import { startTestCluster, startTestRedis, startTestSentinel, type TestRecord } from '../support/redis.ts';
 import { seed } from '../support/seed.ts';
+import { readAttempts } from '../support/stored-job.ts';
 import { until } from '../support/until.ts';
 
 const isLong = process.env.ROUNDS !== undefined;

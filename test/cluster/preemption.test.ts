@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { startTestController, type TestController } from '../support/cluster/controller.ts';
 import { namespace, startTestbed, type Testbed } from '../support/cluster/testbed.ts';
 import { admitted, anAccount } from '../support/record.ts';
+import { readAttempts } from '../support/stored-job.ts';
 import { until } from '../support/until.ts';
 
 describe('an account that holds every worker of a cluster', () => {

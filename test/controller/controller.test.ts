@@ -7,13 +7,13 @@ import { sharesOf } from '../../src/model/preemption.ts';
 import { jobIdOf, type Runner } from '../../src/runners/runner.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { readActiveJobs } from '../../src/store/jobs/open-work.ts';
-import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { jobLimits } from '../support/job-limits.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
 import { admitted, anAccount, storeOf, type TestStore, theJob } from '../support/record.ts';
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
+import { readAttempts } from '../support/stored-job.ts';
 import { until } from '../support/until.ts';
 
 describe('the controller', () => {

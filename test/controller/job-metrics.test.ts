@@ -5,7 +5,6 @@ import type { Outcome } from '../../src/model/outcome.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { readActiveJobs } from '../../src/store/jobs/open-work.ts';
 import { preemptJob } from '../../src/store/jobs/preempt-job.ts';
-import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { advanceWith, aRunner } from '../support/advance.ts';
 import { jobLimits } from '../support/job-limits.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
@@ -22,6 +21,7 @@ import {
   theJob,
 } from '../support/record.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
+import { readAttempts } from '../support/stored-job.ts';
 
 describe('metrics of jobs', () => {
   let redis: TestRedis;

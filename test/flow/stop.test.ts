@@ -1,11 +1,11 @@
 import { readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import { type BlockingSource, startBlockingSource } from '../support/blocking-source.ts';
 import { freePort } from '../support/free-port.ts';
 import { makeService, type Service, signal } from '../support/service.ts';
+import { readAttempts } from '../support/stored-job.ts';
 import { leaveStuckSandbox } from '../support/stuck-sandbox.ts';
 import { until } from '../support/until.ts';
 

@@ -5,7 +5,6 @@ import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { noteProgress } from '../../src/store/jobs/note-progress.ts';
 import { noteStoring } from '../../src/store/jobs/note-storing.ts';
-import { readAttempts } from '../../src/store/jobs/read-job.ts';
 import { requeueDelayed } from '../../src/store/jobs/requeue-delayed.ts';
 import { retryJob } from '../../src/store/jobs/retry-job.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
@@ -28,6 +27,7 @@ import {
   takeJob,
   theJob,
 } from '../support/record.ts';
+import { readAttempts } from '../support/stored-job.ts';
 
 const webhook = { url: 'https://example.com/hook', receiver: 'example.com', authorization: 'sealed' };
 

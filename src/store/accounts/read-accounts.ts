@@ -15,7 +15,7 @@ export async function findLedgerAccount(store: RecordStore, slug: string): Promi
   const removed = await store.connection.read(['HGET', keys.removed, slug]);
   const present = await store.connection.read(['HGET', keys.slugs, slug]);
   if (present === null && removed === null) throw refuse('not_found', `There is no account ${slug}`);
-  return String(present ?? idsIn(removed)[0]);
+  return present ?? text(removed?.split(' ')[0]);
 }
 
 /** Returns slug and id of every account, sorted by slug. */
@@ -29,8 +29,7 @@ export async function listLedgerAccounts(store: RecordStore): Promise<[slug: str
   // Read in this order, an account that is removed meanwhile is in both lists, never in none.
   const present = await listAccounts(store);
   const found = pairs(await store.connection.read(['HGETALL', keys.removed]));
-  const removed = Object.entries(found).flatMap(([slug, ids]) => idsIn(ids).map((id): [string, string] => [slug, id]));
-  return [...new Map([...present, ...removed].map((one) => [one[1], one])).values()];
+  return [...new Map([...present, ...namedIds(found)].map((one) => [one[1], one])).values()];
 }
 
 /** Returns slug and name of these accounts, in one request. */
@@ -63,15 +62,14 @@ export async function listLedgerPage(
 ): Promise<{ accounts: [slug: string, id: string][]; next: AccountCursor | null }> {
   const key = list === 'present' ? keys.slugs : keys.removed;
   const [behind, flat] = await store.connection.read(['HSCAN', key, cursor, 'COUNT', '100']);
-  const accounts = Object.entries(pairs(flat)).flatMap(([slug, ids]) =>
-    idsIn(ids).map((id): [string, string] => [slug, id]),
-  );
+  const accounts = namedIds(pairs(flat));
   if (behind !== '0') return { accounts, next: { list, cursor: behind } };
   return { accounts, next: list === 'present' ? { list: 'removed', cursor: '0' } : null };
 }
 
-function idsIn(removed: unknown): string[] {
-  return String(removed).split(' ');
+/** Returns slug and id of each account in a hash of slugs, which may have had several accounts. */
+function namedIds(found: Readonly<Record<string, string>>): [slug: string, id: string][] {
+  return Object.entries(found).flatMap(([slug, ids]) => ids.split(' ').map((id): [string, string] => [slug, id]));
 }
 
 export async function readAccount(store: RecordStore, accountId: string): Promise<Account> {

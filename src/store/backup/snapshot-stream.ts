@@ -1,5 +1,6 @@
 import { createConnection, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { loginOf } from '../redis/redis-client.ts';
 
 /** No byte for so long ends a transfer: Redis sends one at least every 10 s while it prepares the snapshot. */
 const silenceMs = 60_000;
@@ -11,7 +12,8 @@ const lineEnd = 0x0a;
  * moment, while it goes on to answer others. Nothing follows the snapshot, and Redis never counts us as a replica.
  */
 export async function* streamSnapshot(url: string): AsyncGenerator<Buffer> {
-  const { wire, login } = openWire(url);
+  const wire = dial(url);
+  const login = loginOf(url);
   wire.setTimeout(silenceMs, () => wire.destroy(new Error(`Redis sent nothing for ${silenceMs / 1000} s`)));
   try {
     const pieces = new PieceReader(wire);
@@ -35,14 +37,8 @@ export function databaseOf(url: string): number {
   return url.startsWith('unix:') ? 0 : Number(new URL(url).pathname.slice(1) || '0');
 }
 
-function openWire(url: string): { wire: Socket; login: string[] } {
-  const local = /^unix:\/\/(?:([^@/]*)@)?(\/.*)$/.exec(url);
-  const [user, secret] = local ? (local[1] ?? ':').split(':') : [new URL(url).username, new URL(url).password];
-  const login = [user, secret].map((part) => decodeURIComponent(part ?? '')).filter((part) => part !== '');
-  return { wire: dial(url, local?.[2]), login };
-}
-
-function dial(url: string, path: string | undefined): Socket {
+function dial(url: string): Socket {
+  const [, path] = /^unix:\/\/(?:[^@/]*@)?(\/.*)$/.exec(url) ?? [];
   if (path !== undefined) return createConnection(decodeURIComponent(path));
   const { protocol, hostname, port } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, '');

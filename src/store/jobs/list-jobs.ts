@@ -2,7 +2,7 @@ import { isEnded, type Job, type JobStatus } from '../../model/job.ts';
 import type { QueuePosition } from '../../model/job-json.ts';
 import { keys, longId } from '../keys.ts';
 import { readScore, scoresAt, startOf } from '../lua/job-index.ts';
-import type { RecordStore } from '../script.ts';
+import { pairs, type RecordStore } from '../script.ts';
 import { readJobs, readPositions } from './read-job.ts';
 
 /** Position in the list of an account's jobs: the older ones follow. */
@@ -152,8 +152,7 @@ async function readMillisecond(
 }
 
 function indexedOf(flat: readonly string[]): IndexedJob[] {
-  const scores = flat.filter((_, n) => n % 2 === 1).map(Number);
-  return scores.map((score, n) => ({ id: longId(flat[2 * n] ?? ''), ...readScore(score) }));
+  return Object.entries(pairs(flat)).map(([id, score]) => ({ id: longId(id), ...readScore(Number(score)) }));
 }
 
 function newestFirst(one: IndexedJob, other: IndexedJob): number {

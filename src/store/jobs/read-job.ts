@@ -98,15 +98,6 @@ export interface AttemptMark {
   readonly stages?: readonly StageMark[];
 }
 
-/** Returns the beginning and the end of each attempt of a job, in their order. */
-export async function readAttempts(store: RecordStore, jobId: string): Promise<readonly AttemptMark[]> {
-  return (await readStored(store, jobId))?.attempts ?? [];
-}
-
-export async function readWebhook(store: RecordStore, jobId: string): Promise<JobWebhook | null> {
-  return (await readStored(store, jobId))?.webhook ?? null;
-}
-
 export function openJobOf(fields: Readonly<Record<string, string>>): StoredJob {
   const { endpoint, path, args, webhook_url, authorization, trace } = JSON.parse(text(fields.asked)) as Asked;
   const job = jobOf(text(fields.id), fields, {

@@ -142,8 +142,7 @@ async function readCursors(
 }
 
 function cursorsOf(flat: readonly string[]): Cursor[] {
-  const scores = flat.filter((_, n) => n % 2 === 1).map(Number);
-  return scores.map((created_at, n) => ({ id: longId(flat[2 * n] ?? ''), created_at }));
+  return Object.entries(pairs(flat)).map(([id, created_at]) => ({ id: longId(id), created_at: Number(created_at) }));
 }
 
 async function findFailed({ connection }: RecordStore, cursors: readonly Cursor[]): Promise<Cursor[]> {

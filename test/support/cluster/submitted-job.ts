@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { isEnded } from '../../../src/model/job.ts';
 import { readSnapshot } from '../../../src/store/accounts/read-snapshot.ts';
-import { readAttempts } from '../../../src/store/jobs/read-job.ts';
 import { readLedger } from '../../../src/store/log/read-ledger.ts';
 import { readLines } from '../../../src/store/log/read-lines.ts';
 import { verifyLedger } from '../../../src/store/log/verify-ledger.ts';
 import { anAccount, anotherKey, type TestStore, theJob } from '../record.ts';
+import { readAttempts } from '../stored-job.ts';
 import { until } from '../until.ts';
 import type { Installation } from './installation.ts';
 import { kubectl } from './kubectl.ts';
