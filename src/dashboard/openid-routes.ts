@@ -10,7 +10,7 @@ import { readPerson } from '../store/people/read-people.ts';
 import type { RecordStore } from '../store/script.ts';
 import { type OpenCall, type OpenRoute, openRoute } from './dashboard-app.ts';
 import { views } from './dashboard-views.ts';
-import { readCookie, type SessionCookies } from './session-cookies.ts';
+import { readCookie, type SessionCookies, writeCookie } from './session-cookies.ts';
 
 interface OpenidOptions {
   readonly issuer: string;
@@ -163,9 +163,7 @@ function cookieNameOf({ dashboardUrl }: OpenidParts): string {
 
 /** Lax, because the provider sends the browser back with a request of its own. */
 function cookieOf(parts: OpenidParts, value: string, seconds: number): string {
-  const name = cookieNameOf(parts);
-  const secure = name.startsWith('__Host-') ? '; Secure' : '';
-  return `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`;
+  return writeCookie(cookieNameOf(parts), value, seconds);
 }
 
 /** Leads a person whose sign-in failed back to the page, which says so; the log knows why. */

@@ -35,8 +35,8 @@ export function peopleRoutes(
 }
 
 /** Limits of taking a role in a session. */
-function lossIn({ sessionHash }: SignedIn) {
-  return { keepsOwner: true, keptSession: sessionHash };
+function lossIn({ session }: SignedIn) {
+  return { keepsOwner: true, keptSession: session.secretHash };
 }
 
 async function invite(dashboardUrl: string, seal: Seal | null, call: DashboardCall): Promise<ApiReply> {

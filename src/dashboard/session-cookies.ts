@@ -10,7 +10,6 @@ import type { RecordStore } from '../store/script.ts';
 export interface SignedIn {
   readonly person: Person;
   readonly session: StoredSession;
-  readonly sessionHash: string;
   /** Role in the account that the session shows; `null` while it shows none. */
   readonly role: SessionRole | null;
   /** Token that every request which changes something carries in `x-csrf-token`. */
@@ -36,8 +35,6 @@ const purpose = 'csrf';
 /** `isSecure`: owners reach the dashboard over https. */
 export function makeSessionCookies(store: RecordStore, seal: Seal, isSecure: () => boolean): SessionCookies {
   const nameOf = () => (isSecure() ? '__Host-trawl' : 'trawl');
-  const header = (value: string, seconds: number) =>
-    `${nameOf()}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${isSecure() ? '; Secure' : ''}`;
   const secretOf = (req: Request) => readPersonSecret(readCookie(req.get('cookie'), nameOf()));
   return {
     async read(req) {
@@ -53,7 +50,6 @@ export function makeSessionCookies(store: RecordStore, seal: Seal, isSecure: () 
       return {
         person,
         session,
-        sessionHash: secret.secretHash,
         role,
         csrf: seal.sign(purpose, text),
         isCsrfToken: (token = '') => seal.verify(purpose, text, token),
@@ -64,9 +60,9 @@ export function makeSessionCookies(store: RecordStore, seal: Seal, isSecure: () 
       const old = secretOf(req);
       const oldHash = old?.personId === personId ? old.secretHash : '';
       const made = { session: readPersonSecret(text)!, oldHash, ip, agent: req.get('user-agent') ?? '' };
-      return (await openSession(store, proof, made)) ? header(text, sessionMs / 1000) : null;
+      return (await openSession(store, proof, made)) ? writeCookie(nameOf(), text, sessionMs / 1000) : null;
     },
-    clear: () => header('', 0),
+    clear: () => writeCookie(nameOf(), '', 0),
   };
 }
 
@@ -74,6 +70,12 @@ export function makeSessionCookies(store: RecordStore, seal: Seal, isSecure: () 
 function boundTo(person: Person, accountId: string): Person {
   const role = Object.hasOwn(person.roles, accountId) ? person.roles[accountId] : undefined;
   return { ...person, isOperator: false, roles: role === undefined ? {} : { [accountId]: role } };
+}
+
+/** Returns the Set-Cookie header of a cookie; a name that browsers take over https alone has its flag. */
+export function writeCookie(name: string, value: string, seconds: number): string {
+  const secure = name.startsWith('__Host-') ? '; Secure' : '';
+  return `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`;
 }
 
 export function readCookie(cookies: string | undefined, name: string): string | undefined {
