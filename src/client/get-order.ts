@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { mediaChoices } from '../model/media-choices.ts';
 import { maxDurationSeconds } from '../model/request-limits.ts';
 import { ClientUsageError, readWords } from './client-command.ts';
@@ -97,4 +98,21 @@ function readCount(name: string, given: string | undefined, most: number): numbe
   const count = /^\d{1,6}$/.test(given) ? Number(given) : 0;
   if (count < 1 || count > most) throw new ClientUsageError(`${name} must be a whole number from 1 to ${most}`);
   return count;
+}
+
+/**
+ * Returns a function that gives each request of a command its Idempotency-Key. The same command with the same key asks for the same
+ * jobs, in whichever order its URLs stand; a URL that stands twice has two.
+ */
+export function requestKeys(
+  commandKey: string,
+  { endpoint, parameters, playlist }: Pick<GetOrder, 'endpoint' | 'parameters' | 'playlist'>,
+): (query: string) => string {
+  const timesAsked = new Map<string, number>();
+  return (query) => {
+    const times = (timesAsked.get(query) ?? 0) + 1;
+    timesAsked.set(query, times);
+    const request = JSON.stringify([endpoint, parameters, playlist, query, times]);
+    return `${commandKey}-${hash('sha256', request).slice(0, 16)}`;
+  };
 }

@@ -7,13 +7,12 @@ import { findCredentials, keyOrigin } from './credentials.ts';
 import { hasEnded } from './follow-job.ts';
 import { type FileRow, type GetTools, getFile, type WantedFile } from './get-file.ts';
 import { getHelp, getUsage, inOptions } from './get-options.ts';
-import { type GetOrder, readGetOrder, readUrlList } from './get-order.ts';
+import { type GetOrder, readGetOrder, readUrlList, requestKeys } from './get-order.ts';
 import { isFolder } from './partial-file.ts';
 import { makePatience, type PatienceLimits, ServiceAway, usualLimits } from './patience.ts';
 import { expandPlaylist } from './playlist.ts';
 import { showFiles } from './progress-display.ts';
 import { writeBytes } from './progress-line.ts';
-import { requestKeys } from './request-keys.ts';
 import { CallRefused, makeServiceClient } from './service-client.ts';
 
 /** Asks for URLs, waits, fetches the files and prints their paths. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { requestKeys } from '../../src/client/request-keys.ts';
+import { requestKeys } from '../../src/client/get-order.ts';
 
 const film = 'https://a.example/1';
 const other = 'https://a.example/2';

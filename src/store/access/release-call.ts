@@ -1,4 +1,4 @@
-import { isEarly } from '../lua/is-early.ts';
+import { isEarly } from '../lua/age.ts';
 import { statistics } from '../lua/statistics.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
 import { repeatKey } from './admit-call.ts';

@@ -1,7 +1,7 @@
 import { maxWaitMs } from '../../model/next.ts';
 import { keys } from '../keys.ts';
+import { isEarly } from '../lua/age.ts';
 import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
-import { isEarly } from '../lua/is-early.ts';
 import { readDue } from '../redis/read-due.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { workShift } from './work-ranges.ts';

@@ -1,3 +1,8 @@
+/** Returns Lua that is true before a time, unless the wait until then is longer than any is: the clock has gone back since. */
+export function isEarly(at: string, maxWaitMs: number): string {
+  return `(now < tonumber(${at}) and ${at} - now <= ${maxWaitMs})`;
+}
+
 /**
  * Lua of `before`: entries that are older have reached their age. The earlier one of two times decides, TIME of the script and the
  * time that its caller followed: either may be wrong after a jump of the clock, and to remove too late does no harm.

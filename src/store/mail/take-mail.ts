@@ -1,5 +1,5 @@
 import { keys } from '../keys.ts';
-import { isEarly } from '../lua/is-early.ts';
+import { isEarly } from '../lua/age.ts';
 import { outboxKeyNames } from '../lua/outbox.ts';
 import { readDueNow } from '../redis/read-due.ts';
 import { type RecordStore, run, script, text } from '../script.ts';

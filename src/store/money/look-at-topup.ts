@@ -1,6 +1,6 @@
 import { keys } from '../keys.ts';
+import { isEarly } from '../lua/age.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
-import { isEarly } from '../lua/is-early.ts';
 import { readDueNow } from '../redis/read-due.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { withRolledPeriod } from './roll-period.ts';

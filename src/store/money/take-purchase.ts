@@ -2,7 +2,7 @@ import { monthOf } from '../../model/billing-period.ts';
 import type { Purchase } from '../../model/purchase.ts';
 import { topupCooldownMs } from '../../model/topup.ts';
 import { keys } from '../keys.ts';
-import { isEarly } from '../lua/is-early.ts';
+import { isEarly } from '../lua/age.ts';
 import { outboxKeyNames, outboxLua } from '../lua/outbox.ts';
 import { unwantedPurchaseLua } from '../lua/unwanted-purchase.ts';
 import { readDueNow } from '../redis/read-due.ts';
