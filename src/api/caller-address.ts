@@ -26,13 +26,7 @@ export interface CallerAddress {
 export type FindCaller = (remote: string | undefined, forwarded: string | undefined) => CallerAddress;
 
 /** The blocked addresses, cached: a check asks Redis nothing. */
-export interface BlockedAddresses {
-  /** Returns the seconds until the block of an address ends; `null` when it is not blocked. */
-  waitSeconds(address: string): number | null;
-  /** Counts a failed authentication in Redis, for all replicas; returns how many the window has. */
-  countFailure(address: string): Promise<number>;
-  close(): Promise<void>;
-}
+export type BlockedAddresses = Awaited<ReturnType<typeof cacheBlocks>>;
 
 const refreshMs = 10_000;
 /**
@@ -58,7 +52,7 @@ export function findCallers(trusted: readonly Network[], reportStrayProxy: (addr
 }
 
 /** Caches the blocked addresses; reads them again at each change, and every 10 s in case a message was lost. */
-export async function cacheBlocks(store: RecordStore, rule: BlockRule, log: Log): Promise<BlockedAddresses> {
+export async function cacheBlocks(store: RecordStore, rule: BlockRule, log: Log) {
   let blockedUntil = new Map<string, number>();
   // A read of thousands of addresses is not begun again for each block of a burst.
   const { run: refresh } = rerun(async () => {
@@ -73,16 +67,18 @@ export async function cacheBlocks(store: RecordStore, rule: BlockRule, log: Log)
   const timer = setInterval(() => void refresh(), refreshMs);
   timer.unref();
   return {
-    waitSeconds(address) {
+    /** Returns the seconds until the block of an address ends; `null` when it is not blocked. */
+    waitSeconds(address: string): number | null {
       const leftMs = (blockedUntil.get(address) ?? 0) - store.clock.now();
       return leftMs > 0 ? Math.ceil(leftMs / 1000) : null;
     },
-    async countFailure(address) {
+    /** Counts a failed authentication in Redis, for all replicas; returns how many the window has. */
+    async countFailure(address: string): Promise<number> {
       const { failures, until } = await countAuthFailure(store, address, rule);
       if (until !== null) blockedUntil.set(address, until);
       return failures;
     },
-    async close() {
+    async close(): Promise<void> {
       clearInterval(timer);
       await unsubscribe();
     },

@@ -11,20 +11,17 @@ interface ProbeOptions {
   readonly ready: () => readonly string[] | Promise<readonly string[]>;
 }
 
-export interface ProbeServer {
-  readonly port: number;
-  /** Stops answering, open connections included; may be repeated. */
-  readonly close: () => Promise<void>;
-}
-
 interface ProbeAnswer {
   readonly status: number;
   readonly type: string;
   readonly body: string;
 }
 
-/** Serves /healthz, /readyz and /metrics on the inner port that every role has, or on a socket. */
-export async function startProbeServer({ at, metrics, ready }: ProbeOptions): Promise<ProbeServer> {
+/**
+ * Serves /healthz, /readyz and /metrics on the inner port that every role has, or on a socket. `close` stops answering, open connections
+ * included; may be repeated.
+ */
+export async function startProbeServer({ at, metrics, ready }: ProbeOptions) {
   const server = createServer(async (request, response) => {
     const { status, type, body } = await answer(request, metrics, ready).catch((error) => plain(500, String(error)));
     response.writeHead(status, {

@@ -12,11 +12,7 @@ export interface ConnectionLimits {
   readonly totalSeconds: number;
 }
 
-export interface LimitWatch {
-  /** Calls `cut` once when a limit is passed, until the returned function is called. */
-  readonly add: (client: Socket, upstream: Socket, cut: (limit: ConnectionLimit) => void) => () => void;
-  readonly close: () => void;
-}
+export type LimitWatch = ReturnType<typeof startLimitWatch>;
 
 interface WatchedConnection {
   readonly client: Socket;
@@ -28,7 +24,7 @@ interface WatchedConnection {
 }
 
 /** Checks every connection each 250 ms, with one timer: a limit is exceeded by at most the bytes of one interval. */
-export function startLimitWatch(limits: ConnectionLimits, everyMs = 250): LimitWatch {
+export function startLimitWatch(limits: ConnectionLimits, everyMs = 250) {
   const { bytes, idleSeconds, leftSeconds, totalSeconds } = limits;
   const all = new Set<WatchedConnection>();
   const judge = (watched: WatchedConnection, nowMs: number): ConnectionLimit | undefined => {
@@ -47,7 +43,8 @@ export function startLimitWatch(limits: ConnectionLimits, everyMs = 250): LimitW
     }
   }, everyMs);
   return {
-    add: (client, upstream, cut) => {
+    /** Calls `cut` once when a limit is passed, until the returned function is called. */
+    add: (client: Socket, upstream: Socket, cut: (limit: ConnectionLimit) => void) => {
       const nowMs = performance.now();
       const watched = { client, upstream, cut, startMs: nowMs, moved: 0, movedMs: nowMs };
       all.add(watched);

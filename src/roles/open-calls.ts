@@ -1,13 +1,13 @@
 import { getHistory, getStats, getUsage } from '../api/account-routes.ts';
 import type { ApiHandlers } from '../api/app.ts';
 import { deleteBatch, getBatch, startBatch } from '../api/batch-routes.ts';
-import { type BlockedAddresses, cacheBlocks, type FindCaller, findCallers } from '../api/caller-address.ts';
+import { cacheBlocks, findCallers } from '../api/caller-address.ts';
 import { type CreditRoutes, getMetadata, startDownload, startRetry } from '../api/credit-routes.ts';
 import { sendDocsFile, showDocs, showWelcome } from '../api/document-pages.ts';
 import { streamEvents } from '../api/event-routes.ts';
 import { deliverFile } from '../api/file-routes.ts';
 import { deleteJob, getJob, getJobs, type JobRoutes } from '../api/job-routes.ts';
-import { makeJobView, type ViewJob } from '../api/job-view.ts';
+import { makeJobView } from '../api/job-view.ts';
 import { makeJobWatches } from '../api/job-watch.ts';
 import { answerMcp } from '../api/mcp-routes.ts';
 import { makeOpenapi } from '../api/openapi.ts';
@@ -19,7 +19,7 @@ import { makeLink } from '../model/file-link.ts';
 import type { Job } from '../model/job.ts';
 import { noteStrayProxy } from '../store/access/stray-proxy.ts';
 import { readJob } from '../store/jobs/read-job.ts';
-import { openRequestLog, type RequestLogWriter } from '../store/log/write-lines.ts';
+import { openRequestLog } from '../store/log/write-lines.ts';
 import { type AdmissionGate, watchAdmissions } from '../store/redis/admission-gate.ts';
 import type { SharedParts } from './shared.ts';
 
@@ -31,14 +31,7 @@ export interface CallParts extends SharedParts {
 }
 
 /** Parts that carry out calls, whether a caller sends them to the public API or a person makes them by hand. */
-export interface OpenCalls {
-  readonly handlers: ApiHandlers;
-  readonly lines: RequestLogWriter;
-  readonly findCaller: FindCaller;
-  readonly blocked: BlockedAddresses;
-  readonly viewJob: ViewJob;
-  readonly cancelled: (job: Job) => void;
-}
+export type OpenCalls = Awaited<ReturnType<typeof openCalls>>;
 
 const defaultRereadMs = 15_000;
 const defaultUnreadMs = 60_000;
@@ -52,12 +45,7 @@ interface StopSignals {
 }
 
 /** Opens these parts until they are stopped. */
-export async function openCalls(
-  parts: CallParts,
-  publicUrl: () => string,
-  signals: StopSignals,
-  stop: Shutdown,
-): Promise<OpenCalls> {
+export async function openCalls(parts: CallParts, publicUrl: () => string, signals: StopSignals, stop: Shutdown) {
   const { config, store, metrics, log } = parts;
   const admissions = await watchAdmissions(store.connection, config, metrics, log);
   stop.add('admissions', admissions.close);
@@ -82,7 +70,7 @@ function makeHandlers(
   admissions: AdmissionGate,
   publicUrl: () => string,
   { draining, ending }: StopSignals,
-): Pick<OpenCalls, 'handlers' | 'viewJob' | 'cancelled'> {
+) {
   const { config, store, seal, objects, inspector, metrics, traces, log } = parts;
   const { rereadMs = defaultRereadMs, unreadMs = defaultUnreadMs } = parts;
   const { now } = store.clock;

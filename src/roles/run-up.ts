@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { checkMachine } from '../admin/check-machine.ts';
 import type { Finding } from '../admin/doctor-finding.ts';
+import type { ServedUrls } from '../admin/served-urls.ts';
 import type { Config } from '../base/config.ts';
 import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
@@ -33,7 +34,7 @@ import { isRecordReady, openReadiness } from './readiness.ts';
 import { needsDashboardPort } from './run-dashboard.ts';
 import { type RunningRole, runRole } from './run-role.ts';
 import { lineToAsk, lineToGet, makeSampleAccount } from './sample-account.ts';
-import { needsOwnPorts, type ServedApi, serveApi } from './serve-api.ts';
+import { needsOwnPorts, serveApi } from './serve-api.ts';
 import { sealOf } from './shared.ts';
 import { openStateFolder } from './state-folder.ts';
 import { showStatusLine } from './status-line.ts';
@@ -167,7 +168,7 @@ async function refuseUnfitMachine(config: Config, report: (finding: Finding) => 
   for (const finding of findings) if (finding.level === 'note') report(finding);
 }
 
-function introduce({ publicUrl: url, dashboardUrl }: ServedApi, key: string, secret: string): string {
+function introduce({ publicUrl: url, dashboardUrl }: ServedUrls, key: string, secret: string): string {
   return `A sample account has 100 credits and this key, which is shown only now:
   ${key}
 Paste this line into another terminal, in this folder: it fetches a film, shows its progress and checks the file. Any other URL may

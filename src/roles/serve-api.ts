@@ -32,17 +32,11 @@ const answerSeconds = 1;
 const idleRequests =
   'an address has more than 100 connections without a complete request, 1,000 idle ones, or 64 MiB of answers that it does not read: the oldest are closed; a proxy belongs in TRAWL_TRUSTED_PROXIES';
 
-/** Where the public API and the dashboard answer. */
-export interface ServedApi {
-  readonly port: number;
-  readonly publicUrl: string;
-  /** `null` where the dashboard runs apart. */
-  readonly dashboardPort: number | null;
-  readonly dashboardUrl: string;
-}
-
-/** Serves the public API and, at a port of its own unless that runs apart, the dashboard until they are stopped. */
-export async function serveApi(parts: ApiParts, stop: Shutdown): Promise<ServedApi> {
+/**
+ * Serves the public API and, at a port of its own unless that runs apart, the dashboard until they are stopped; returns where they answer:
+ * `dashboardPort` is `null` where the dashboard runs apart.
+ */
+export async function serveApi(parts: ApiParts, stop: Shutdown) {
   const { config, store, metrics, traces } = parts;
   const log = parts.log.with({ part: 'api' });
   const [draining, ending] = [new AbortController(), new AbortController()];

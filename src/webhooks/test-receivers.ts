@@ -15,13 +15,6 @@ interface TestOptions extends Pick<PayloadOptions, 'seal'> {
   readonly log: Log;
 }
 
-export interface ReceiverTests {
-  /** Somebody waits for the test with this id in the record. */
-  readonly hear: (testId: string) => void;
-  /** Takes no more tests, and cuts those that run: a page that waits for one says that nothing came back. */
-  readonly close: () => Promise<void>;
-}
-
 /** Tests at once in one controller; the page asks again for those that no controller had room for. */
 const maxAtOnce = 16;
 /** A quarter of `maxAtOnce`, so that an account whose receivers hang leaves room for others. */
@@ -30,12 +23,13 @@ const maxAtOnceOfAccount = maxAtOnce / 4;
 const maxSeconds = 10;
 
 /** Sends tests of receivers, each once. They wait in no queue of webhooks, so neither delays the other. */
-export function testReceivers(options: TestOptions): ReceiverTests {
+export function testReceivers(options: TestOptions) {
   const { log } = options;
   const stop = new AbortController();
   const running = new Map<string, Promise<void>>();
   return {
-    hear: (testId) => {
+    /** Somebody waits for the test with this id in the record. */
+    hear: (testId: string) => {
       if (stop.signal.aborted || running.has(testId) || running.size >= maxAtOnce) return;
       const account = accountOfTest(testId);
       const ofAccount = [...running.keys()].filter((one) => accountOfTest(one) === account);
@@ -50,6 +44,7 @@ export function testReceivers(options: TestOptions): ReceiverTests {
         .finally(() => running.delete(testId));
       running.set(testId, test);
     },
+    /** Takes no more tests, and cuts those that run: a page that waits for one says that nothing came back. */
     close: async () => {
       stop.abort();
       await Promise.all(running.values());

@@ -6,14 +6,6 @@ export class InspectorBusy extends Error {}
 /** The account uses its share of the inspector, so that others find a free slot. */
 export class ShareUsedUp extends Error {}
 
-interface InspectionSlots {
-  /**
-   * Runs an inspection as soon as its account may take a slot. Rejects with `ShareUsedUp` or `InspectorBusy` when it may not
-   * wait, has waited too long, or had to give its slot to an account that used none.
-   */
-  run<T>(account: string, gone: AbortSignal, inspect: (signal: AbortSignal) => Promise<T>): Promise<T>;
-}
-
 export interface SlotWaits {
   readonly maxWaitMs: number;
   /** After this time an account that uses no slot gets the one of the youngest inspection of the account that uses most. */
@@ -34,8 +26,12 @@ const defaultWaits: SlotWaits = { maxWaitMs: 10_000, claimMs: 2_000 };
 /** Inspections that wait, for each that runs. */
 const maxWaitingPerSlot = 4;
 
-/** Shares the inspector's slots among accounts: sources that never answer keep only slots of the account that named them busy. */
-export function shareSlots(slots: number, waits = defaultWaits): InspectionSlots {
+/**
+ * Shares the inspector's slots among accounts: sources that never answer keep only slots of the account that named them busy. Returns a
+ * function that runs an inspection as soon as its account may take a slot. It rejects with `ShareUsedUp` or `InspectorBusy` when the
+ * account may not wait, has waited too long, or had to give its slot to one that used none.
+ */
+export function shareSlots(slots: number, waits = defaultWaits) {
   const running: Inspection[] = [];
   const waiting: Waiting[] = [];
   const mayStart = (account: string) => mayTakeSlot(countOf(running, account), slots - running.length);
@@ -76,21 +72,19 @@ export function shareSlots(slots: number, waits = defaultWaits): InspectionSlots
       gone.addEventListener('abort', giveUp);
     });
 
-  return {
-    async run(account, gone, inspect) {
-      const own = { account, stop: new AbortController() };
-      if (mayStart(account)) running.push(own);
-      else if (mayWait(account) && !gone.aborted) await wait(own, gone);
-      else throw refusalOf(account);
-      try {
-        return await inspect(AbortSignal.any([gone, own.stop.signal]));
-      } catch (error) {
-        throw own.stop.signal.aborted ? new ShareUsedUp('another account needed the slot') : error;
-      } finally {
-        remove(running, own);
-        startNext();
-      }
-    },
+  return async <T>(account: string, gone: AbortSignal, inspect: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+    const own = { account, stop: new AbortController() };
+    if (mayStart(account)) running.push(own);
+    else if (mayWait(account) && !gone.aborted) await wait(own, gone);
+    else throw refusalOf(account);
+    try {
+      return await inspect(AbortSignal.any([gone, own.stop.signal]));
+    } catch (error) {
+      throw own.stop.signal.aborted ? new ShareUsedUp('another account needed the slot') : error;
+    } finally {
+      remove(running, own);
+      startNext();
+    }
   };
 }
 

@@ -67,9 +67,9 @@ export async function startInspectorPool(options: InspectorPoolOptions): Promise
   const ended = new AbortController();
   const parents = keepWarm(() => startParent(options, home, ended.signal), options, ended.signal);
   await parents.first;
-  const slots = shareSlots(options.maxConcurrent);
+  const runInSlot = shareSlots(options.maxConcurrent);
   const ask = <T>(account: string, gone: AbortSignal, read: ReadPage<T>) =>
-    slots.run(account, gone, (signal) => {
+    runInSlot(account, gone, (signal) => {
       const warm = parents.current();
       if (warm === null) throw new InspectorBusy('the inspector starts');
       return withPort(freePorts, home, (port) => readOne(read, warm, { ...home, watch, port }, options, signal));

@@ -10,13 +10,6 @@ import { maxUrlLength } from '../model/public-address.ts';
 import { maxItems } from '../model/request-limits.ts';
 import { InspectorBusy, ShareUsedUp } from './inspection-slots.ts';
 
-export interface InspectorServer {
-  /** The port, 0 for a socket. */
-  readonly port: number;
-  /** Accepts no more requests, and ends those under way after so many seconds. */
-  readonly close: (drainSeconds: number) => Promise<void>;
-}
-
 const maxBodyBytes = 16_384;
 const retrySeconds = 2;
 
@@ -29,14 +22,18 @@ export async function serveInspector(
   inspector: Inspector,
   at: ServerAddress,
   certificate: CertificateOptions | null = null,
-): Promise<InspectorServer> {
+) {
   const server = makeHttpServer(certificate, {}, (request, response) => {
     answer(request, response, inspector).catch(() => response.destroy());
   });
   // An inspector that was killed leaves its socket.
   if ('path' in at) await rm(at.path, { force: true });
-  const port = await listenAt(server, at);
-  return { port, close: (drainSeconds) => closeServer(server, drainSeconds * 1000) };
+  return {
+    /** The port, 0 for a socket. */
+    port: await listenAt(server, at),
+    /** Accepts no more requests, and ends those under way after so many seconds. */
+    close: (drainSeconds: number) => closeServer(server, drainSeconds * 1000),
+  };
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse, inspector: Inspector): Promise<void> {

@@ -7,16 +7,7 @@ import { cgroupPrefix, removeCgroup } from '../base/cgroup.ts';
 import { removal, removeFolder } from '../media/child-folder.ts';
 
 /** A process that outlives a killed worker, ends its children and removes its folder and its cgroup. */
-export interface OrphanCleaner {
-  readonly folder: string;
-  /** Folder of a cgroup that is removed too, with what is left in it; nobody has made it yet. */
-  readonly cgroup: string | null;
-  readonly id: number;
-  /** Replaces the list of process groups that must end with the worker. */
-  readonly watch: (groups: Iterable<number>) => void;
-  /** Ends the groups and removes the folder; resolves when both are done. */
-  readonly clean: () => Promise<void>;
-}
+export type OrphanCleaner = Awaited<ReturnType<typeof startOrphanCleaner>>;
 
 /**
  * Each line of input replaces the list of groups. The input ends with the worker, however the worker ends. The first process of a
@@ -48,7 +39,7 @@ for try in 1 2 3 4 5 6 7 8 9; do { ${removal}; } && exit; sleep 0.2; done
  * Makes a new folder whose path begins so; the name of its cgroup below `cgroups` ends with that of the folder. The cleaner runs before the folder exists, so that no kill leaves it, and in a
  * session of its own, so that signals to the worker's group do not reach the cleaner.
  */
-export async function startOrphanCleaner(beginning: string, cgroups: string | null): Promise<OrphanCleaner> {
+export async function startOrphanCleaner(beginning: string, cgroups: string | null) {
   // Short: the folder holds a UNIX socket, whose path may have 107 characters.
   const folder = beginning + randomBytes(6).toString('base64url');
   const cgroup = cgroups === null ? null : join(cgroups, cgroupPrefix(dirname(folder)) + basename(folder));
@@ -62,6 +53,7 @@ export async function startOrphanCleaner(beginning: string, cgroups: string | nu
   // EPIPE: somebody killed the cleaner; a worker that ends by itself then removes the folder.
   child.stdin.on('error', () => {});
   await once(child, 'spawn');
+  /** Ends the groups and removes the folder; resolves when both are done. */
   const clean = async () => {
     child.stdin.end();
     await exited;
@@ -76,9 +68,11 @@ export async function startOrphanCleaner(beginning: string, cgroups: string | nu
   }
   return {
     folder,
+    /** Folder of a cgroup that is removed too, with what is left in it; nobody has made it yet. */
     cgroup,
     id: child.pid as number,
-    watch: (groups) => child.stdin.write(`${[...groups].join(' ')}\n`),
+    /** Replaces the list of process groups that must end with the worker. */
+    watch: (groups: Iterable<number>) => child.stdin.write(`${[...groups].join(' ')}\n`),
     clean,
   };
 }

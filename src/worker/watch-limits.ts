@@ -14,11 +14,7 @@ interface WatchedChildren {
   readonly onBreach: (breach: Breach) => void;
 }
 
-export interface ChildWatch {
-  /** Returns a function that checks what is still known afterwards and ends the watch over these children. */
-  readonly add: (children: WatchedChildren) => () => void;
-  readonly stop: () => void;
-}
+export type ChildWatch = ReturnType<typeof startChildWatch>;
 
 const checkEveryMs = 250;
 /** Files are measured at every fourth check, because reading them takes longer. */
@@ -27,7 +23,7 @@ const filesEvery = 4;
 const maxOpenFiles = 8192;
 
 /** Checks the usage of children regularly. */
-export function startChildWatch(): ChildWatch {
+export function startChildWatch() {
   const all = new Map<WatchedChildren, (table: readonly ProcessRow[]) => Breach | null>();
   const timer = setInterval(() => {
     if (all.size === 0) return;
@@ -39,6 +35,7 @@ export function startChildWatch(): ChildWatch {
       children.onBreach(breach);
     }
   }, checkEveryMs);
+  /** Returns a function that checks what is still known afterwards and ends the watch over these children. */
   const add = (children: WatchedChildren) => {
     all.set(children, makeCheck(children));
     return () => {

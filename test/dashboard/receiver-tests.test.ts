@@ -3,7 +3,7 @@ import { verifyWebhook } from '../../clients/typescript/src/webhook.ts';
 import type { Seal } from '../../src/base/seal.ts';
 import { channels, keys } from '../../src/store/keys.ts';
 import { askForTest } from '../../src/store/webhooks/receiver-tests.ts';
-import { type ReceiverTests, testReceivers } from '../../src/webhooks/test-receivers.ts';
+import { testReceivers } from '../../src/webhooks/test-receivers.ts';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { type BrowserSession, type DashboardAnswer, signedInAt } from '../support/browser-session.ts';
 import { closedAddress, startEgress, type TestEgress } from '../support/egress.ts';
@@ -20,7 +20,7 @@ describe('a test of a receiver', () => {
   let caller: ApiCaller;
   let owner: BrowserSession;
   let answer: Parameters<typeof startReceiver>[0];
-  const controllers: ReceiverTests[] = [];
+  const controllers: ReturnType<typeof testReceivers>[] = [];
   before(async () => {
     // The API lets both addresses pass: the proxy alone decides where posts go.
     api = await startApi({ TRAWL_EGRESS_ALLOW: `127.0.0.1:*,${closedAddress}:*` }, (parts) => {

@@ -2,13 +2,13 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type Clock, makeClock } from '../../src/store/redis/redis-time.ts';
+import { makeClock } from '../../src/store/redis/redis-time.ts';
 import { until } from '../support/until.ts';
 
 describe('the clock', () => {
   let folder: string;
   let file: string;
-  let clock: Clock | undefined;
+  let clock: ReturnType<typeof makeClock> | undefined;
 
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'clock-'));
@@ -19,13 +19,13 @@ describe('the clock', () => {
     rmSync(folder, { recursive: true });
   });
 
-  function start(text: string): Clock {
+  function start(text: string) {
     writeFileSync(file, text);
     clock = makeClock(Date, file);
     return clock;
   }
 
-  function isAhead(clock: Clock, offsetMs: number): boolean {
+  function isAhead(clock: ReturnType<typeof makeClock>, offsetMs: number): boolean {
     const low = Date.now() + offsetMs;
     const now = clock.now();
     return low <= now && now <= Date.now() + offsetMs;

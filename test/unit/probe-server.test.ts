@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
-import { type ProbeServer, startProbeServer } from '../../src/base/probe-server.ts';
+import { startProbeServer } from '../../src/base/probe-server.ts';
 
 describe('the probe', () => {
   const metrics = makeMetrics();
   let missing: string[] | Error = [];
-  let probe: ProbeServer;
+  let probe: Awaited<ReturnType<typeof startProbeServer>>;
 
   const ready = () => {
     if (missing instanceof Error) throw missing;

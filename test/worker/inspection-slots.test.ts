@@ -7,10 +7,10 @@ const maySay = new AbortController().signal;
 
 /** Inspections of accounts that run until they are told to end. */
 function makeRuns(slots: number, waits: SlotWaits) {
-  const shared = shareSlots(slots, waits);
+  const runInSlot = shareSlots(slots, waits);
   const running: { readonly account: string; readonly end: () => void }[] = [];
   const start = (account: string, gone = maySay) => {
-    const ended = shared.run(account, gone, async (signal) => {
+    const ended = runInSlot(account, gone, async (signal) => {
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       const own = { account, end: resolve };
       running.push(own);
@@ -93,8 +93,8 @@ describe('the slots of the inspector', () => {
   });
 
   it('are free again after a failure', async () => {
-    const shared = shareSlots(1);
+    const runInSlot = shareSlots(1);
     const fail = () => Promise.reject(new Error('no'));
-    for (let n = 0; n < 2; n++) expect(await shared.run('a', maySay, fail).catch(String)).to.equal('Error: no');
+    for (let n = 0; n < 2; n++) expect(await runInSlot('a', maySay, fail).catch(String)).to.equal('Error: no');
   });
 });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { inspectUrl } from '../../src/media/inspect-url.ts';
 import { askInspector } from '../../src/roles/inspector-client.ts';
 import { type InspectorPool, startInspectorPool } from '../../src/worker/inspector-pool.ts';
-import { type InspectorServer, serveInspector } from '../../src/worker/inspector-server.ts';
+import { serveInspector } from '../../src/worker/inspector-server.ts';
 import { plugins } from '../support/media.ts';
 import { startProxy, type TestProxy } from '../support/proxy.ts';
 import { aFolder, aLog } from '../support/redis.ts';
@@ -13,7 +13,7 @@ describe('the entries of a playlist', () => {
   let source: Source;
   let proxy: TestProxy;
   let inspector: InspectorPool;
-  let server: InspectorServer;
+  let server: Awaited<ReturnType<typeof serveInspector>>;
   const { folder, remove } = aFolder();
 
   before(async () => {

@@ -52,11 +52,7 @@ export interface LoggedKey {
   readonly keyId: string;
 }
 
-export interface RequestLogWriter {
-  add(key: LoggedKey, line: LogLine): void;
-  flush(): Promise<void>;
-  close(): Promise<void>;
-}
+export type RequestLogWriter = ReturnType<typeof openRequestLog>;
 
 const flushMs = 500;
 
@@ -70,7 +66,7 @@ const maxLinesAtOnce = 500;
  * that carry money are written by the script that moves it, and are never lost. Each key keeps `cap` lines, and an account ten
  * times as many.
  */
-export function openRequestLog(store: RecordStore, cap: number, log: Log): RequestLogWriter {
+export function openRequestLog(store: RecordStore, cap: number, log: Log) {
   const waiting: { key: LoggedKey; line: LogLine }[] = [];
   let dropped = 0;
   let writing: Promise<void> = Promise.resolve();
@@ -96,14 +92,14 @@ export function openRequestLog(store: RecordStore, cap: number, log: Log): Reque
   const timer = setInterval(flush, flushMs);
   timer.unref();
   return {
-    add(key, line) {
+    add(key: LoggedKey, line: LogLine): void {
       if (waiting.length < maxWaitingLines) waiting.push({ key, line });
       else dropped++;
       // Written early, because lines that wait longer get promoted and cost the garbage collector more.
       if (waiting.length === maxLinesAtOnce) void flush();
     },
     flush,
-    async close() {
+    async close(): Promise<void> {
       clearInterval(timer);
       await flush();
     },

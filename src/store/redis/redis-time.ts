@@ -10,16 +10,6 @@ export interface RecordClock {
   machineAheadMs(): number;
 }
 
-/** Clock of the record, which a rehearsal moves on. */
-export interface Clock {
-  /** Milliseconds since 1970, the offset included. */
-  readonly now: () => number;
-  /** Milliseconds by which this clock is ahead of the one that it follows. */
-  readonly offset: () => number;
-  /** Stops reading the file; the clock goes on with its last offset. */
-  readonly close: () => void;
-}
-
 /** A machine whose clock is further off than this says so, and does not get the lead. */
 export const maxClockDifferenceMs = 2_000;
 const maxJumpMs = 5 * 60_000;
@@ -83,7 +73,7 @@ export class RedisClock implements RecordClock {
 }
 
 /** Returns a clock that follows another one, for a rehearsal ahead by the seconds in the file, which is read again every 100 ms. */
-export function makeClock(followed: Pick<RecordClock, 'now'>, file?: string): Clock {
+export function makeClock(followed: Pick<RecordClock, 'now'>, file?: string) {
   let offsetMs = 0;
   const read = (path: string) => {
     offsetMs = readOffsetMs(path) ?? offsetMs;
@@ -91,8 +81,11 @@ export function makeClock(followed: Pick<RecordClock, 'now'>, file?: string): Cl
   if (file) read(file);
   const timer = file ? setInterval(read, rereadFileMs, file).unref() : undefined;
   return {
+    /** Milliseconds since 1970, the offset included. */
     now: () => followed.now() + offsetMs,
+    /** Milliseconds by which this clock is ahead of the one that it follows. */
     offset: () => offsetMs,
+    /** Stops reading the file; the clock goes on with its last offset. */
     close: () => clearInterval(timer),
   };
 }
