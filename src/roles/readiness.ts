@@ -7,18 +7,14 @@ import { showAuthoritiesEnd } from './socket.ts';
 
 type ReadinessCheck = () => boolean | Promise<boolean>;
 
-export interface Readiness {
-  readonly port: number;
-  /** The part is ready while its check returns true. */
-  readonly set: (part: string, check: ReadinessCheck) => void;
-}
+export type Readiness = Awaited<ReturnType<typeof openReadiness>>;
 
 /** Opens the probe port, or a socket in its place. Each named part is missing until its check is set. */
 export async function openReadiness(
   { config, metrics, stop }: Pick<RunningRole, 'config' | 'metrics' | 'stop'>,
   parts: readonly string[],
   socket?: SocketAddress,
-): Promise<Readiness> {
+) {
   showAuthoritiesEnd(config, metrics);
   const checks = new Map<string, ReadinessCheck>(parts.map((part) => [part, () => false]));
   // A child that was killed leaves its socket behind.
@@ -26,7 +22,11 @@ export async function openReadiness(
   const at = socket ?? { host: config.host, port: config.probePort };
   const probe = await startProbeServer({ at, metrics, ready: () => listMissing(checks) });
   stop.add('probe', probe.close);
-  return { port: probe.port, set: (part, check) => void checks.set(part, check) };
+  return {
+    port: probe.port,
+    /** The part is ready while its check returns true. */
+    set: (part: string, check: ReadinessCheck) => void checks.set(part, check),
+  };
 }
 
 /** True while Redis answers and this release may use the record. */

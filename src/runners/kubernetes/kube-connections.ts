@@ -3,19 +3,10 @@ import type { ClusterTls } from './cluster-access.ts';
 
 const maxConnections = 8;
 
-/** Connections to an API server. */
-export interface KubeConnections {
-  readonly requests: Agent;
-  /**
-   * Over HTTP/1.1, so each has a connection of its own. When an API server sends GOAWAY, such as to spread its clients, undici repeats
-   * nothing that was turned back before the last stream of that connection has ended, and a watch takes minutes.
-   */
-  readonly streams: Agent;
-  destroy(error?: Error): Promise<unknown>;
-}
+export type KubeConnections = ReturnType<typeof connect>;
 
-/** Opens no connection yet: each is made when it is needed. */
-export function connect(tls: ClusterTls, answerMs: number): KubeConnections {
+/** Returns the connections to an API server. None is opened yet: each is made when it is needed. */
+export function connect(tls: ClusterTls, answerMs: number) {
   const limits = {
     keepAliveTimeout: 60_000,
     // Each request has a time limit of its own.
@@ -25,6 +16,8 @@ export function connect(tls: ClusterTls, answerMs: number): KubeConnections {
     connect: { ...tls, timeout: 2 * answerMs, keepAlive: true, keepAliveInitialDelay: 30_000 },
   };
   const requests = new Agent({ ...limits, allowH2: true, connections: maxConnections });
+  // Over HTTP/1.1, so each has a connection of its own. When an API server sends GOAWAY, such as to spread its clients, undici repeats
+  // nothing that was turned back before the last stream of that connection has ended, and a watch takes minutes.
   const streams = new Agent({ ...limits, allowH2: false });
   const destroy = (error: Error | null = null) => Promise.all([requests.destroy(error), streams.destroy(error)]);
   return { requests, streams, destroy };

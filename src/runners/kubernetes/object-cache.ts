@@ -8,19 +8,7 @@ export interface CachedObject {
 }
 
 /** Newest known state of each object, by name. */
-export interface ObjectCache<T> {
-  get(name: string): T | undefined;
-  values(): Iterable<T>;
-  /**
-   * Keeps a state of an object unless a newer one is known; returns the newest. `reset`: etcd was restored from a backup;
-   * overwrite the cache even with an older `resourceVersion`.
-   */
-  put(raw: object, reset?: boolean): T;
-  /** Removes a deleted object after its last state was reported. */
-  remove(raw: object): void;
-  /** Removes objects that a list of this version lacks, except newer ones. */
-  keepOnly(names: ReadonlySet<string>, version: string, reset: boolean): void;
-}
+export type ObjectCache<T extends CachedObject> = ReturnType<typeof makeObjectCache<T>>;
 
 /** True when one `resourceVersion` is greater: they are whole numbers of any length. */
 export function isNewer(version: string, than: string): boolean {
@@ -32,7 +20,7 @@ export function makeObjectCache<T extends CachedObject>(
   read: (raw: never) => T,
   onChange: (before: T | null, after: T | null) => void,
   log: Log,
-): ObjectCache<T> {
+) {
   const objects = new Map<string, T>();
   const report = (before: T | null, after: T | null) => {
     try {
@@ -41,6 +29,10 @@ export function makeObjectCache<T extends CachedObject>(
       log.error('a change in the cluster could not be handled', { error });
     }
   };
+  /**
+   * Keeps a state of an object unless a newer one is known; returns the newest. `reset`: etcd was restored from a backup;
+   * overwrite the cache even with an older `resourceVersion`.
+   */
   const put = (raw: object, reset = false): T => {
     const after = read(raw as never);
     const before = objects.get(after.name) ?? null;
@@ -55,12 +47,13 @@ export function makeObjectCache<T extends CachedObject>(
     if (before && objects.delete(name)) report(before, null);
   };
   return {
-    get: (name) => objects.get(name),
+    get: (name: string) => objects.get(name),
     values: () => objects.values(),
     put,
-    // The last state may be the first that shows how the object ended.
-    remove: (raw) => drop(put(raw).name),
-    keepOnly(names, version, reset) {
+    /** Removes a deleted object after its last state was reported: that may be the first that shows how the object ended. */
+    remove: (raw: object) => drop(put(raw).name),
+    /** Removes objects that a list of this version lacks, except newer ones. */
+    keepOnly(names: ReadonlySet<string>, version: string, reset: boolean) {
       for (const { name, version: own } of [...objects.values()]) {
         if (!names.has(name) && (reset || !isNewer(own, version))) drop(name);
       }

@@ -52,18 +52,10 @@ function guardStore(store: RecordStore, token: string): RecordStore {
 }
 
 /** The right of one restore to replace the record. Every step fails once the lease has ended: another restore may have begun. */
-export interface RestoreLease {
-  /** Each of its scripts fails without the lease; other commands that change the record belong into none of its steps. */
-  readonly store: RecordStore;
-  put(key: string, expiresAt: number | null, payload: Buffer): Promise<void>;
-  remove(names: readonly string[]): Promise<void>;
-  open(takenAt: number): Promise<void>;
-  /** Lets the next restore begin at once. */
-  end(): Promise<void>;
-}
+export type RestoreLease = Awaited<ReturnType<typeof holdRestoreLease>>;
 
 /** Takes the lease, and renews it every 10 s; throws `in_use` while another restore has it. */
-export async function holdRestoreLease(opened: RecordStore): Promise<RestoreLease> {
+export async function holdRestoreLease(opened: RecordStore) {
   const token = randomUUID();
   if ((await opened.connection.send(['SET', keys.restoreLease, token, 'NX', 'PX', String(leaseMs)])) === null) {
     throw refuse(
@@ -76,11 +68,13 @@ export async function holdRestoreLease(opened: RecordStore): Promise<RestoreLeas
   const timer = setInterval(() => void renewLease(store).catch(() => undefined), renewEveryMs);
   timer.unref();
   return {
+    /** Each of its scripts fails without the lease; other commands that change the record belong into none of its steps. */
     store,
-    put: (key, expiresAt, payload) => putKey(store, { key, expiresAt, payload }),
-    remove: (names) => removeKeys(store, names),
-    open: (takenAt) => openRestored(store, takenAt),
-    async end() {
+    put: (key: string, expiresAt: number | null, payload: Buffer) => putKey(store, { key, expiresAt, payload }),
+    remove: (names: readonly string[]) => removeKeys(store, names),
+    open: (takenAt: number) => openRestored(store, takenAt),
+    /** Lets the next restore begin at once. */
+    async end(): Promise<void> {
       clearInterval(timer);
       await endLease(store);
     },
