@@ -1,3 +1,4 @@
+import { isJsonObject } from '../base/parse-json.ts';
 import type { AddressException } from '../base/settings/kinds.ts';
 import { type Endpoint, endpoints } from './job.ts';
 import {
@@ -70,8 +71,7 @@ export function parseBatch(
   }
   const items: CreditRequest[] = [];
   for (const [index, item] of (list as unknown[]).entries()) {
-    if (typeof item !== 'object' || item === null || Array.isArray(item))
-      return wrong(`items[${index}] must be an object`);
+    if (!isJsonObject(item)) return wrong(`items[${index}] must be an object`);
     const parsed = parseRequest(endpoint, { ...item, is_async: true }, exceptions);
     if (!parsed.ok) return wrong(`items[${index}]: ${parsed.sentence.replace(/^Bad Request: /, '')}`);
     items.push(parsed);

@@ -1,4 +1,5 @@
 import { type FailureCode, failures, isFailureCode } from '../base/errors.ts';
+import { isJsonObject, membersOf } from '../base/parse-json.ts';
 import { type Metadata, readMetadata } from './metadata.ts';
 
 /** Answer of the inspector about a URL. */
@@ -19,23 +20,20 @@ export interface Inspector {
 }
 
 export function readInspection(json: unknown): InspectionResult | null {
-  if (typeof json !== 'object' || json === null) return null;
-  const { metadata, failure } = json as { metadata?: unknown; failure?: unknown };
-  const read = metadata === undefined ? null : readMetadata(metadata);
-  if (read !== null) return { metadata: read };
-  return readFailure(failure);
+  const { metadata, failure } = membersOf(json);
+  const read = readMetadata(metadata);
+  return read === null ? readFailure(failure) : { metadata: read };
 }
 
 export function readListing(json: unknown): ListingResult | null {
-  if (typeof json !== 'object' || json === null) return null;
-  const { entries, failure } = json as { entries?: unknown; failure?: unknown };
+  const { entries, failure } = membersOf(json);
   const areTexts = Array.isArray(entries) && entries.every((each) => typeof each === 'string');
   return areTexts ? { entries } : readFailure(failure);
 }
 
 function readFailure(failure: unknown): InspectionFailure | null {
-  if (typeof failure !== 'object' || failure === null) return null;
-  const { code, text } = failure as { code?: unknown; text?: unknown };
+  if (!isJsonObject(failure)) return null;
+  const { code, text } = failure;
   const known = isFailureCode(code) ? code : 'unclassified';
   return { failure: { code: known, text: typeof text === 'string' ? text.slice(0, 600) : failures[known].sentence } };
 }

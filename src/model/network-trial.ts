@@ -1,4 +1,4 @@
-import { parseJson } from '../base/parse-json.ts';
+import { membersOf, parseJson } from '../base/parse-json.ts';
 
 /** Ways of a worker pod that are not as network policies want them, as addresses. */
 export interface NetworkTrial {
@@ -12,7 +12,7 @@ export interface NetworkTrial {
 
 /** Returns the trial that a pod has left as JSON, `null` for any other text. */
 export function readNetworkTrial(text: string): NetworkTrial | null {
-  const { missed, open, kernel } = (parseJson(text) ?? {}) as Partial<Record<keyof NetworkTrial, unknown>>;
+  const { missed, open, kernel } = membersOf(parseJson(text));
   return isTexts(missed) && isTexts(open) && typeof kernel === 'string' ? { missed, open, kernel } : null;
 }
 

@@ -1,4 +1,5 @@
 import { type FailureCode, isFailureCode } from '../base/errors.ts';
+import { membersOf } from '../base/parse-json.ts';
 import { isContentType } from './content-types.ts';
 import { type Metadata, metadataFields, readMetadata } from './metadata.ts';
 
@@ -117,9 +118,4 @@ function cleanText(text: string): string {
     .slice(0, maxTextLength)
     .trimEnd()
     .toWellFormed();
-}
-
-/** Returns the members of a JSON object; no other JSON has those that are asked for. */
-function membersOf(json: unknown): Readonly<Record<string, unknown>> {
-  return Object(json);
 }

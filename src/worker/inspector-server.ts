@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { closeServer } from '../base/close-server.ts';
-import { parseJson } from '../base/parse-json.ts';
+import { membersOf, parseJson } from '../base/parse-json.ts';
 import { readBody } from '../base/read-body.ts';
 import { listenAt, type ServerAddress } from '../base/server-address.ts';
 import { type CertificateOptions, makeHttpServer } from '../base/server-certificate.ts';
@@ -59,7 +59,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, inspec
 }
 
 function readQuestion(body: Buffer | null) {
-  const { url, account, maxEntries = maxItems } = (parseJson(String(body)) ?? {}) as Readonly<Record<string, unknown>>;
+  const { url, account, maxEntries = maxItems } = membersOf(parseJson(String(body)));
   const isUrl = typeof url === 'string' && url.length <= maxUrlLength + 1 && /^https?:/i.test(url);
   const most = Number.isInteger(maxEntries) ? Number(maxEntries) : 0;
   const isCount = most >= 1 && most <= maxItems;
