@@ -15,7 +15,8 @@ export function auditRoutes(open: ReadArchivedPart): DashboardRoute[] {
         throw refuse('forbidden', 'Only owners read the audit log');
       }
       const before = req.query.before === undefined ? undefined : String(req.query.before);
-      if (before !== undefined && !/^\d{1,15}-\d{1,15}$/.test(before)) {
+      // Nothing stands before 0-0, and Redis refuses to look there.
+      if (before !== undefined && !/^(?!0+-0+$)\d{1,15}-\d{1,15}$/.test(before)) {
         throw refuse('bad_request', 'Bad Request: before must be the next of an earlier answer');
       }
       const entries = await readAudit(store, accountId, { limit: pageSize + 1, before, open });

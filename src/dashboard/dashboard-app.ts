@@ -199,12 +199,14 @@ function requireShownAccount(req: Request, { session }: SignedIn): void {
 
 /** Refuses an array, and a body that is not declared to be JSON, which the parser leaves unread. */
 function requireObject(req: Request, res: Response, next: NextFunction): void {
-  const isUnread = req.body === undefined && Number(req.get('content-length') ?? 0) > 0;
+  const hasBody = req.get('transfer-encoding') !== undefined || Number(req.get('content-length') ?? 0) > 0;
+  const isUnread = req.body === undefined && hasBody;
   if (!isUnread && !Array.isArray(req.body)) {
     next();
     return;
   }
-  sendReply(res, errorReply(refuse('bad_request', 'Bad Request: the body must be a JSON object')));
+  const wanted = isUnread ? 'of type application/json' : 'a JSON object';
+  sendReply(res, errorReply(refuse('bad_request', `Bad Request: the body must be ${wanted}`)));
 }
 
 function measure({ metrics }: DashboardParts, req: Request, res: Response): void {
@@ -228,7 +230,8 @@ function failOutside({ log }: DashboardParts, error: unknown, req: Request, res:
     return;
   }
   const isCallers = status >= 400 && status < 500;
-  const refused = isCallers ? refuse('bad_request', 'Bad Request: the body must be JSON') : error;
+  const wrong = error instanceof URIError ? 'the address cannot be decoded' : 'the body must be JSON';
+  const refused = isCallers ? refuse('bad_request', `Bad Request: ${wrong}`) : error;
   sendReply(res, errorReply(status === 413 ? refuse('payload_too_large') : refused));
 }
 

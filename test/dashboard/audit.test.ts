@@ -126,4 +126,15 @@ describe('the audit log on the dashboard', () => {
     expect(second.json.next).to.equal(null);
     expect((await owner.ask('GET', '/api/audit?before=x')).status).to.equal(400);
   });
+
+  it('is refused before the first of all places, 0-0, as one that no page named', async () => {
+    for (const place of ['0-0', '000-00']) {
+      const { status, json } = await dashboard.owner.ask('GET', `/api/audit?before=${place}`);
+      expect([status, json.error], place).to.deep.equal([
+        400,
+        'Bad Request: before must be the next of an earlier answer',
+      ]);
+    }
+    expect((await dashboard.owner.ask('GET', '/api/audit?before=0-1')).json.changes).to.deep.equal([]);
+  });
 });

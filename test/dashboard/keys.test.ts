@@ -62,6 +62,32 @@ describe('keys on the dashboard', () => {
     expect((await owner.ask('POST', '/api/keys', { alias: 'own' })).status).to.equal(409);
   });
 
+  it('are not said to be changed by a body of unknown length that is not declared to be JSON, which nobody reads', async () => {
+    const { key } = await create({});
+    const count = async () => (await owner.ask('GET', '/api/keys')).json.keys.length;
+    const known = [await usage(key), (await find('own'))?.expires, await count()];
+    // `fetch` declares no type of a stream, and sends it in chunks.
+    const streamed = (method: string, path: string, body: object) =>
+      fetch(api.dashboardUrl + path, {
+        method,
+        headers: { cookie: owner.cookie, origin: api.dashboardUrl, 'x-csrf-token': owner.csrf },
+        body: new Blob([JSON.stringify(body)]).stream(),
+        duplex: 'half',
+      });
+    const answers = [
+      await streamed('PATCH', '/api/keys/own', { active: false }),
+      await streamed('POST', '/api/keys/own/rotate', { overlap_hours: 0 }),
+    ];
+    expect(answers.map(({ status }) => status)).to.deep.equal([400, 400]);
+    expect(await answers[0]!.json()).to.deep.equal({ error: 'Bad Request: the body must be of type application/json' });
+    expect([await usage(key), (await find('own'))?.expires, await count()]).to.deep.equal(known);
+  });
+
+  it('are refused with a sentence about the address when that cannot be decoded', async () => {
+    const { status, json } = await owner.ask('PATCH', '/api/keys/100%', { active: false });
+    expect([status, json.error]).to.deep.equal([400, 'Bad Request: the address cannot be decoded']);
+  });
+
   it('get no new secret after their last day, because it would never work', async () => {
     const { key } = await create({ expires: new Date(api.store.clock.now() + hour).toISOString() });
     api.store.advance(2 * hour);
