@@ -101,6 +101,10 @@ async function fetchPart(
       if (response.status === 404 || response.status === 410) throw new FetchFailed('not_found', gone);
       throw new Error(`the file was answered with status ${response.status}`);
     }
+    if (!isOfFile(response, file.bytes)) {
+      await response.body?.cancel();
+      throw new Error('something else came in place of the file');
+    }
     const start = startOf(response);
     if (start !== received.bytes) Object.assign(received, await startAgain(handle, start));
     for await (const chunk of response.body ?? []) {
@@ -116,6 +120,14 @@ async function fetchPart(
   } finally {
     quiet.close();
   }
+}
+
+/** Returns false for an answer such as the page of a proxy: the checksum would tell only when all the rest was fetched. */
+function isOfFile({ status, headers }: Response, size: number): boolean {
+  // The length of a compressed answer is another one.
+  const length = headers.has('content-encoding') ? null : headers.get('content-length');
+  const isWhole = length === null || Number(length) === size;
+  return !headers.get('content-type')?.startsWith('text/html') && (status === 206 || isWhole);
 }
 
 /** Returns the first byte of an answer; a server that ignores the range sends the whole. */

@@ -1,4 +1,5 @@
-import { createServer, type Server } from 'node:http';
+import { hash } from 'node:crypto';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { followJob } from '../../src/client/follow-job.ts';
@@ -22,12 +23,14 @@ describe('trawl get', () => {
   let polls = 1;
   let streams = 0;
   let batches = 0;
+  /** To the next fetches of the file. */
+  let answers: ((response: ServerResponse) => void)[] = [];
   before(async () => {
     server = createServer(({ url = '', headers }, response) => {
       const result = {
         response: `http://${headers.host}/file`,
         bytes: 2 * half.length,
-        sha256: 'f',
+        sha256: hash('sha256', Buffer.concat([half, half])),
         content_type: 'video/mp4',
       };
       const job = JSON.stringify({ status: 'CompletedJob', progress: 100, args: {}, result });
@@ -51,6 +54,8 @@ describe('trawl get', () => {
         polls += 1;
         return void response.end(polls > 1 ? job : '{"status":"Running","progress":5,"args":{}}');
       }
+      const answer = answers.shift();
+      if (answer !== undefined) return void answer(response);
       fetches += 1;
       if (fetches > maxFetches) return void response.writeHead(404).end();
       response.writeHead(200, { 'content-length': 2 * half.length }).write(half, () => response.destroy());
@@ -81,6 +86,26 @@ describe('trawl get', () => {
 
   it('gives up a file of which every connection brings the same beginning', async () => {
     expect(await get(500)).to.deep.include({ code: 3, job_id: '1', path: null, error_code: 'unavailable' });
+  });
+
+  it('takes no page of a proxy for the file, and keeps what came before it', async () => {
+    const page = '<html>Please sign in</html>';
+    const rest = { 'content-range': `bytes 4096-8191/${2 * half.length}` };
+    const asked: unknown[] = [];
+    const noted = (say: (response: ServerResponse) => void) => (response: ServerResponse) => {
+      asked.push(response.req.headers.range);
+      say(response);
+    };
+    answers = [
+      (response: ServerResponse) => response.setHeader('content-length', page.length).end(page),
+      (response: ServerResponse) => response.setHeader('content-type', 'text/html').end(page),
+      (response: ServerResponse) =>
+        response.writeHead(200, { 'content-length': 2 * half.length }).write(half, () => response.destroy()),
+      (response: ServerResponse) => response.setHeader('content-type', 'text/html; charset=utf-8').end(page),
+      (response: ServerResponse) => response.writeHead(206, rest).end(half),
+    ].map(noted);
+    expect(await get(20_000)).to.deep.include({ code: 0, job_id: '1', error_code: null });
+    expect(asked).to.deep.equal([undefined, undefined, undefined, 'bytes=4096-', 'bytes=4096-']);
   });
 
   it('follows a job to its end although the account has as many waiting calls as it may have', async () => {

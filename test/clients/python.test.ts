@@ -20,6 +20,8 @@ describe('the Python client', () => {
   let folder: string;
   /** Answers whose first half was sent. */
   let held: ServerResponse[];
+  /** Of the file `p`, one after another. */
+  let answers: ((response: ServerResponse) => void)[];
   /** Never answered. */
   let metadataCall: ServerResponse | undefined;
   before(async () => {
@@ -42,6 +44,7 @@ describe('the Python client', () => {
         return void response.end(
           JSON.stringify({ id, status: 'CompletedJob', endpoint: '/v1/video/download', result }),
         );
+      if (id === 'p') return void answers.shift()?.(response);
       if (id !== 'a') return void response.end(bytes);
       response.writeHead(200, { 'content-length': bytes.length }).write(bytes.slice(half), () => held.push(response));
     });
@@ -129,6 +132,37 @@ file.save("${longest}")
     expect(readdirSync(folder).sort()).to.deep.equal(['film.mp4', 'film.mp4.part', longest]);
     expect(readFileSync(join(folder, 'film.mp4.part'), 'utf8')).to.equal('of another program');
   });
+
+  for (const [kind, program] of [
+    ['threads', 'print(Trawl(os.environ["URL"], "k").wait("p", wait="poll").read() == b"p" * 131072)'],
+    [
+      'tasks',
+      `
+import asyncio
+async def main():
+    file = await AsyncTrawl(os.environ["URL"], "k").wait("p", wait="poll")
+    print(await file.read() == b"p" * 131072)
+asyncio.run(main())
+`,
+    ],
+  ] as const) {
+    it(`takes neither the page of a proxy nor another part of a file for the part that was asked for, with ${kind}`, async () => {
+      const [page, whole] = ['<html>Please sign in</html>', contentOf('p')];
+      const part = (first: number) => ({ 'content-range': `bytes ${first}-${whole.length - 1}/${whole.length}` });
+      answers = [
+        (response) => response.setHeader('content-length', page.length).end(page),
+        (response) => response.setHeader('content-type', 'text/html').end(page),
+        (response) =>
+          response
+            .writeHead(200, { 'content-length': whole.length })
+            .write(whole.slice(half), () => response.destroy()),
+        (response) => response.writeHead(206, part(0)).end('q'.repeat(whole.length)),
+        (response) => response.writeHead(206, part(half)).end(whole.slice(half)),
+      ];
+      expect(await run(program).ended).to.deep.equal([0, 'True\n', '']);
+      expect(answers).to.have.length(0);
+    });
+  }
 
   it('has errors that cross the border of a process', async () => {
     const ended = await run(`

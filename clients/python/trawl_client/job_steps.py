@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +13,7 @@ from urllib.parse import quote
 
 from .api_types import Job
 from .errors import TrawlError
-from .steps import Open, Patience, Read, Service, Sleep, Steps, may_repeat, require_ok, unreachable
+from .steps import Answer, Open, Patience, Read, Service, Sleep, Steps, may_repeat, require_ok, unreachable
 
 Seen = Callable[[Job], None]
 
@@ -26,6 +27,8 @@ CANCEL_SECONDS = 10.0
 # Streams that broke off without a word before polling takes their place.
 MAX_EMPTY_STREAMS = 3
 MAX_MISMATCHES = 2
+PARTIAL = 206
+CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-\d+/(\d{1,18})")
 NO_FILE = "A metadata job makes no file; what it read stands in `result.metadata` of the job"
 GONE = "The service does not keep the file any more"
 
@@ -188,10 +191,12 @@ def fetch_once(
             answer = yield Open(link, headers, follow=True)
             if answer.status_code in (404, 410):
                 raise TrawlError("not_found", GONE, job_id=job_id)
-            if answer.status_code not in (200, 206):
+            if answer.status_code not in (200, PARTIAL):
                 raise unreachable(link, f"the file was answered with status {answer.status_code}")
+            if not is_of_file(answer, received, result["bytes"]):
+                raise unreachable(link, "something else came in place of the file")
             # A server that ignores the range sends the whole.
-            skip = 0 if answer.status_code == 206 else received
+            skip = 0 if answer.status_code == PARTIAL else received
             while (chunk := (yield Read())) is not None:
                 fresh = chunk[skip:]
                 skip = max(0, skip - len(chunk))
@@ -212,6 +217,18 @@ def fetch_once(
         link = None
         if received < result["bytes"]:
             yield from patience.wait(error)
+
+
+def is_of_file(answer: Answer, start: int, size: int) -> bool:
+    """Returns false for an answer such as the page of a proxy: the SHA-256 would tell only when all the rest was fetched."""
+    headers = answer.headers
+    if headers.get("content-type", "").startswith("text/html"):
+        return False
+    if answer.status_code == PARTIAL:
+        said = CONTENT_RANGE.fullmatch(headers.get("content-range", ""))
+        return said is None or (int(said[1]), int(said[2])) == (start, size)
+    # The length of a compressed answer is another one.
+    return "content-encoding" in headers or headers.get("content-length", str(size)) == str(size)
 
 
 def sign_anew(service: Service, job_id: str) -> Steps[str]:
