@@ -2,6 +2,7 @@ import express, { type Express, type NextFunction, type Request, type Response }
 import type { FindCaller } from '../api/caller-address.ts';
 import type { KeylessLimit } from '../api/keyless-limit.ts';
 import { type ApiReply, errorReply, sendReply } from '../api/reply.ts';
+import { hasBody } from '../api/request-syntax.ts';
 import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
@@ -199,8 +200,7 @@ function requireShownAccount(req: Request, { session }: SignedIn): void {
 
 /** Refuses an array, and a body that is not declared to be JSON, which the parser leaves unread. */
 function requireObject(req: Request, res: Response, next: NextFunction): void {
-  const hasBody = req.get('transfer-encoding') !== undefined || Number(req.get('content-length') ?? 0) > 0;
-  const isUnread = req.body === undefined && hasBody;
+  const isUnread = req.body === undefined && hasBody(req);
   if (!isUnread && !Array.isArray(req.body)) {
     next();
     return;
