@@ -23,6 +23,14 @@ describe('the lists of values that the chart holds', () => {
     expect(taken, 'missing in the list of numbers in _checks.tpl').to.deep.equal([]);
   });
 
+  it('name a number whose group has nothing behind it, except that of an autoscaler, which then is none', () => {
+    const given = (group: string) => tryRender({ values: { 'doctor.enabled': true, [group]: null } });
+    for (const component of ['api', 'dashboard', 'inspector'])
+      expect(given(`${component}.autoscaling`).err, component).to.equal('');
+    for (const group of ['backup', 'doctor', 'test', 'uninstall', 'api.podDisruptionBudget'])
+      expect(given(group).err).to.include(`${group}.`).and.to.include(' must be a whole number of');
+  });
+
   it('name every setting that a template sets, so that `settings` cannot set it a second time', () => {
     const listed = new Set([...checks.matchAll(/^(TRAWL_\w+): /gm)].map(([, name]) => name));
     const isSetting = (wanted: string) => settings.some(({ name }) => name === wanted);

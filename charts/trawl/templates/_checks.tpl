@@ -24,8 +24,9 @@
   {{- $number := $values -}}
   {{- $isRead := true -}}
   {{- range splitList "." $name -}}
-    {{- if eq (index $number "enabled" | toString) "false" }}{{ $isRead = false }}{{ end -}}
-    {{- $number = index $number . -}}
+    {{- $group := $number | default dict -}}
+    {{- $number = index $group . -}}
+    {{- if or (eq (index $group "enabled" | toString) "false") (and (eq . "autoscaling") (empty $number)) }}{{ $isRead = false }}{{ end -}}
   {{- end -}}
   {{- if eq $name "bootstrap.credits" }}{{ $isRead = not (empty $values.bootstrap.existingSecret) }}{{ end -}}
   {{- /* A pod of egress leaves its Service for 5 s before it drains, and ends for 5 s after. */ -}}
