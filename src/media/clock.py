@@ -11,6 +11,7 @@ TIMED = re.compile(rb'(?s)\0\0\x01([\xbd\xc0-\xef])..[\x80-\xbf]([\x80-\xff]).(.
 LEAST_LEAP = 0.9  # seconds: playlists state lengths coarsely
 JOINED_LEAP = 11  # seconds: ffmpeg joins clocks that are ten seconds apart, and keeps shorter gaps, as between slides
 UNWRITTEN = re.compile('[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd]')  # in no page, and soon in any media
+MARKUP = re.compile(rb'\s*<[!?a-zA-Z]')  # in any encoding of Latin letters, and at the beginning of no media
 AUDIO = (b'mp4a', b'ac-3', b'ec-3', b'Opus', b'fLaC')
 
 
@@ -71,7 +72,7 @@ class Clock:
 def is_page(content):
     """Returns True for a fragment that is text, such as a page with which a server refuses it while it answers 200."""
     # The last character may be cut.
-    return not UNWRITTEN.search(content[:256].decode('utf-8', 'replace').rstrip('\ufffd'))
+    return MARKUP.match(content) is not None or not UNWRITTEN.search(content[:256].decode('utf-8', 'replace').rstrip('\ufffd'))
 
 
 def is_cut(content):

@@ -75,6 +75,7 @@ describe('A stream of pieces', () => {
         'page.html': '<!DOCTYPE html><title>Blocked</title>Zu viele Anfragen, später wieder',
         'page.json': `{"error": "${'é'.repeat(300)}"}`,
         'blank.txt': '\n',
+        'latin.html': Buffer.from('\r\n<html><title>Gesperrt für Sie</title>', 'latin1'),
       })) {
         source.write(name, page);
         for (const number of [2, 4]) {
