@@ -99,6 +99,20 @@ describe('requests behind another one of their connection', () => {
     });
   }
 
+  for (const [title, bytes] of [...garbage, ['never becomes complete', 'GET /v1/us']]) {
+    it(`leave no charge for the first when its caller leaves, although what follows ${title}`, async () => {
+      const socket = await speak(metadata('slow') + bytes);
+      await until(() => asked.length > 0, 10, 'the first is asked for');
+      await until(() => socket.writableLength === 0, 10, 'everything is sent');
+      socket.destroy();
+      // The record is asked over another connection, behind the end of this one.
+      expect((await usage()).total_used).to.equal(0);
+      release.resolve();
+      await until(async () => (await usage()).held === 0, 10, 'the hold of the first is released');
+      expect((await usage()).total_used).to.equal(0);
+    });
+  }
+
   it('are a fault of a body that is longer than it says, which is answered as the beginning of it', async () => {
     const body = `{"query":"${film}?é"}`;
     const head = `POST /v1/video/download HTTP/1.1\r\nHost: x\r\nx-api-key: ${caller.key}\r\nContent-Type: application/json\r\n`;
