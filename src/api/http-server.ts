@@ -213,6 +213,10 @@ function drain(server: Server, answers: LastAnswers, seconds: number): Promise<v
       if (answer === null || (answer.closed && answer.req.complete)) socket.destroy();
     }
   };
+  // Node forgets a connection behind a CONNECT.
+  server.closeAllConnections = () => {
+    for (const socket of answers.keys()) socket.destroy();
+  };
   return closeServer(server, seconds * 1000);
 }
 

@@ -206,4 +206,20 @@ describe('a server that drains', () => {
     const head = first.indexOf('\r\n\r\n') + 4;
     expect(first.length - head + read).to.equal(big.length);
   });
+
+  it('cuts off a caller that has asked for a tunnel behind a request which is never answered', async () => {
+    const { promise: asked, resolve: isAsked } = Promise.withResolvers<void>();
+    const server = await listen(() => isAsked(), '127.0.0.1', 0, { addressOf: () => null, onDrop: () => {} });
+    const socket = connect(server.port, '127.0.0.1').on('error', () => {});
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\nCONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n');
+    await asked;
+    let isDrained = false;
+    const drained = server.drain(0).then(() => (isDrained = true));
+    try {
+      await until(() => isDrained, 10, 'the server has drained');
+    } finally {
+      socket.destroy();
+      await drained;
+    }
+  });
 });
