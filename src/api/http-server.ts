@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { closeServer } from '../base/close-server.ts';
 import { listenAt } from '../base/server-address.ts';
+import { refuseBytes, timeoutCode, tunnelCode } from './refuse-bytes.ts';
 import { hasBody, originTarget } from './request-syntax.ts';
 import { closeUnread, type PendingLimit } from './unread-answers.ts';
 
@@ -60,15 +60,6 @@ const timerSlackMs = 5;
 /** Least that arrives of a large body within each time limit of a body: 0.1 Mbit/s. */
 const steadyBytes = 64 * 1024;
 
-const timeoutCode = 'ERR_HTTP_REQUEST_TIMEOUT';
-type FaultReply = readonly [status: string, sentence: string];
-
-/** Answers to bytes that never become a request, by Node's error code. */
-const faults: Readonly<Record<string, FaultReply>> = {
-  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'Bad Request: the URL or the headers are too long'],
-  [timeoutCode]: ['408 Request Timeout', 'Bad Request: the request took too long to arrive'],
-};
-
 /**
  * Serves the app; connections that send slowly, or too much, are closed. `drain` accepts nothing more, lets open requests end, and closes
  * what is left after some seconds.
@@ -103,20 +94,15 @@ export async function listen(
   );
   // An unknown Expect header is ignored (Node would answer 417).
   server.on('checkExpectation', serve);
-  const refuseNow = (socket: Duplex, ...reason: FaultReply) => {
-    const last = answers.get(socket as Socket);
-    if (isAnswering(last)) endAfter(last, socket as Socket);
-    else if (socket.writable) sendRawRefusal(socket, ...reason);
-    else socket.destroy();
-  };
-  server.on('connect', (_req, socket) => refuseNow(socket, '400 Bad Request', 'Bad Request: this server is no proxy'));
+  const refuseNow = (socket: Duplex, code?: string) =>
+    refuseBytes(socket as Socket, answers.get(socket as Socket), code);
+  server.on('connect', (_req, socket) => refuseNow(socket, tunnelCode));
   trackConnections(server, answers);
   closeUnread(server, { ...timeouts, maxBytesOfAddress: maxUnreadBytes }, pending);
   const noteRequest = limitPending(server, pending);
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (error.code === 'ECONNRESET') return socket.destroy();
-    const unknown: FaultReply = ['400 Bad Request', 'Bad Request: this is not an HTTP request'];
-    return refuseNow(socket, ...(faults[error.code ?? ''] ?? unknown));
+    if (error.code === 'ECONNRESET') socket.destroy();
+    else refuseNow(socket, error.code);
   });
   const bound = await listenAt(server, { host, port });
   return { port: bound, drain: (seconds: number) => drain(server, answers, seconds) };
@@ -147,34 +133,6 @@ function inOrder(begin: RequestListener): RequestListener {
       beginNow();
     });
   };
-}
-
-/** Returns true while an earlier answer is unfinished: the caller would take a 400 of this fault for it. */
-function isAnswering(last: ServerResponse | null | undefined): last is ServerResponse {
-  return last ? !last.writableFinished && (last.req.complete || last.headersSent) : false;
-}
-
-/** Closes a connection behind its unfinished answer, which may name a job; at once where the fault lies in the request itself. */
-function endAfter(answer: ServerResponse, socket: Socket): void {
-  // A caller that leaves in the middle of a request is a fault too.
-  if (!answer.req.complete || socket.readableEnded) return void socket.destroy();
-  // Each further piece of the bytes at fault is one more fault.
-  if (answer.listeners('finish').includes(endConnection)) return;
-  answer.once('finish', endConnection);
-  // Node reads nothing behind a CONNECT, and would not see the caller leave.
-  socket.once('end', () => socket.destroy()).resume();
-}
-
-function endConnection(this: ServerResponse): void {
-  this.req.socket.destroySoon();
-}
-
-function sendRawRefusal(socket: Duplex, status: string, sentence: string): void {
-  const body = JSON.stringify({ error: sentence });
-  const head = `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\nx-error-code: bad_request\r\n`;
-  socket.end(
-    `${head}x-request-id: ${randomUUID()}\r\ncache-control: no-store\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-  );
 }
 
 /** Ends a request whose body is late as Node ends one whose headers are late; a large body goes on while it arrives steadily. */
