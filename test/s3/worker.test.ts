@@ -18,7 +18,7 @@ import { aFolder } from '../support/redis.ts';
 import { startS3, type TestS3 } from '../support/s3.ts';
 import { type S3Proxy, startS3Proxy } from '../support/s3-proxy.ts';
 import { until } from '../support/until.ts';
-import { startWorker } from '../support/worker.ts';
+import { processesOf, startWorker } from '../support/worker.ts';
 
 const partBytes = 5 * 1024 ** 2;
 const bytes = 2 * partBytes + 7;
@@ -119,6 +119,8 @@ describe('A worker that uploads to S3', () => {
       await until(() => front.uploads() === uploads + 3, 20, 'it uploads');
       worker.process.kill('SIGKILL');
       await worker.exit;
+      // Two who remove one folder at once may each leave what the other has begun with.
+      await until(() => processesOf(folder).length === 0, 20, 'its cleaner has removed its folder');
       expect(await s3.list()).to.deep.equal({ objects: [], uploads: [key] });
       await rid();
       expect(await s3.list()).to.deep.equal({ objects: [], uploads: [] });
