@@ -26,7 +26,7 @@ export interface Batch {
 /** Batches that compute and run at once: as many as there are processors. */
 const mostBusy = 2;
 /** Batches that mostly wait and run at once beside one that computes. */
-const mostWaiting = 3;
+const mostWaiting = 2;
 
 /** After its tests, a process has this long to end: a busy machine may take seconds. */
 const maxEndMs = 15_000;
