@@ -74,10 +74,12 @@ export function openRequestLog(store: RecordStore, cap: number, log: Log) {
   const write = async () => {
     if (waiting.length === 0) return;
     try {
-      while (waiting.length > 0) {
-        const part = waiting.slice(0, maxLinesAtOnce);
+      // Lines that come meanwhile wait for the next time: calls without a pause would have each line written alone.
+      for (let left = waiting.length; left > 0; ) {
+        const part = waiting.slice(0, Math.min(left, maxLinesAtOnce));
         await writePart(store, cap, part);
         waiting.splice(0, part.length);
+        left -= part.length;
       }
       if (dropped > 0) log.warn('request-log lines were dropped while redis could not be reached', { lines: dropped });
       dropped = 0;
@@ -101,6 +103,8 @@ export function openRequestLog(store: RecordStore, cap: number, log: Log) {
     flush,
     async close(): Promise<void> {
       clearInterval(timer);
+      await flush();
+      // What came during that, of calls that were cut off.
       await flush();
     },
   };
