@@ -4,6 +4,7 @@ import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { endBatch } from '../../src/store/batches/end-batch.ts';
 import { readBatch, summarizeBatch } from '../../src/store/batches/read-batch.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
+import { dropFile } from '../../src/store/jobs/kept-files.ts';
 import { noteProgress } from '../../src/store/jobs/note-progress.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
@@ -126,6 +127,28 @@ describe('batches of the record', () => {
       keys.deliveries(caller.accountId),
     ];
     expect(await store.connection.send(['EXISTS', ...left])).to.equal(0);
+  });
+
+  it('tells what was charged for it as long as it is kept, also when its first jobs are removed before it', async () => {
+    const caller = await anAccount(store, { credits: 9 });
+    const { id, items } = await anAdmittedBatch(store, caller, 3);
+    for (const _ of [1, 2]) {
+      const job = (await startNext(store))!;
+      await settleJob(store, holder, job, completed);
+      await dropFile(store, job.id);
+    }
+    store.advance(day);
+    await lead(store, holder);
+    await cancelJob(store, await theJob(store, items[2]!.jobId), 'Cancelled');
+    await sweepRecord(store, lifetimes);
+    const atEnd = await summaryOf(id);
+    store.advance(lifetimes.job - day + 1_000);
+    expect(await sweepRecord(store, lifetimes)).to.include({ jobs: 2, batches: 0 });
+    expect(await summaryOf(id)).to.deep.equal(atEnd);
+    expect(atEnd).to.deep.include({
+      counts: { queued: 0, running: 0, completed: 2, failed: 1 },
+      credits: { held: 0, charged: 2 },
+    });
   });
 
   it('ends before the sweep removes old jobs, however many of them there are', async () => {

@@ -18,6 +18,8 @@ export interface StoredBatch {
   readonly authorization: string;
   /** Milliseconds. */
   readonly created_at: number;
+  /** Numbers of its ended jobs, kept at its end because the record forgets each job by itself; `null` before. */
+  readonly ended: Pick<BatchCounts, 'completed' | 'failed'> | null;
 }
 
 export async function readBatch(store: RecordStore, id: string): Promise<StoredBatch | null> {
@@ -27,16 +29,18 @@ export async function readBatch(store: RecordStore, id: string): Promise<StoredB
   const jobIds = Array.from({ length: ids.length / shortIdLength }, (_, n) =>
     longId(ids.slice(n * shortIdLength, (n + 1) * shortIdLength)),
   );
-  const { account, url, receiver, authorization } = fields;
+  const { account, url, receiver, authorization, completed, failed } = fields;
   return {
     ...{ id, account, jobIds, isCancelled: fields.cancelled === '1' },
     ...{ url: text(url), receiver: text(receiver), authorization: text(authorization) },
     created_at: Number(fields.created_at),
+    ended: completed === undefined ? null : { completed: Number(completed), failed: Number(failed) },
   };
 }
 
-/** Counts the jobs of a batch by their status; one that the record has forgotten counts nowhere. */
+/** Counts the jobs of a batch by their status; before its end, one that the record has forgotten counts nowhere. */
 export async function summarizeBatch(store: RecordStore, batch: StoredBatch): Promise<BatchSummary> {
+  if (batch.ended !== null) return summarize(batch, { queued: 0, running: 0, ...batch.ended });
   const counts: Record<keyof BatchCounts, number> = { queued: 0, running: 0, completed: 0, failed: 0 };
   for (let from = 0; from < batch.jobIds.length; from += pageSize) {
     for (const status of await readStatuses(store, batch.jobIds.slice(from, from + pageSize))) {
