@@ -53,6 +53,7 @@ export async function runBootstrap(args: readonly string[], terminal: Terminal):
 type BootstrapOptions = Readonly<Partial<Record<'account' | 'key-file' | 'credits', string>>>;
 
 async function makeFirst(given: BootstrapOptions, terminal: Terminal): Promise<string> {
+  if (given.account === undefined) throw new UsageError('--account is missing', usage);
   const name = unwrap(slug.read(given.account));
   const credits = unwrap(wholeNumber(1)(given.credits ?? '100', 'The number of credits'));
   const key = readKeyFile(given['key-file']);

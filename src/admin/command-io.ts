@@ -1,5 +1,6 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { ConfigError } from '../base/config.ts';
+import { sentenceOfArguments } from '../base/error-sentence.ts';
 import { messageOf, Refusal } from '../base/errors.ts';
 import type { Terminal } from '../base/terminal.ts';
 import { isRefusedByRedis, sentenceForOperator } from '../store/redis/explain-failure.ts';
@@ -31,7 +32,7 @@ export function parseOptions<const T extends ParseArgsOptionsConfig>(
     if (positionals.length > 0) throw new Error('There is a word too many');
     return values;
   } catch (error) {
-    throw new UsageError(messageOf(error), usage);
+    throw new UsageError(sentenceOfArguments(error), usage);
   }
 }
 

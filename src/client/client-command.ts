@@ -1,6 +1,6 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { ConfigError } from '../base/config.ts';
-import { messageOf } from '../base/errors.ts';
+import { sentenceOfArguments } from '../base/error-sentence.ts';
 import type { Terminal } from '../base/terminal.ts';
 
 /** Exit codes that scripts rely on. */
@@ -14,7 +14,7 @@ export function readWords<const T extends ParseArgsOptionsConfig>(args: readonly
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true });
   } catch (error) {
-    throw new ClientUsageError(messageOf(error));
+    throw new ClientUsageError(sentenceOfArguments(error));
   }
 }
 

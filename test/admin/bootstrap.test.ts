@@ -89,6 +89,11 @@ describe('trawl bootstrap', () => {
     expect((await make()).code).to.equal(2);
   });
 
+  it('names the option that is missing when it is called without any', async () => {
+    const { code, err } = await run();
+    expect({ code, line: err.split('\n')[0] }).to.deep.equal({ code: 2, line: '--account is missing' });
+  });
+
   it('says in a sentence that the file of the key cannot be read', async () => {
     for (const [path, code] of [
       [join(folder, 'missing'), 'ENOENT'],

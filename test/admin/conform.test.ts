@@ -208,7 +208,7 @@ describe('trawl conform', () => {
     ],
     ['a malformed key', ['--base-url', 'http://a', '--key', 'a b'], /^--key must be an API key/],
     ['a word too many', ['--base-url', 'http://a', '--key', 'k', 'secret-key'], /^There is a word too many/],
-    ['an unknown option', ['--nonsense'], /^Unknown option '--nonsense'/],
+    ['an unknown option, without advice that fits no command', ['--nonsense'], /^Unknown option '--nonsense'\nUsage: /],
   ];
   for (const [title, args, sentence] of misused) {
     it(`exits with 2 and a sentence for ${title}`, async () => {
