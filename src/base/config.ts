@@ -3,6 +3,7 @@ import { isIPv4 } from 'node:net';
 import { messageOf } from './errors.ts';
 import { tableOf } from './markdown-table.ts';
 import { type ServerAddress, showAddress, usesTls } from './server-address.ts';
+import { callerSettings } from './settings/caller-settings.ts';
 import type { Setting, SettingKind } from './settings/kinds.ts';
 import { settings } from './settings/settings.ts';
 
@@ -22,7 +23,9 @@ type SettingValue<R extends SettingRow> = R extends { kind: SettingKind<infer T>
 type SettingValues = { readonly [R in SettingRow as FieldName<R['name']>]: SettingValue<R> };
 type LinkStarts = { readonly publicUrl: string; readonly dashboardUrl: string };
 
-export type Config = Omit<SettingValues, keyof LinkStarts> & LinkStarts;
+type CallerSettingName = (typeof callerSettings)[number]['name'];
+
+export type Config = Omit<SettingValues, keyof LinkStarts | FieldName<CallerSettingName>> & LinkStarts;
 
 /** Config in which these settings have a value. */
 export type ConfigWith<N extends SettingName> = Config & {
@@ -122,13 +125,14 @@ const rules: readonly ConfigRule[] = [
   },
 ];
 
-/** Reads every setting, or throws a ConfigError that tells all that is wrong at once. */
+/** Reads every setting but those of callers, or throws a ConfigError that tells all that is wrong at once. */
 export function readConfig<const N extends SettingName = never>(
   env: SettingEnvironment,
   { required = [], rules: own = [] }: RoleNeeds<N> = {},
   readFile = readFromDisk,
 ): ConfigWith<N> {
-  const { values, problems: wrong } = readValues(settings, required, env, readFile);
+  const ofRoles = settings.filter(({ name }) => !callerSettings.some((one) => one.name === name));
+  const { values, problems: wrong } = readValues(ofRoles, required, env, readFile);
   const problems = [...unknownNames(env).map((name) => `${name} is not a setting of trawl.`), ...wrong];
   const config = values as SettingValues;
   const broken = [...rules, ...own].filter((rule) => rule.broken(config as Partial<Config>));
