@@ -27,6 +27,7 @@ const bodyNames = new Set(
 const maxObjects = 3;
 const notObject = 'Bad Request: the body must be a JSON object';
 const notJson = 'Bad Request: the body must be of type application/json in UTF-8';
+const compressed = 'Bad Request: the body must be a JSON object without a Content-Encoding';
 
 /** Returns the path and query of a request's target, also of one that names scheme and host as for a proxy. */
 export function originTarget(target: string): string {
@@ -119,7 +120,9 @@ export async function readJsonBody(req: IncomingMessage, maxBytes = usualBodyByt
   if (bytes === null) throw refuse('payload_too_large');
   if (bytes.length === 0) return { parameters: {}, fault: null };
   if (!isJson(req.headers['content-type'])) return { parameters: {}, fault: notJson };
-  return parseObject(bytes) ?? { parameters: {}, fault: notObject };
+  // Some callers send a plain body with this header, such as `utf-8`: only a body that cannot be read is refused.
+  const fault = req.headers['content-encoding'] === undefined ? notObject : compressed;
+  return parseObject(bytes) ?? { parameters: {}, fault };
 }
 
 /**
