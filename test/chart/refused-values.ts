@@ -205,6 +205,23 @@ export const refusals: readonly (readonly [string, Readonly<Record<string, unkno
     { 'networkPolicy.kubernetes.cidrs': ['10.96.0.1'] },
     /networkPolicy\.kubernetes\.cidrs: 10\.96\.0\.1 is no CIDR/,
   ],
+  [
+    'a way to Redis at a port above the last one',
+    { 'networkPolicy.redis': [{ cidr: '10.0.0.7/32', port: 65536 }] },
+    /networkPolicy\.redis: 65536 is no port such as 443/,
+  ],
+  ['DNS at half a port', { 'networkPolicy.dns.ports': [53, 5.3] }, /networkPolicy\.dns\.ports: 5\.3 is no port/],
+  ['a Service at a port above the last one', { 'api.service.port': 65536 }, /api\.service\.port must be 65535 or less/],
+  [
+    'pods that may be away, in a word',
+    { 'egress.podDisruptionBudget.maxUnavailable': 'some' },
+    /egress\.podDisruptionBudget\.maxUnavailable must be a whole number, or a percentage such as 25%/,
+  ],
+  [
+    'more pods that may be away than there are',
+    { 'api.podDisruptionBudget.maxUnavailable': '101%' },
+    /api\.podDisruptionBudget\.maxUnavailable must be a whole number, or a percentage/,
+  ],
   ['a namespace in capitals', { 'workers.namespace': 'Films' }, /workers\.namespace must be the name of .* be Films$/m],
   ['a registry with a scheme', { 'images.registry': 'https://a.test/b' }, /images\.registry must have no scheme/],
   ['half a digest', { 'images.worker.digest': '0e072d' }, /images\.worker\.digest must begin with sha256:/],

@@ -33,6 +33,9 @@
   {{- $leasts := dict "workers.mostEnded" 0 "uninstall.waitSeconds" 0 "egress.terminationGracePeriodSeconds" 10 -}}
   {{- $least := hasKey $leasts $name | ternary (index $leasts $name) (regexMatch "\\.(replicas|maxUnavailable)$" $name | ternary 0 1) -}}
   {{- if not $isRead -}}
+  {{- else if and (hasSuffix ".maxUnavailable" $name) (kindIs "string" $number) -}}
+    {{- if not (regexMatch "^(100|[0-9]{1,2})%$" $number) }}{{ fail (printf "%s must be a whole number, or a percentage such as 25%%" $name) }}{{ end -}}
+  {{- else if and (hasSuffix ".port" $name) (gt (float64 $number) 65535.0) }}{{ fail (printf "%s must be 65535 or less" $name) }}
   {{- else if or (kindIs "invalid" $number) (lt (float64 $number) (float64 $least)) (ne (floor $number) (float64 $number)) }}{{ fail (printf "%s must be a whole number of %d or more" $name $least) }}{{ end -}}
 {{- end -}}
 {{- if gt (float64 $values.uninstall.waitSeconds) 86400.0 }}{{ fail "uninstall.waitSeconds must be 86400 or less" }}{{ end -}}
@@ -59,10 +62,13 @@
   {{- range index $values.networkPolicy $name -}}
     {{- if not (and (kindIs "map" .) .cidr .port) }}{{ fail (printf "each entry of networkPolicy.%s needs a cidr and a port, such as {cidr: 10.0.0.7/32, port: 6379}" $name) }}{{ end -}}
     {{- if not (regexMatch $cidr (toString .cidr)) }}{{ fail (printf "networkPolicy.%s: %s is no CIDR such as 10.0.0.7/32" $name .cidr) }}{{ end -}}
+    {{- include "trawl.checkPort" (dict "name" $name "port" .port) -}}
   {{- end -}}
 {{- end -}}
 {{- range $name := list "dns" "kubernetes" "traces" -}}
-  {{- if not (index $values.networkPolicy $name | default dict).ports }}{{ fail (printf "networkPolicy.%s.ports must name at least one port: without one every port is open" $name) }}{{ end -}}
+  {{- $ports := (index $values.networkPolicy $name | default dict).ports -}}
+  {{- if not $ports }}{{ fail (printf "networkPolicy.%s.ports must name at least one port: without one every port is open" $name) }}{{ end -}}
+  {{- range $ports }}{{ include "trawl.checkPort" (dict "name" (printf "%s.ports" $name) "port" .) }}{{ end -}}
 {{- end -}}
 {{- end -}}
 {{- if contains "." .Release.Name }}{{ fail (printf "the name of the release, %s, must have no dot: Services begin with it" .Release.Name) }}{{ end -}}
@@ -140,6 +146,11 @@
 {{- if and (semverCompare "<1.33.0-0" .Capabilities.KubeVersion.Version) (not $values.workers.hostUsers) }}{{ fail "workers.hostUsers must be true before Kubernetes 1.33, whose pods have no user namespaces" }}{{ end -}}
 {{- include "trawl.checkWorkersStay" . -}}
 {{- end }}
+
+{{- define "trawl.checkPort" -}}
+{{- $isPort := regexMatch "^[1-9][0-9]{0,4}$" (toString .port) -}}
+{{- if or (not $isPort) (gt (float64 .port) 65535.0) }}{{ fail (printf "networkPolicy.%s: %v is no port such as 443" .name .port) }}{{ end -}}
+{{- end -}}
 
 {{- /* Settings that values of the chart set, each with that value. */ -}}
 {{- define "trawl.settingsOfValues" -}}
