@@ -15,8 +15,8 @@ export interface Area {
 const unit = 'test/unit/**/*.test.ts';
 /** The quickest ones first. Tests of the egress role, and those with random bytes, run it in other processes, which no mutant reaches. */
 const proxy = ['proxy', 'resolver', '!(role|random-bytes)'].map((name) => `test/egress/${name}.test.ts`);
-/** A rule has no clock. */
-const impure = /\b(?:setTimeout|setImmediate|setInterval|Date\.now|performance\.now)\b/;
+/** A rule has no clock, and no connection. */
+const impure = /\b(?:Socket|setTimeout|setImmediate|setInterval|Date\.now|performance\.now)\b/;
 const pure = /^src\/(?:base|model)\/|^node:(?:buffer|crypto|net|util|zlib)$/;
 /** Tables of texts, which a document shows: a mutant of them is another text. */
 const tables = /\/(?:openapi|routes)[\w-]*\.ts$/;
@@ -36,7 +36,7 @@ export function listAreas(): Area[] {
   ];
 }
 
-/** Returns true for a file without a clock that loads nothing which needs a service. */
+/** Returns true for a file without a clock and a connection that loads nothing which needs a service. */
 function isPure(path: string): boolean {
   if (impure.test(texts.get(path)!)) return false;
   return [...loadedWith(path)].every((loaded) => posix.dirname(loaded) === posix.dirname(path) || pure.test(loaded));

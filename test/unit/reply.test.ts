@@ -1,6 +1,10 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { errorReply, failureReply, requireAllowed, softened } from '../../src/api/reply.ts';
+import { acceptedReply, errorReply, failureReply, requireAllowed, sendReply, softened } from '../../src/api/reply.ts';
 import { failures, Refusal, refusals, refuse } from '../../src/base/errors.ts';
+import { until } from '../support/until.ts';
 
 describe('replies of the API', () => {
   it('an error that is no refusal is an internal error', () => {
@@ -43,6 +47,49 @@ describe('replies of the API', () => {
       headers: { 'x-error-code': 'forbidden', 'x-original-status': '403' },
     });
   });
+
+  for (const [kind, answer, location, held] of [
+    ['job', { admitted: 'J1', held: 1 }, '/v1/jobs/J1', { 'x-credits-held': '1' }],
+    ['batch', { admitted: 'B1', held: 40 }, '/v1/batches/B1', { 'x-credits-held': '40' }],
+    ['job', { repeated: 'J1' }, '/v1/jobs/J1', {}],
+  ] as const) {
+    it(`a ${kind} that was ${Object.keys(answer)[0]} has its id, its place and the credits that it newly holds`, () => {
+      const { headers, ...reply } = acceptedReply(kind, 200, answer);
+      expect(reply).to.deep.equal({
+        ...{ status: 200, loggedStatus: 202 },
+        body: { [`${kind}_id`]: kind === 'job' ? 'J1' : 'B1' },
+      });
+      expect(headers).to.deep.equal({ location, ...held });
+    });
+  }
+
+  for (const [what, waits] of [
+    ['that closes its connection is written at once and ended later', true],
+    ['is written and ended at once', false],
+  ] as const) {
+    it(`an answer ${what}`, async () => {
+      const closing = Promise.withResolvers<void>();
+      const answers: ServerResponse[] = [];
+      const server = createServer((_req, res) => {
+        const reply = { status: 418, body: { a: 'ü' }, headers: { 'x-b': 'c' } };
+        sendReply(res, reply, { 'x-d': 'e' }, waits ? closing.promise : undefined);
+        answers.push(res);
+      }).listen(0, '127.0.0.1');
+      try {
+        await once(server, 'listening');
+        const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+        const named = ['content-type', 'content-length', 'x-b', 'x-d'].map((name) => response.headers.get(name));
+        expect([response.status, ...named]).to.deep.equal([418, 'application/json; charset=utf-8', '10', 'c', 'e']);
+        expect(await response.json()).to.deep.equal({ a: 'ü' });
+        expect(answers.map(({ writableEnded }) => writableEnded)).to.deep.equal([!waits]);
+        closing.resolve();
+        await until(() => answers[0]?.writableEnded, 5, 'the end of the answer');
+      } finally {
+        server.closeAllConnections();
+        server.close();
+      }
+    });
+  }
 
   it('an answer of the record sets the RateLimit headers of the windows that the plan has', () => {
     const headers = {};
