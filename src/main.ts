@@ -90,7 +90,7 @@ const roles: readonly Command[] = [
 const overview = `Usage: trawl COMMAND …
 
 ${roles.map(({ name, text }) => `  ${name.padEnd(10)}  ${text}\n`).join('')}
-trawl COMMAND --help tells more.
+trawl COMMAND --help tells more, and trawl --version which release this is.
 `;
 
 /** Runs a command and returns the exit code. Options may precede the name of the command. */
@@ -100,6 +100,10 @@ async function main(args: readonly string[], terminal: Terminal): Promise<number
   if (role) return run(role, args.toSpliced(index, 1), terminal);
   if (index < 0 && args.some((arg) => arg === '--help' || arg === '-h')) {
     terminal.out(overview);
+    return 0;
+  }
+  if (index < 0 && args.includes('--version')) {
+    terminal.out(`trawl ${(await import('./base/version.ts')).version}\n`);
     return 0;
   }
   terminal.err(args.length === 0 ? overview : `There is no command ${args[Math.max(0, index)]}\n\n${overview}`);

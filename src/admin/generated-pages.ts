@@ -64,7 +64,7 @@ The commands of the operator work beside a running system, through its Redis: th
 \`trawl up\` that runs with the same \`TRAWL_DATA\`. Links that they show lead to where this \`trawl up\` answers, unless their
 environment names a URL, host or port. They answer with text for people, with \`--json\` with one JSON value; times are ISO 8601 in UTC.
 The exit code is 0 when a command is done, 1 when it is refused (with \`--json\`: \`{error, code}\`) and 2 when its line is wrong.
-\`set\` keeps the value of every option that is not given. A value that begins with \`-\` is written \`--name=-value\`. \`--help\` works at every place.
+\`set\` keeps the value of every option that is not given. A value that begins with \`-\` is written \`--name=-value\`. \`--help\` works at every place, and \`trawl --version\` says which release it is.
 
 ${commands.map(section).join('\n')}
 ${programSection('manifests', manifestsHelp)}

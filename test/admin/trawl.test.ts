@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type Operator, runProgram, startOperator, trawl } from '../support/operator.ts';
+import { read } from '../support/tree.ts';
 
 /** Tells on stderr when a package is loaded. */
 const watchRedis = `--import=data:text/javascript,${encodeURIComponent(`
@@ -32,6 +33,11 @@ describe('./trawl', () => {
     expect(none).to.deep.equal({ code: 2, out: '', err: help!.out });
     expect(wrong).to.deep.equal({ code: 2, out: '', err: `There is no command nonsense\n\n${help!.out}` });
     expect(option!.err).to.match(/^There is no command --nonsense\n/);
+  });
+
+  it('prints its version, which is that of the package', async () => {
+    const { version } = JSON.parse(read('package.json'));
+    expect(await trawl(['--version'])).to.deep.equal({ code: 0, out: `trawl ${version}\n`, err: '' });
   });
 
   it('prints help at every level without loading the client of Redis', async () => {
