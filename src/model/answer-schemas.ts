@@ -225,6 +225,6 @@ export function answerFault(name: string, answer: unknown): { path: string; prob
   const fits = ajv.getSchema(`answers#/components/schemas/${name}`);
   if (!fits) throw new Error(`there is no schema ${name}`);
   if (fits(answer)) return null;
-  const [error] = fits.errors ?? [];
-  return { path: error?.instancePath.slice(1).replaceAll('/', '.') ?? '', problem: error?.message ?? '' };
+  const { instancePath, message } = fits.errors![0]!;
+  return { path: instancePath.slice(1).replaceAll('/', '.'), problem: message! };
 }

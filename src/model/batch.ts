@@ -63,9 +63,8 @@ export function parseBatch(
     return wrong(`items must be a list of 1 to ${maxItems} objects`);
   }
   if (playlist && list.length > 1) return wrong('items must be a list of the one playlist');
-  if (!playlist && max_items !== undefined && max_items < list.length) {
-    return wrong(`max_items is ${max_items}, but there are ${list.length} items`);
-  }
+  const most = max_items ?? maxItems;
+  if (most < list.length) return wrong(`max_items is ${most}, but there are ${list.length} items`);
   if (max_credits !== undefined && max_credits < list.length) {
     return wrong(`max_credits is ${max_credits}, but there are ${list.length} items`);
   }
@@ -79,7 +78,7 @@ export function parseBatch(
   return {
     ...{ ok: true, endpoint, items },
     isPlaylist: playlist,
-    maxItems: max_items ?? maxItems,
+    maxItems: most,
     maxCredits: max_credits ?? null,
     webhook_url: webhook_url ?? null,
     webhook_authorization: webhook_authorization ?? null,

@@ -147,7 +147,7 @@ export function isLocalName(name: string): boolean {
 }
 
 export function topLabel(name: string): string {
-  return name.replace(/\.$/, '').split('.').at(-1)?.toLowerCase() ?? '';
+  return name.replace(/\.$/, '').split('.').at(-1)!.toLowerCase();
 }
 
 export function isSameAddress(one: string, other: string): boolean {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { makeAccountId, makeKey, readExpiry, readKey } from '../../src/model/api-key.ts';
+import { makeAccountId, makeKey, readExpiry, readKey, refusalOfExpiry } from '../../src/model/api-key.ts';
 import { keyState } from '../support/reference-models.ts';
 
 const zeros = new Uint8Array(32);
@@ -62,6 +62,9 @@ describe('readKey', () => {
     ['a key of another account', good.replace(account, 'abc123def457')],
     ['a key with a wrong checksum', `${good.slice(0, -6)}000000`],
     ['a good checksum of a wrong form', 'trawl_abc123def456_-------------------------------------------2c2Ni0'],
+    // Each has the checksum of all that is in front of it, made with Python's zlib.crc32.
+    ['a letter in front of a key', 'xtrawl_abc123def456_003aUlTJC7tjlCTQj2uNU3MFagCXG9LRKRcwGkBIDlf4LOgAu'],
+    ['a secret of one letter more', 'trawl_abc123def456_003aUlTJC7tjlCTQj2uNU3MFagCXG9LRKRcwGkBIDlf03bJVQQ'],
     ['a very long text', good.repeat(100_000)],
     ['odd bytes', '\u0000\ud800\u202e'.padEnd(68, '\ud83d')],
     ['null', null],
@@ -128,6 +131,25 @@ describe('readExpiry', () => {
   ];
   for (const [text, expires] of rows)
     it(`key-expires D39: reads ${text} as ${expires}`, () => expect(readExpiry(text)).to.equal(expires));
+});
+
+describe('refusalOfExpiry', () => {
+  const now = Date.UTC(2026, 2, 4);
+  const rows: [what: string, expires: number | null | undefined, refused: boolean][] = [
+    ['a key without an expiry', null, false],
+    ['an expiry that is not changed', undefined, false],
+    ['an expiry to come', now + 1, false],
+    ['an expiry at this moment, at which the key still works', now, false],
+    ['an expiry that has passed', now - 1, true],
+    ['an expiry of 1970', 0, true],
+  ];
+  for (const [what, expires, refused] of rows) {
+    it(`${refused ? 'refuses' : 'allows'} ${what}`, () =>
+      expect(refusalOfExpiry(expires, now) !== null).to.equal(refused));
+  }
+
+  it('names the time, in which a wrong year is seen', () =>
+    expect(refusalOfExpiry(Date.UTC(2025, 2, 5), now)).to.match(/ 2025-03-05T00:00:00\.000Z$/));
 });
 
 describe('keyState', () => {
