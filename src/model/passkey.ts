@@ -1,5 +1,5 @@
-import { isIP } from 'node:net';
 import type { ReadInput } from './operator-input.ts';
+import { readLiteral, topLabel } from './public-address.ts';
 
 /** Passkey of a person as the record keeps it. Times are milliseconds. */
 export interface Passkey {
@@ -29,7 +29,6 @@ export function readPasskeyName(text: unknown): ReadInput<string> {
 /** Returns the name under which browsers keep passkeys for this URL; `null` where they keep none: an address, or http. */
 export function relyingParty(dashboardUrl: string): string | null {
   const { protocol, hostname } = new URL(dashboardUrl);
-  const isLocal = hostname === 'localhost' || hostname.endsWith('.localhost');
-  const isAddress = hostname.startsWith('[') || isIP(hostname) !== 0;
-  return !isAddress && (protocol === 'https:' || isLocal) ? hostname : null;
+  const isSecure = protocol === 'https:' || topLabel(hostname) === 'localhost';
+  return isSecure && readLiteral(hostname) === null ? hostname : null;
 }
