@@ -91,8 +91,7 @@ function stagesOf(stages: readonly StageMark[], attempt: number, startedAt: numb
   return begun.map(({ stage, at }, n) => {
     const beganAt = Math.min(Math.max(at, startedAt), until);
     const endedAt = Math.min(Math.max(begun[n + 1]?.at ?? until, beganAt), until);
-    const again = begun.slice(0, n).some((one) => one.stage === stage) ? ` ${n}` : '';
-    return { name: stage, words: `stage ${attempt} ${stage}${again}`, beganAt, endedAt, failure: null };
+    return { name: stage, words: `stage ${attempt} ${n}`, beganAt, endedAt, failure: null };
   });
 }
 

@@ -43,12 +43,19 @@ describe('spans of a job', () => {
     ]);
     expect(spans[0]).to.include({ parentId: trace.spanId, spanId: jobSpanId(trace, aJob().id) });
     expect(spans.map(({ traceId }) => traceId)).to.deep.equal(spans.map(() => trace.traceId));
-    expect(spans[2]?.attributes).to.deep.equal({
-      'trawl.job.id': aJob().id,
-      'trawl.attempt': 1,
-      'trawl.outcome': 'completed',
-      'trawl.class': 'done',
-    });
+    expect(spans.map(({ kind }) => kind)).to.deep.equal(spans.map(() => 'internal'));
+    const [of, number, outcome] = [
+      { 'trawl.job.id': aJob().id },
+      { 'trawl.attempt': 1 },
+      { 'trawl.outcome': 'completed' },
+    ];
+    expect(spans.map(({ attributes }) => attributes)).to.deep.equal([
+      { ...of, ...outcome, 'trawl.endpoint': 'video', 'trawl.attempts': 1 },
+      { ...of, ...number },
+      { ...of, ...number, ...outcome, 'trawl.class': 'done' },
+      ...Array(3).fill({ ...of, ...number }),
+      { ...of, ...outcome },
+    ]);
     expect(new Set(spans.map(({ spanId }) => spanId)).size).to.equal(spans.length);
   });
 
@@ -71,10 +78,38 @@ describe('spans of a job', () => {
       'job/attempt/start 40-100',
       'job/settle 100-100',
     ]);
-    expect(spans.map(({ attributes }) => attributes['trawl.class']).filter(Boolean)).to.deep.equal([
-      'interrupted',
-      'failed',
+    expect(spans.map(({ attributes }) => attributes['trawl.attempt'])).to.deep.equal([
+      ...[undefined, 1, 1, 1, 2, 2, 2, undefined],
     ]);
+    expect(new Set(spans.map(({ spanId }) => spanId)).size).to.equal(spans.length);
+  });
+
+  const ends: [code: Job['error_code'], counts: string | undefined, told: string][] = [
+    [null, undefined, 'done'],
+    ['timeout', undefined, 'failed'],
+    ['worker_lost', undefined, 'interrupted'],
+    ['cancelled', undefined, 'interrupted'],
+    // Its last attempt was counted before the job ended while it waited for the next one.
+    ['cancelled', 'failure', 'failed'],
+    ['cancelled', 'interruption', 'interrupted'],
+  ];
+  for (const [error_code, counts, told] of ends) {
+    it(`call an attempt ${told} that counts as ${counts ?? 'the end'} of a job with ${error_code ?? 'its file'}`, () => {
+      const end = { attempt: 1, ended_at: 100, code: error_code ?? 'completed', ...(counts && { counts }) };
+      const spans = spansOf({ ...completed, error_code }, { attempts: [{ attempt: 1, started_at: 10 }, end] });
+      expect(spans.find(({ name }) => name === 'attempt')?.attributes['trawl.class']).to.equal(told);
+    });
+  }
+
+  it('end an attempt whose end nobody told with its job', () => {
+    const cancelled = { status: 'Error', error_code: 'cancelled', ended_at: 50, attempt: 1 } as const;
+    const spans = spansOf(cancelled, { attempts: [{ attempt: 1, started_at: 10 }] });
+    expect(shown(spans).slice(1)).to.deep.equal([
+      'job/queue 0-10',
+      'job/attempt 10-50 cancelled',
+      'job/attempt/start 10-50',
+    ]);
+    expect(spans[2]?.attributes).to.include({ 'trawl.outcome': 'cancelled', 'trawl.class': 'interrupted' });
   });
 
   it('end with the wait of a job that was cancelled in the queue', () => {
@@ -84,7 +119,10 @@ describe('spans of a job', () => {
       { attempt: 1, started_at: 10 },
       { attempt: 1, ended_at: 30, code: 'timeout', counts: 'failure' },
     ];
-    expect(shown(spansOf({ ...cancelled, attempt: 1 }, { attempts })).slice(1)).to.deep.equal([
+    const later = spansOf({ ...cancelled, attempt: 1 }, { attempts });
+    expect(spansOf(cancelled).at(-1)?.attributes).to.include({ 'trawl.attempt': 1 });
+    expect(later.at(-1)?.attributes).to.include({ 'trawl.attempt': 2 });
+    expect(shown(later).slice(1)).to.deep.equal([
       'job/queue 0-10',
       'job/attempt 10-30 timeout',
       'job/attempt/start 10-30',
