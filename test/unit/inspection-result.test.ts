@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { failures } from '../../src/base/errors.ts';
-import { readInspection } from '../../src/model/inspection-result.ts';
+import { readInspection, readListing } from '../../src/model/inspection-result.ts';
 import { someMetadata } from '../support/jobs.ts';
 
 describe('an answer of the inspector', () => {
@@ -38,5 +38,24 @@ describe('an answer of the inspector', () => {
   for (const [what, json, read] of rows) {
     it(`an answer of the inspector that is ${what} is read as ${JSON.stringify(read)?.slice(0, 60)}`, () =>
       expect(readInspection(json)).to.deep.equal(read));
+  }
+});
+
+describe('a listing of the inspector', () => {
+  const failure = { code: 'private', text: 'Ask.' };
+  const rows: [what: string, json: unknown, read: unknown][] = [
+    ['the URLs of entries', { entries: ['https://a.example/1'], more: 1 }, { entries: ['https://a.example/1'] }],
+    ['no entries', { entries: [] }, { entries: [] }],
+    ['entries beside a failure', { entries: ['https://a.example/1'], failure }, { entries: ['https://a.example/1'] }],
+    ['a failure', { failure }, { failure }],
+    ['a number among entries', { entries: ['https://a.example/1', 2] }, null],
+    ['a number among entries, beside a failure', { entries: ['https://a.example/1', 2], failure }, { failure }],
+    ['a text in place of entries', { entries: 'https://a.example/1' }, null],
+    ['an object without either', {}, null],
+    ['no object', 'https://a.example/1', null],
+  ];
+  for (const [what, json, read] of rows) {
+    it(`is ${read === null ? 'not understood' : 'read'} with ${what}`, () =>
+      expect(readListing(json)).to.deep.equal(read));
   }
 });
