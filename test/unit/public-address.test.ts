@@ -1,15 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { exceptions as exceptionList, type Network } from '../../src/base/settings/kinds.ts';
-import {
-  isInRange,
-  isPrivateAddress,
-  judgeUrl,
-  judgeWebhookUrl,
-  readAddress,
-  readRange,
-  receiverOf,
-} from '../../src/model/public-address.ts';
+import { exceptions as exceptionList } from '../../src/base/settings/kinds.ts';
+import { judgeUrl, judgeWebhookUrl, receiverOf } from '../../src/model/public-address.ts';
 
 const notUrl = 'must be an http or https URL';
 const notPublicAddress = 'must be a URL with a public address';
@@ -26,8 +18,6 @@ function read(exceptions: string) {
   if (!found) throw new Error(`no exceptions: ${exceptions}`);
   return found;
 }
-
-const parsed = (text: string) => readAddress(text)!;
 
 describe('judgeUrl', () => {
   const accepted: [text: string, href: string][] = [
@@ -48,6 +38,10 @@ describe('judgeUrl', () => {
     ['http://no-such-name.invalid/a.mp4', 'http://no-such-name.invalid/a.mp4'],
     ['https://internal.example.com/', 'https://internal.example.com/'],
     ['https://notlocalhost.com/', 'https://notlocalhost.com/'],
+    // URLs within a URL, as archives and proxies have them, are judged by nobody here.
+    ['https://example.com/web/http://user@10.0.0.1/', 'https://example.com/web/http://user@10.0.0.1/'],
+    ['https://example.com/?of=http:10.0.0.1', 'https://example.com/?of=http:10.0.0.1'],
+    ['https://example.com/?of=http://%31.example/', 'https://example.com/?of=http://%31.example/'],
     ['http://8.8.8.8/', 'http://8.8.8.8/'],
     ['http://134744072/', 'http://8.8.8.8/'],
     ['http://[2606:4700::1111]/', 'http://[2606:4700::1111]/'],
@@ -87,6 +81,9 @@ describe('judgeUrl', () => {
     const sentence = 'must be a URL of at most 8192 characters';
     expect(judge(start.padEnd(8192, 'a'))).to.have.length(8192);
     expect(judge(start.padEnd(8193, 'a'))).to.equal(sentence);
+    expect(judge('https://example.com?'.padEnd(8192, 'a')), 'a bare host, which gets a slash').to.have.length(8193);
+    expect(judge('https://example.com/ '.padEnd(8190, 'a')), 'a blank, which gets two more').to.have.length(8192);
+    expect(judge('https://example.com/ '.padEnd(8192, 'a'))).to.equal(sentence);
     expect(judge(start.padEnd(3000, 'ü'))).to.equal(sentence);
     expect(judge(`${start}#`.padEnd(8192, 'a'))).to.have.length(8192);
     expect(judge(`${start}#`.padEnd(8193, 'a'))).to.equal(sentence);
@@ -183,7 +180,7 @@ describe('judgeWebhookUrl', () => {
       ok: false,
       sentence: notPublicAddress,
     });
-    expect(judgeWebhookUrl('http://10.0.0.1/hook#x', read('10.0.0.1:80'))).to.deep.equal({
+    expect(judgeWebhookUrl('http://10.0.0.1/hook#part', read('10.0.0.1:80'))).to.deep.equal({
       ok: true,
       href: 'http://10.0.0.1/hook',
     });
@@ -252,45 +249,4 @@ describe('the receiver of a webhook', () => {
     it(`${isSame ? 'is' : 'is not'} the same for ${other}`, () =>
       expect(receiverOf('aaa', other) === receiver).to.equal(isSame));
   }
-});
-
-describe('addresses of own networks', () => {
-  const rows: [addresses: string, isPrivate: boolean][] = [
-    ['127.0.0.1 127.255.255.255 ::1 ::ffff:127.0.0.1', true],
-    ['10.0.0.1 172.16.0.1 172.31.255.255 192.168.255.255 ::ffff:10.0.0.1', true],
-    ['169.254.169.254 fe80::1', true],
-    ['100.64.0.1 100.127.255.255', true],
-    ['fc00::1 fdff::1', true],
-    ['8.8.8.8 172.32.0.1 100.128.0.1 2600::1 192.0.2.1 224.0.0.1 ::ffff:8.8.8.8', false],
-  ];
-  for (const [addresses, isPrivate] of rows) {
-    it(`${isPrivate ? 'have' : 'do not have'} ${addresses}`, () => {
-      for (const address of addresses.split(' '))
-        expect(isPrivateAddress(parsed(address)), address).to.equal(isPrivate);
-    });
-  }
-});
-
-describe('ranges of addresses', () => {
-  const v4 = (address: string, prefix: number): Network => ({ family: 'ipv4', address, prefix });
-  const v6 = (address: string, prefix: number): Network => ({ family: 'ipv6', address, prefix });
-  const rows: [range: Network, inside: string, outside: string][] = [
-    [v4('10.0.0.0', 8), '10.255.255.255 ::ffff:10.1.2.3', '11.0.0.0 a00::'],
-    [v4('10.1.2.3', 32), '10.1.2.3', '10.1.2.4'],
-    [v6('2001:db8::', 32), '2001:db8:ffff::1', '2001:db9::'],
-    [v6('::ffff:10.0.0.0', 104), '10.255.255.255 ::ffff:10.1.2.3', '11.0.0.0'],
-    [v6('::ffff:0.0.0.0', 96), '8.8.8.8 ::ffff:10.1.2.3', '::1 2600::1'],
-    [v6('::ffff:10.0.0.0', 95), '::fffe:1.2.3.4', '2600::1'],
-  ];
-  for (const [range, inside, outside] of rows) {
-    it(`${range.address}/${range.prefix} has ${inside}, and not ${outside}`, () => {
-      const has = (text: string) => isInRange(readRange(range), parsed(text));
-      for (const text of inside.split(' ')) expect(has(text), text).to.equal(true);
-      for (const text of outside.split(' ')) expect(has(text), text).to.equal(false);
-    });
-  }
-
-  it('have an address at their beginning', () => {
-    expect(() => readRange(v4('10.0.0', 8))).to.throw('10.0.0 is no address');
-  });
 });
