@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { answerFault, schemas } from '../../src/model/answer-schemas.ts';
+import { summarize } from '../../src/model/batch-summary.ts';
 import { jobJson, queueJson, webhookBody } from '../../src/model/job-json.ts';
-import { reducedUsage, usage } from '../../src/model/money.ts';
+import { packItem, reducedUsage, usage } from '../../src/model/money.ts';
 import { healthOf } from '../../src/model/stats.ts';
 import { aPack, someBalances } from '../support/balances.ts';
 import { aJob, aRunningJob, someDelivered, someMetadata } from '../support/jobs.ts';
@@ -30,17 +31,29 @@ const key = {
 const plan = { name: 'pro', per_minute: 900, per_second: 30 };
 const balances = someBalances({ quota: 10, period_start: 1, period_end: 2, packs: [aPack('a'), aPack('b')] });
 
+const summary = summarize({ id: uuid, isCancelled: false }, { queued: 1, running: 0, completed: 0, failed: 1 });
+const batchJob = { query: url, job_id: uuid, status: 'Error', error: 'This content is private', error_code: 'private' };
+const day = { day: '2026-01-02', key: 'main', calls: 3, credits: 2, completed: 2, failed: 1 };
+
 /** Answers as the model makes them. */
 const answers: [name: string, schema: string, answer: object][] = [
   ['an error', 'Error', { error: 'Not Found' }],
   ['an accepted job', 'Accepted', { job_id: uuid }],
+  ['an accepted batch', 'AcceptedBatch', { batch_id: uuid }],
   ['an event', 'Event', { id: '1', event: 'progress', data: '{}' }],
   ['metadata', 'Metadata', wholeMetadata],
   ...Object.entries(jobs).map(([name, job]): (typeof answers)[0] => [`a ${name} job`, 'Job', jobJson(job, beside)]),
   ['a list of jobs', 'JobList', { jobs: [jobJson(jobs.completed, beside)], next_cursor: 'next' }],
   ['usage', 'Usage', usage(balances, { name: 'Acme', slug: 'acme' }, plan, key, 3)],
   ['reduced usage', 'ReducedUsage', reducedUsage(balances, plan)],
+  ['a pack', 'Pack', packItem(aPack('a'))],
+  ['a history of usage', 'UsageHistory', { days: [day] }],
   ['statistics', 'Stats', healthOf('video', '/v1/video/download', [], hour)],
+  ['a batch', 'Batch', { ...summary, jobs: [batchJob], next_cursor: '100' }],
+  ['the webhook of a batch', 'WebhookBatch', summary],
+  ['the webhook of a completed job', 'WebhookCompleted', webhookBody(jobs.completed, url)],
+  ['the webhook of a failed job', 'WebhookFailed', webhookBody(jobs.failed, null)],
+  ['the webhook of a test', 'WebhookTest', { id: uuid, type: 'test', created_at: '2026-01-02T03:04:05.006Z' }],
 ];
 
 function waiting() {
@@ -67,9 +80,20 @@ function change(whole: object, path: readonly string[], make: (value: unknown) =
   return copy;
 }
 
+/** Answers that `fields` cannot cut, and the bodies of webhooks. */
+const uncut = /^(?:Error|Accepted|Event|Webhook)/;
+
 /** Names of a schema: its own, and that of its part unless `fields` cannot cut it. */
 function formsOf(schema: string): string[] {
-  return [schema, ...(`${schema}Part` in schemas ? [`${schema}Part`] : [])];
+  return [schema, ...(uncut.test(schema) ? [] : [`${schema}Part`])];
+}
+
+/** Returns every description within a schema. */
+function descriptionsOf(schema: unknown): unknown[] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  return Object.entries(schema).flatMap(([name, value]) =>
+    name === 'description' && typeof value !== 'object' ? [value] : descriptionsOf(value),
+  );
 }
 
 const wrong = (value: unknown) => (typeof value === 'object' ? 'wrong' : { wrong: true });
@@ -149,6 +173,24 @@ describe('schemas of answers', () => {
     ['Usage', 'api_key.quotas.daily', null, true],
     ['Usage', 'subscription.percent_used', 33.33, true],
     ['Usage', 'remaining', 33.33, false],
+    ['Batch', 'status', 'Cancelled', true],
+    ['Batch', 'status', 'Done', false],
+    ['Batch', 'counts.failed', -1, false],
+    ['Batch', 'credits.held', 0.5, false],
+    ['Batch', 'jobs.0.status', 'Done', false],
+    ['Batch', 'jobs.0.status', null, true],
+    ['Batch', 'jobs.0.query', null, true],
+    ['Batch', 'jobs.0.error_code', 'no_such_code', false],
+    ['Batch', 'jobs.0.error_code', null, true],
+    ['Batch', 'next_cursor', null, true],
+    ['UsageHistory', 'days.0.day', '2026-3-04', false],
+    ['UsageHistory', 'days.0.day', 'x2026-01-02', false],
+    ['UsageHistory', 'days.0.day', '2026-01-02T03:04:05Z', false],
+    ['WebhookCompleted', 'status', 'Error', false],
+    ['WebhookCompleted', 'result.response', null, true],
+    ['WebhookCompleted', 'result.response', 'no URL', false],
+    ['WebhookFailed', 'status', 'CompletedJob', false],
+    ['WebhookTest', 'type', 'batch', false],
     ['Stats', 'health', 'fine', false],
     ['Stats', 'health', 'degraded', true],
     ['Stats', 'health', 'down', true],
@@ -166,11 +208,13 @@ describe('schemas of answers', () => {
     });
   }
 
-  it('take the webhook of every end', () => {
-    expect(answerFault('WebhookCompleted', webhookBody(jobs.completed, url))).to.equal(null);
-    expect(answerFault('WebhookCompleted', webhookBody(jobs.completed, null))).to.equal(null);
-    expect(answerFault('WebhookFailed', webhookBody(jobs.failed, null))).to.equal(null);
-    expect(answerFault('WebhookFailed', webhookBody(jobs.completed, url))?.path).to.equal('');
+  it('tell the webhook of a completed job from that of a failed one', () =>
+    expect(answerFault('WebhookFailed', webhookBody(jobs.completed, url))?.path).to.equal(''));
+
+  it('describe in words what a name leaves open', () => {
+    const descriptions = descriptionsOf(schemas);
+    expect(descriptions).to.have.length.above(30);
+    for (const description of descriptions) expect(description).to.match(/^[A-Za-z].*[A-Za-z)]$/);
   });
 
   it('are known by their names alone', () => {
