@@ -33,8 +33,11 @@ const messages: Readonly<Record<string, Message>> = {
   'the progress of an attempt': {
     read: readProgress,
     good: progress,
-    also: [{ speed_bytes: null }, { eta_seconds: null }],
-    wrong: [{ progress: -1 }, { progress: '1' }, { stage: 'a-b' }, { speed_bytes: -1 }, { eta_seconds: 0.5 }],
+    also: [{ speed_bytes: null }, { eta_seconds: null }, { stages: [{ stage: 'inspect', ms: 320 }] }],
+    wrong: [
+      ...[{ progress: -1 }, { progress: '1' }, { stage: 'a-b' }, { speed_bytes: -1 }, { eta_seconds: 0.5 }],
+      { stages: [{ stage: 'nap', ms: 1 }] },
+    ],
   },
   'the request to upload': {
     read: readUpload,
@@ -42,18 +45,22 @@ const messages: Readonly<Record<string, Message>> = {
     also: [{ parts: [] }],
     wrong: [
       ...[{ bytes: 0 }, { sha256: 'x' }, { content_type: 'text/html' }, { ext: '../x' }, { parts: null }],
-      { parts: ['x'] },
+      ...[{ sha256: `${sha256}0` }, { sha256: `x${sha256}` }, { ext: 'mp4/..' }, { parts: ['x'] }],
     ],
   },
   'the permit to upload': {
     read: readPermit,
     good: permit,
-    also: [{ parts: null }, { through_egress: false }, { authorities: ['PEM'] }],
+    also: [
+      ...[{ parts: null }, { through_egress: false }, { authorities: ['PEM'] }, { key: 'k'.repeat(200) }],
+      { parts: [{ ...part, url: 'http://127.0.0.1:9000/x' }] },
+    ],
     wrong: [
       ...[{ key: 'k'.repeat(201) }, { parts: {} }, { through_egress: 1 }, { authorities: [1] }],
-      ...[{ url: 'file:///etc/passwd' }, { start: -1 }, { bytes: 0 }, { headers: { a: 1 } }, { start: undefined }].map(
-        (change) => ({ parts: [{ ...part, ...change }] }),
-      ),
+      ...[
+        ...[{ url: 'file:///etc/passwd' }, { url: 'file:///etc/https://store.example/x' }, { start: -1 }, { bytes: 0 }],
+        ...[{ headers: { a: 1 } }, { headers: { a: 'b', c: 1 } }, { start: undefined }],
+      ].map((change) => ({ parts: [{ ...part, ...change }] })),
     ],
   },
 };

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import {
   type AttemptStage,
   maxStages,
+  msOf,
   readStages,
   readStageTimes,
   writeStages,
@@ -29,11 +30,29 @@ describe('stages of an attempt', () => {
 
   for (const said of [
     ...[null, 'i1', {}, [1], [null], [{ stage: 'fetch' }], [{ stage: 'nap', ms: 1 }], [{ stage: 'fetch', ms: -1 }]],
-    ...[[{ stage: 'fetch', ms: 1.5 }], [{ stage: 'fetch', ms: '1' }], [{ stage: 'fetch', ms: 2e9 }]],
+    ...[[{ stage: 'fetch', ms: 1.5 }], [{ stage: 'fetch', ms: '1' }], [{ stage: 'fetch', ms: 1e9 + 1 }]],
+    [
+      { stage: 'inspect', ms: 1 },
+      { stage: 'nap', ms: 1 },
+    ],
     Array.from({ length: maxStages + 1 }, () => ({ stage: 'fetch', ms: 1 })),
   ]) {
     it(`are not ${JSON.stringify(said).slice(0, 60)}`, () => expect(readStageTimes(said)).to.equal(null));
   }
+
+  it('may be twelve, and each of a million seconds', () => {
+    const twelve = Array.from({ length: 12 }, () => ({ stage: 'fetch', ms: 1e9 }));
+    expect(readStageTimes(twelve)).to.deep.equal(twelve);
+  });
+
+  it('take together as long as each of them', () => {
+    const times = [
+      { stage: 'inspect', ms: 320 },
+      { stage: 'fetch', ms: 8401 },
+      { stage: 'prove', ms: 0 },
+    ] as const;
+    expect([msOf([]), msOf(times)]).to.deep.equal([0, 8721]);
+  });
 
   it('hold nothing but their names and times', () => {
     expect(readStageTimes([{ stage: 'fetch', ms: 1, more: 'x' }])).to.deep.equal([{ stage: 'fetch', ms: 1 }]);

@@ -11,6 +11,8 @@ describe('the parameters of a batch', () => {
     ['no endpoint', { items }, 'endpoint'],
     ['an unknown endpoint', { endpoint: 'retry', items }, 'endpoint must be one of video, audio, metadata'],
     ['no items', { endpoint: 'video' }, `items must be a list of 1 to ${maxItems} objects`],
+    ['an empty list of items', { endpoint: 'video', items: [] }, 'items must be a list of 1 to'],
+    ['1,001 items', { endpoint: 'video', items: Array(1001).fill({ query }) }, 'items must be a list of 1 to 1000 obj'],
     ['items that are no list', { endpoint: 'video', items: { query } }, 'items must be a list'],
     ['a list as an item', { endpoint: 'video', items: [{ query }, []] }, 'items[1] must be an object'],
     [
@@ -50,6 +52,26 @@ describe('the parameters of a batch', () => {
       expect(parsed.ok ? '' : parsed.sentence.startsWith(`Bad Request: ${start}`), JSON.stringify(parsed)).to.equal(
         true,
       );
+    });
+  }
+
+  const taken: readonly (readonly [string, Readonly<Record<string, unknown>>, object])[] = [
+    ['no limits', {}, { maxItems: 1000, maxCredits: null, isPlaylist: false }],
+    ['as many max_items as items', { max_items: 2 }, { maxItems: 2 }],
+    ['as many max_credits as items', { max_credits: 2 }, { maxCredits: 2 }],
+    ['1,000 items', { items: Array(1000).fill({ query }) }, { maxItems: 1000 }],
+    ['a playlist of one credit', { items, playlist: true, max_items: 1, max_credits: 1 }, { isPlaylist: true }],
+    ['no webhook', {}, { webhook_url: null, webhook_authorization: null }],
+    [
+      'a webhook of its own',
+      { webhook_url: 'https://example.com/hook', webhook_authorization: 'hush' },
+      { webhook_url: 'https://example.com/hook', webhook_authorization: 'hush' },
+    ],
+  ];
+  for (const [title, given, read] of taken) {
+    it(`are taken with ${title}`, () => {
+      const two = { endpoint: 'video', items: [...items, ...items] };
+      expect(parseBatch({ ...two, ...given }, [])).to.deep.include({ ok: true, ...read });
     });
   }
 
@@ -107,6 +129,8 @@ describe('the entries of a playlist', () => {
     expect(none.ok || none.sentence).to.equal('Bad Request: the playlist has no entries that can be asked for');
     const many = expandPlaylist(wanted({ max_credits: 1 }), ['https://a.example/1', 'https://a.example/2'], []);
     expect(many.ok || many.sentence).to.equal('Bad Request: max_credits is 1, but the playlist has 2 entries');
+    const enough = expandPlaylist(wanted({ max_credits: 2 }), ['https://a.example/1', 'https://a.example/2'], []);
+    expect(enough.ok && enough.items).to.have.length(2);
   });
 
   it('make another request than the item alone, and than another limit (D12)', () => {
@@ -114,6 +138,36 @@ describe('the entries of a playlist', () => {
     const withLimits = others.map((limits) => parseBatch({ endpoint: 'video', items, ...limits }, []));
     const texts = [...withLimits, ...others.map((limits) => wanted(limits))];
     expect(new Set(texts.map((one) => one.ok && batchText(one))).size).to.equal(10);
+  });
+});
+
+describe('the text of a batch (D12)', () => {
+  const webhook = { webhook_url: 'https://example.com/hook', webhook_authorization: 'hush' };
+  const textOf = (given: object) => {
+    const parsed = parseBatch({ endpoint: 'video', items, ...given }, []);
+    return parsed.ok ? batchText(parsed) : parsed.sentence;
+  };
+
+  it('is the same for another spelling of the same items', () => {
+    const spelled = { items: [{ query: 'HTTPS://example.com:443/film.mp4', video_quality: 'best' }] };
+    expect(textOf(spelled)).to.equal(textOf({}));
+  });
+
+  for (const [what, given] of [
+    ['another endpoint', { endpoint: 'audio' }],
+    ['another URL', { items: [{ query: 'https://example.com/other.mp4' }] }],
+    ['another quality of an item', { items: [{ query, video_quality: '360p' }] }],
+    ['a second item', { items: [...items, ...items] }],
+    ['a webhook of an item', { items: [{ query, ...webhook }] }],
+    ['a webhook of the batch', webhook],
+  ] as const) {
+    it(`is another for ${what}`, () => expect(textOf(given)).not.to.equal(textOf({})));
+  }
+
+  it('tells the authorizations of its own webhook and of those of its items apart', () => {
+    const other = { ...webhook, webhook_authorization: 'hello' };
+    expect(textOf(webhook)).not.to.equal(textOf(other));
+    expect(textOf({ items: [{ query, ...webhook }] })).not.to.equal(textOf({ items: [{ query, ...other }] }));
   });
 });
 

@@ -23,6 +23,7 @@ const ranges: [string, string | undefined, string | [first: number, last: number
   ['of several parts selects the whole file', 'bytes=0-0,5-9', 'whole'],
   ['of very many parts selects the whole file', `bytes=${'0-0,'.repeat(2000)}1-1`, 'whole'],
   ['of another unit selects the whole file', 'lines=1-2', 'whole'],
+  ['of a unit that only ends as bytes do selects the whole file', 'kilobytes=1-2', 'whole'],
   ['of letters selects the whole file', 'bytes=x-y', 'whole'],
   ['with a negative beginning selects the whole file', 'bytes=-1-2', 'whole'],
   ['without numbers selects the whole file', 'bytes=-', 'whole'],

@@ -29,6 +29,14 @@ describe('the days of a chart', () => {
   it('leave open what was left before the oldest entry that is known', () => {
     const days = chartDays({}, { entries: entries.slice(0, 2), isWhole: false, remaining: 35 }, now, 4);
     expect(days.map(({ remaining }) => remaining)).to.deep.equal([null, null, 37, 35]);
+    const more = chartDays({}, { entries: entries.slice(0, 5), isWhole: false, remaining: 35 }, now, 4);
+    expect(more.map(({ remaining }) => remaining)).to.deep.equal([null, 40, 37, 35]);
+  });
+
+  it('leave open what was left before an oldest entry of midnight, which is of the day that begins', () => {
+    const midnight = { at: Date.UTC(2026, 2, 4), kind: 'charge' as const, amount: 1 };
+    const days = chartDays({}, { entries: [midnight], isWhole: false, remaining: 8 }, now, 2);
+    expect(days.map(({ remaining }) => remaining)).to.deep.equal([null, 8]);
   });
 
   it('begin at the beginning of a day of UTC', () => {

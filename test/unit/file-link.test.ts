@@ -32,6 +32,17 @@ describe('a result link', () => {
     );
   });
 
+  it('stays good from release to release', () => {
+    // The signature was made apart from this program, with Python's hmac (RFC 5869 and RFC 2104).
+    const signed = '/files/11111111-2222-4333-8444-555555555555/A%20film.mp4?exp=1767312000';
+    const old = `${signed}&sig=uobK7kB7r4AQniNP13oDBxEGlucIv9mxIO1JLvPUFr4`;
+    expect(makeLink({ ...done, metadata: { title: 'A film' } }, expiresAt, '', sign)).to.equal(old);
+    expect(judge(old)).to.deep.equal({ ...good, name: 'A film.mp4' });
+  });
+
+  it('names the file media.mp4 where the source told nothing of it', () =>
+    expect(makeLink({ ...done, metadata: null }, expiresAt, '', sign)).to.contain('/media.mp4?'));
+
   it('is not made where there is no file', () => {
     expect(makeLink({ ...done, delivered: null }, expiresAt, '', sign)).to.equal(null);
     expect(makeLink({ ...done, removed_at: 5 }, expiresAt, '', sign)).to.equal(null);
@@ -60,6 +71,8 @@ describe('a result link', () => {
     ['without its signature is refused', `${path}?exp=${exp}`, { is: 'altered' }],
     ['without any parameter is refused', path ?? '', { is: 'altered' }],
     ['without its name is refused', `/files/${done.id}?exp=${exp}&sig=${sig}`, { is: 'altered' }],
+    ['below another path is refused', `/x${target}`, { is: 'altered' }],
+    ['with a fragment, which no client sends, is refused', `${target}#t=5`, { is: 'altered' }],
     ['with a longer path is refused', `${path}/x?exp=${exp}&sig=${sig}`, { is: 'altered' }],
     ['with a slash hidden in its name is refused', target.replace('%20', '%2F'), { is: 'altered' }],
     ['with broken percent-encoding is refused', target.replace('%C3%A4', '%C3%A'), { is: 'altered' }],

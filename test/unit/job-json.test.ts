@@ -121,6 +121,12 @@ describe('jobJson', () => {
     expect(jobJson(completed(), { ...beside, now: created_at + 24 * hour - 1 }).result?.response).to.equal(link);
   });
 
+  it('shows the link of a file that is kept without end', () =>
+    expect(jobJson(completed(), { ...beside, expires_at: null }).result).to.include({
+      response: link,
+      expires_at: null,
+    }));
+
   it('shows exactly metadata and no response for a metadata job', () => {
     const job = completed({ endpoint: 'metadata', path: '/v1/media/metadata', delivered: null });
     expect(jobJson(job, beside).result).to.deep.equal({ metadata: someMetadata, response: null });
@@ -187,6 +193,11 @@ describe('webhookBody', () => {
   it('tells of a cancelled job as Error', () => {
     const job = failed({ error_code: 'cancelled', error: null });
     expect(webhookBody(job, null)).to.deep.equal({ id: job.id, status: 'Error', error: 'Cancelled' });
+  });
+
+  it('has a sentence though the record has neither one nor a code', () => {
+    const { error } = webhookBody(failed({ error_code: null, error: null }), null);
+    expect(error).to.match(/^[A-Z].{10}/);
   });
 });
 

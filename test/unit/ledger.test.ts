@@ -108,6 +108,8 @@ describe('replay', () => {
 
   it('moves nothing for an entry that is not well formed', () => {
     expect(replay([grant, { ...grant, amount: -4 }]).credits_given).to.equal(4);
+    const { problems, paid } = replay([grant, { ...charge, amount: 2 }, charge]);
+    expect([problems.length, paid], 'the charge after it is the first of its job').to.eql([1, 1]);
   });
 });
 

@@ -53,7 +53,7 @@ describe('readMetadata', () => {
       'channel_url',
       ['example.com', 'javascript:alert(1)', 'data:text/html,x', 'https://', 'https://a b/', 'https://a/\n', 7],
     ],
-    ['thumbnail', [`https://example.com/${'a'.repeat(4_096)}`]],
+    ['thumbnail', [`https://example.com/${'a'.repeat(4_077)}`, 'view-source:https://example.com/a.jpg']],
   ];
   for (const [name, values] of refused) {
     for (const value of values) {
@@ -137,4 +137,25 @@ describe('shortenMetadata', () => {
     expect([kept.thumbnail, kept.channel_url].filter((url) => url !== null)).to.deep.equal([long]);
     expect(bytesOf(kept)).to.be.at.most(16_000);
   });
+
+  // The lengths are those of JSON, quotation marks and names included: {"title":"abcdefgh"} has 20 bytes.
+  const rows: [what: string, given: object, maxBytes: number, kept: object][] = [
+    ['nothing of what just fits', { title: 'abcdefgh' }, 20, { title: 'abcdefgh' }],
+    ['one byte', { title: 'abcdefgh' }, 19, { title: 'abcdefg' }],
+    ['all but an empty text', { title: 'abcdefgh' }, 12, { title: '' }],
+    ['no more than there is', { title: 'abcdefgh', width: 1920 }, 5, { title: '', width: 1920 }],
+    ['texts alone', { view_count: 123_456_789, title: 'ab' }, 33, { view_count: 123_456_789, title: '' }],
+    ['nothing where no text is', { width: 1920 }, 5, { width: 1920 }],
+    ['the longer text first', { id: 'abc', title: 'abcdefgh' }, 26, { id: 'abc', title: 'abc' }],
+    ['both when they have become equal', { id: 'abc', title: 'abcdefgh' }, 24, { id: 'ab', title: 'ab' }],
+    [
+      'a text, after a URL was left out and that was too little',
+      { title: 'abcdefgh', thumbnail: 'https://a.example/1' },
+      35,
+      { title: 'abcdef', thumbnail: null },
+    ],
+  ];
+  for (const [what, given, maxBytes, kept] of rows) {
+    it(`takes away ${what}`, () => expect(shortenMetadata({ ...given }, maxBytes)).to.deep.equal(kept));
+  }
 });

@@ -32,9 +32,10 @@ describe('the packs that an account is shown', () => {
     expect(packs.map((pack) => pack.id)).to.eql(['c', 'd', 'b']);
   });
 
-  it('compare by the code of their ids, as the record does', () => {
-    expect(shown([aPack('a'), aPack('B'), aPack('1')])).to.eql(['1', 'B', 'a']);
-  });
+  for (const ids of ['1Ba', '1aB', 'B1a', 'Ba1', 'a1B', 'aB1']) {
+    it(`compare by the code of their ids, as the record does, when it has them as ${ids}`, () =>
+      expect(shown([...ids].map((id) => aPack(id)))).to.eql(['1', 'B', 'a']));
+  }
 });
 
 describe('draw', () => {

@@ -113,6 +113,8 @@ const disbelieved: [string, unknown][] = [
   ['a size as text', doneWith({ bytes: '12' })],
   ['a size beyond counting', doneWith({ bytes: 2 ** 53 })],
   ['a short checksum', doneWith({ sha256: 'ab' })],
+  ['a checksum of one letter more', doneWith({ sha256: `a${'ab'.repeat(32)}` })],
+  ['a list with a checksum', doneWith({ sha256: ['ab'.repeat(32)] })],
   ['a checksum in capitals', doneWith({ sha256: 'AB'.repeat(32) })],
   ['a checksum with a line end', doneWith({ sha256: `${'ab'.repeat(32)}\n` })],
   ['the content type of a page', doneWith({ content_type: 'text/html' })],
@@ -174,6 +176,19 @@ describe('readDetail', () => {
     expect(readDetail({ detail: `https://media.example/${'secret'.repeat(2_000)}` })).to.equal('');
   });
 
+  const rows: [what: string, json: unknown, detail: string][] = [
+    ['nothing for a verdict without a detail', { is: 'failed' }, ''],
+    ['nothing for a detail that is no text', { detail: 7 }, ''],
+    ['nothing for no verdict', null, ''],
+    ['one line, with a blank for each run of line ends', { detail: 'a\r\n\t\u2028b\n' }, 'a b'],
+    ['the last 2,000 characters', { detail: `${'x'.repeat(2000)}abc` }, `${'x'.repeat(1997)}abc`],
+    ['no half of a pair of surrogates', { detail: `😀${'x'.repeat(1999)}` }, `\ufffd${'x'.repeat(1999)}`],
+    ['the last 2,000 of 8,000 characters without a blank', { detail: 'x'.repeat(8000) }, 'x'.repeat(2000)],
+    ['nothing of 8,001 without one, which may be a URL', { detail: 'x'.repeat(8001) }, ''],
+    ['the last words of many', { detail: 'word '.repeat(2001) }, 'word '.repeat(401).slice(4, -1)],
+  ];
+  for (const [what, json, detail] of rows) it(`keeps ${what}`, () => expect(readDetail(json)).to.equal(detail));
+
   it('leaves out user and path of a URL whose scheme is missing or none', () => {
     const detail = '://user:secret@media.example/film?token=secret 1://user:secret@media.example/secret failed';
     expect(readDetail({ detail })).to.equal('://media.example/… 1://media.example/… failed');
@@ -212,6 +227,18 @@ describe('writeTerminationMessage', () => {
     const outcome = { is: 'done', metadata: { ...someMetadata, ...urls }, delivered: null } as const;
     expect(JSON.parse(writeTerminationMessage(outcome))).to.deep.equal({ ...outcome, metadata: someMetadata });
   });
+
+  for (const [bytes, isKept] of [
+    [4096, true],
+    [4097, false],
+  ] as const) {
+    it(`${isKept ? 'keeps' : 'drops'} a description that makes it ${bytes} bytes`, () => {
+      const message = (description: string) =>
+        writeTerminationMessage({ is: 'done', metadata: { ...someMetadata, description }, delivered: null });
+      const description = 'x'.repeat(bytes - message('').length);
+      expect(JSON.parse(message(description)).metadata.description).to.equal(isKept ? description : null);
+    });
+  }
 
   it('keeps all fields when they fit', () => {
     const outcome = { is: 'failed', code: 'timeout' } as const;

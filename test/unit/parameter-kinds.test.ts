@@ -3,6 +3,7 @@ import { type ParameterTable, readParameters } from '../../src/model/parameter-k
 import {
   creditParameters,
   globalParameters,
+  historyParameters,
   jobParameters,
   listParameters,
   parseFlags,
@@ -18,6 +19,7 @@ type Given = Record<string, unknown>;
 
 const parseList = (given: Given) => values(listParameters, given);
 const parseWait = (given: Given) => values(pollParameters, given);
+const parseDays = (given: Given) => values(historyParameters, given);
 const parseView = (given: Given) => values(usageParameters, given);
 
 function values(table: ParameterTable, given: Given): object {
@@ -80,6 +82,10 @@ describe('the parameters of other routes', () => {
     [parseWait, { wait: '30' }, { ok: true, wait: 30 }],
     [parseWait, { wait: '0' }, { ok: true, wait: 0 }],
     [parseWait, { wait: '2.5' }, { ok: true, wait: 2.5 }],
+    [parseWait, { wait: '0.25' }, { ok: true, wait: 0.25 }],
+    [parseDays, {}, { ok: true, from: undefined, to: undefined }],
+    [parseDays, { from: '2026-03-04' }, { ok: true, from: Date.UTC(2026, 2, 4), to: undefined }],
+    [parseDays, { from: '1970-01-01', to: '2024-02-29' }, { ok: true, from: 0, to: Date.UTC(2024, 1, 29) }],
     [parseView, {}, { ok: true, view: 'full' }],
     [parseView, { view: 'reduced' }, { ok: true, view: 'reduced' }],
     [parseStats, { engine: 'video', other: 'x' }, { ok: true, engine: 'video', path: null }],
@@ -94,12 +100,21 @@ describe('the parameters of other routes', () => {
   const cursor = 'cursor must be the next_cursor of an earlier answer';
   const control = 'must be at most 256 characters, none of them a control character';
   const once = 'must be a single value, given once';
+  const aDay = (name: string) => `${name} must be a day since 1970, such as 2026-03-04`;
   const refused: [parse: (given: Given) => unknown, name: string, values: unknown[], rest: string][] = [
     [parseList, 'status', ['running!', '', 'running'], statuses],
     [parseList, 'limit', ['0', '101', '1.5', '-1', 'x', ''], limit],
     [parseList, 'limit', [['1', '2']], `limit ${once}`],
     [parseList, 'cursor', ['', 'a b', 'a\u0000', 'a\n', 'ü', 'x'.repeat(257)], cursor],
     [parseWait, 'wait', ['31', '30.1', '-1', 'x', ''], 'wait must be a number from 0 to 30'],
+    [
+      parseDays,
+      'from',
+      ['1969-12-31', '2026-02-30', '2026-3-4', '20260304', '', 'today', 20260304, null],
+      aDay('from'),
+    ],
+    [parseDays, 'to', ['2026-03-04T00:00:00Z', '2026-03-04T00:00Z', ' 2026-03-04', '٢٠٢٦-٠٣-٠٤'], aDay('to')],
+    [parseDays, 'to', [['2026-03-04', '2026-03-05']], `to ${once}`],
     [parseView, 'view', ['x', '', 'FULL'], 'view must be one of full, reduced'],
     [parseStats, 'other', ['x'], 'engine or path is required'],
     [parseStats, 'engine', [''], 'engine must be one of video, audio, media'],
@@ -169,14 +184,28 @@ describe('the schemas', () => {
     expect(creditParameters.video.query.schema).to.include({ type: 'string', format: 'uri', maxLength: 8192 });
     expect(creditParameters.video.query.required).to.equal(true);
     expect(creditParameters.video.webhook_url.required).to.equal(false);
+    expect(creditParameters.video.query.schema.examples).to.deep.equal(['https://example.com/film.mp4']);
+    expect(creditParameters.video.webhook_url.schema).not.to.have.property('examples');
+    expect(historyParameters.from.schema).to.deep.include({ type: 'string', format: 'date', examples: ['2026-03-04'] });
+    expect(globalParameters.fields.schema).to.include({ type: 'string', maxLength: 2048 });
     expect(globalParameters.soft_fail.schema).to.include({ type: 'boolean', default: false });
     expect(listParameters.limit.schema).to.include({ type: 'integer', minimum: 1, maximum: 100, default: 20 });
     expect(listParameters.status.schema).not.to.have.property('default');
     expect(jobParameters.id.schema).to.include({ type: 'string', format: 'uuid' });
   });
 
+  for (const [what, { schema }, fitting, wrong] of [
+    ['a day', historyParameters.from, ['1970-01-01', '2026-03-04', '2999-12-31'], ['1969-12-31', '2026-3-4', '']],
+    ['an engine', statsParameters.engine, ['video', '', 'ü'], ['video\u0000', 'a\nb', '\u0085']],
+  ] as const) {
+    it(`tell the pattern of ${what}`, () => {
+      const pattern = new RegExp(String(schema.pattern));
+      expect([...fitting, ...wrong].filter((text) => pattern.test(text))).to.deep.equal(fitting);
+    });
+  }
+
   it('describe every parameter and say the same as JSON', () => {
-    const free = [statsParameters, listParameters, pollParameters, usageParameters, jobParameters];
+    const free = [statsParameters, listParameters, pollParameters, usageParameters, historyParameters, jobParameters];
     const tables = [...Object.values(creditParameters), globalParameters, ...free];
     for (const { schema } of tables.flatMap((table) => Object.values(table))) {
       expect(schema.description)

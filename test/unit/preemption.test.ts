@@ -79,6 +79,11 @@ describe('the job that is interrupted for an account without a worker', () => {
 });
 
 describe('the recording that is interrupted when it begins', () => {
+  it('is not a job that has recorded before and does something else now', () => {
+    const [first, second] = active('a! a*') as [ActiveJob, ActiveJob];
+    expect(chooseSurplusRecording([{ ...first, recordedAt: 4 }, second], 2, 5)).to.equal(second);
+  });
+
   for (const [title, jobs, slots, chosen, now = 5] of [
     ['is the younger one of an account that records on both workers', 'a* a*', 2, '1'],
     ['is the only one beside a job that was interrupted before', 'a! a*', 2, '1'],

@@ -16,6 +16,10 @@ describe('what a person reads of a test of a receiver', () => {
     expect(new Set([...told, unknown]).size).to.equal(told.length + 1);
   });
 
+  for (const why of [...egressVerdicts.filter((verdict) => verdict !== 'open'), 'stopped', 'unsealed']) {
+    it(`is a whole sentence for ${why}`, () => expect(sentenceOf(why, 'refused')).to.match(/^[A-Z].{20,}\.$/));
+  }
+
   for (const [why, sentence] of [
     ['self-signed certificate', 'The host has no certificate that is trusted for its name.'],
     ['socket hang up', 'The connection broke off before an answer came.'],
@@ -26,15 +30,25 @@ describe('what a person reads of a test of a receiver', () => {
     });
   }
 
-  for (const [status, delivered] of [
-    [199, false],
-    [200, true],
-    [299, true],
-    [300, false],
-    [404, false],
+  const [redirect, other] = [/ Redirects are not followed: /, / must answer 2xx: /];
+  for (const [status, delivered, advice] of [
+    [199, false, other],
+    [200, true, null],
+    [299, true, null],
+    [300, false, redirect],
+    [308, false, redirect],
+    [399, false, redirect],
+    [400, false, other],
+    [404, false, other],
+    [503, false, other],
   ] as const) {
-    it(`${delivered ? 'counts' : 'does not count'} ${status} as delivered`, () => {
-      expect(describeTest({ is: 'answered', status }, 7.4)).to.include({ delivered, status, took_ms: 7 });
+    it(`${delivered ? 'counts' : 'does not count'} ${status} as delivered, and says what to do`, () => {
+      const test = describeTest({ is: 'answered', status }, 7.4);
+      expect(test).to.include({ delivered, status, took_ms: 7 });
+      const [told = '', ...rest] = ('sentence' in test ? test.sentence : '').split(/(?<=ms\.)/);
+      expect(told).to.match(new RegExp(` ${status} .* 7 ms\\.$`));
+      if (advice === null) expect(rest).to.deep.equal([]);
+      else expect(rest.join('')).to.match(advice);
     });
   }
 

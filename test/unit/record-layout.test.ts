@@ -60,6 +60,13 @@ describe('the layout of the record', () => {
       { step: 'move' },
     ],
     ['the clock went back', 3, [seen('1', 3, 900, -5), seen('2', 4, 300, 0)], running(65), running(65)],
+    [
+      'the older one is silent for a minute',
+      3,
+      [seen('1', 3, 900, 1), seen('2', 4, 300, 0)],
+      until(59),
+      { step: 'move' },
+    ],
     ['the older one runs', 3, [seen('1', 3, 900, 0.9), seen('2', 4, 300, 0)], running(59.1), running(59.1)],
   ];
   function running(minutes: number) {

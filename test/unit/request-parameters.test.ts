@@ -224,7 +224,8 @@ describe('requestText', () => {
   it('is another for asynchronous metadata than for synchronous', () =>
     expect(textOf('metadata', {})).not.to.equal(textOf('metadata', { is_async: true })));
 
-  it('sorts by name', () => expect(requestText({ b: 1, a: 'x' }, null)).to.equal('[["a","x"],["b",1]]'));
+  it('sorts by name', () =>
+    expect(requestText({ c: true, a: 'x', b: 1 }, null)).to.equal('[["a","x"],["b",1],["c",true]]'));
 });
 
 describe('any set of parameters', () => {

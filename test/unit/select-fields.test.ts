@@ -87,6 +87,7 @@ describe('filterFields', () => {
     );
     const kept = filter('__proto__.x,constructor,a.__proto__.x,a.prototype,a.b', hostile);
     expect(JSON.stringify(kept)).to.equal('{"a":{"b":3}}');
+    expect(Object.getPrototypeOf(kept)).to.equal(Object.prototype);
     expect('x' in Object.prototype).to.equal(false);
   });
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { healthOf, judgeStats, type MinuteBucket } from '../../src/model/stats.ts';
+import { endpointsOfEngines, healthOf, judgeStats, type MinuteBucket } from '../../src/model/stats.ts';
 
 describe('judgeStats', () => {
   const accepted: [engine: string | undefined, path: string | undefined, about: [string, string | null]][] = [
@@ -49,6 +49,16 @@ describe('judgeStats', () => {
   for (const engine of ['nope', 'VIDEO', ' video', '__proto__', 'constructor', 'toString', 'jobs', 'usage']) {
     it(`knows no engine ${engine}`, () =>
       expect(judgeStats(engine, '/v1/nothing')).to.deep.equal({ ok: false, code: 'not_found', sentence: 'Not Found' }));
+  }
+});
+
+describe('the endpoint whose calls are the health of an engine', () => {
+  for (const [engine, endpoint] of [
+    ['video', 'video'],
+    ['audio', 'audio'],
+    ['media', 'metadata'],
+  ] as const) {
+    it(`is ${endpoint} for ${engine}`, () => expect(endpointsOfEngines[engine]).to.equal(endpoint));
   }
 });
 

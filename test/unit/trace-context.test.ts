@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readTraceparent, spanIdOf, writeTraceparent } from '../../src/model/trace-context.ts';
+import { readTraceparent, spanIdOf, traceField, writeTraceparent } from '../../src/model/trace-context.ts';
 
 const [traceId, spanId] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7'];
 const whole = `00-${traceId}-${spanId}-01`;
@@ -10,6 +10,22 @@ describe('trace context', () => {
     expect(readTraceparent(`00-${traceId}-${spanId}-00`)).to.include({ isSampled: false });
     expect(readTraceparent(`00-${traceId}-${spanId}-03`)).to.include({ isSampled: true });
     expect(readTraceparent(`cc-${traceId}-${spanId}-01-what-comes-later`), 'a later version').to.include({ spanId });
+  });
+
+  for (const [what, trace, span] of [
+    ['a trace that begins with zeros', '1'.padStart(32, '0'), spanId],
+    ['a trace that ends with zeros', '1'.padEnd(32, '0'), spanId],
+    ['a span that begins with zeros', traceId, '1'.padStart(16, '0')],
+    ['a span that ends with zeros', traceId, '1'.padEnd(16, '0')],
+  ] as const) {
+    it(`is read of ${what}`, () =>
+      expect(readTraceparent(`00-${trace}-${span}-01`)).to.include({ traceId: trace, spanId: span }));
+  }
+
+  it('is read from 256 characters, and not from one more', () => {
+    const later = `01-${traceId}-${spanId}-01-`;
+    expect(readTraceparent(later.padEnd(256, 'x'))).to.include({ traceId, spanId });
+    expect(readTraceparent(later.padEnd(257, 'x'))).to.equal(null);
   });
 
   it('is not read from any other text', () => {
@@ -25,9 +41,13 @@ describe('trace context', () => {
       `00-${traceId}-${spanId}-1`,
       `${whole}, ${whole}`,
       ` ${whole}`,
-      `01-${traceId}-${spanId}-01-${'x'.repeat(300)}`,
     ];
     for (const header of wrong) expect(readTraceparent(header), header).to.equal(null);
+  });
+
+  it('is a field of log lines about what is traced, and of no others', () => {
+    expect(traceField({ traceId })).to.deep.equal({ trace_id: traceId });
+    expect(traceField(null)).to.deep.equal({});
   });
 
   it('is written as it is read', () => {
