@@ -27,6 +27,7 @@ import type { AdmissionGate } from '../store/redis/admission-gate.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { KeyedCall, KeyedHandler } from './api-call.ts';
 import { requireFlags } from './free-call.ts';
+import { onLeave } from './on-leave.ts';
 import { type ApiReply, acceptedReply, errorReply, failureReply, requireAllowed } from './reply.ts';
 import { headerOf } from './request-syntax.ts';
 import { routes } from './routes.ts';
@@ -240,7 +241,7 @@ export async function askWithin<T>(
 ): Promise<T | InspectionFailure> {
   const gone = new AbortController();
   const leave = () => gone.abort();
-  res.once('close', leave);
+  const forget = onLeave(res, leave);
   // A caller who left while the call was admitted is not heard of again.
   if (res.destroyed || ending.aborted) leave();
   ending.addEventListener('abort', leave);
@@ -251,7 +252,7 @@ export async function askWithin<T>(
     if (limit.aborted) return { failure: { code: 'timeout', text: failures.timeout.sentence } } as const;
     throw ending.aborted || hasBrokenOff(error) ? refuse('unavailable') : error;
   } finally {
-    res.off('close', leave);
+    forget();
     ending.removeEventListener('abort', leave);
   }
 }

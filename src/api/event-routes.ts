@@ -6,6 +6,7 @@ import type { KeyedCall, KeyedHandler } from './api-call.ts';
 import { isGone } from './file-routes.ts';
 import { enterJob, type JobRoutes } from './job-routes.ts';
 import type { JobWatch } from './job-watch.ts';
+import { onLeave } from './on-leave.ts';
 import { headerOf } from './request-syntax.ts';
 
 const reconnectMs = 1000;
@@ -17,12 +18,14 @@ export function streamEvents(routes: JobRoutes): KeyedHandler {
     const watch = await routes.watchJob(job);
     const shown = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
     call.res.writeHead(200, { ...call.headers, ...shown }).flushHeaders();
+    const forget = onLeave(call.res, watch.close);
     // The stream is not awaited: an open stream is neither in hand nor late in the request log.
     void pipeline(eventsOf(routes, call, watch, fields), call.res, { end: false })
       .catch((error) => {
         if (!(error instanceof Refusal || isGone(error))) routes.log.error('a stream of events failed', { error });
       })
       .finally(() => {
+        forget();
         watch.close();
         // After an error the caller connects again and gets the refusal then.
         call.res.end();
@@ -37,7 +40,6 @@ async function* eventsOf(
   watch: JobWatch,
   fields: readonly Path[],
 ): AsyncGenerator<string, void> {
-  res.once('close', watch.close);
   let sentRevision = readLastEventId(headerOf(req, 'last-event-id'));
   while (!res.destroyed && req.method !== 'HEAD') {
     if (routes.draining.aborted) return yield `retry: ${reconnectMs}\n\n`;

@@ -92,6 +92,8 @@ export async function listen(
     },
     serve,
   );
+  // A caller may close its side of the connection behind its request and wait for the answer; see `onLeave`.
+  Object.assign(server, { httpAllowHalfOpen: true });
   // An unknown Expect header is ignored (Node would answer 417).
   server.on('checkExpectation', serve);
   const refuseNow = (socket: Duplex, code?: string) =>

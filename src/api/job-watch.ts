@@ -8,6 +8,7 @@ import { markWatched } from '../store/jobs/mark-watched.ts';
 import { readJob, readPositions } from '../store/jobs/read-job.ts';
 import { channels } from '../store/keys.ts';
 import type { RecordStore } from '../store/script.ts';
+import { onLeave } from './on-leave.ts';
 import { rateSentence } from './reply.ts';
 
 /** A job as its watchers see it; `position` while it is queued. */
@@ -109,7 +110,7 @@ export async function followJob(
   onSeen: (watched: WatchedJob) => void = () => {},
 ): Promise<WatchedJob | null> {
   const watch = await watchJob(first);
-  res.once('close', watch.close);
+  const forget = onLeave(res, watch.close);
   signal?.addEventListener('abort', watch.close, { once: true });
   const end = performance.now() + seconds * 1000;
   try {
@@ -124,7 +125,7 @@ export async function followJob(
     }
   } finally {
     signal?.removeEventListener('abort', watch.close);
-    res.off('close', watch.close);
+    forget();
     watch.close();
   }
 }

@@ -30,13 +30,12 @@ function isAnswering(last: ServerResponse | null | undefined): last is ServerRes
 
 /** Closes a connection behind its unfinished answer, which may name a job; at once where the fault lies in the request itself. */
 function endAfter(answer: ServerResponse, socket: Socket): void {
-  // A caller that leaves in the middle of a request is a fault too.
-  if (!answer.req.complete || socket.readableEnded) return void socket.destroy();
+  if (!answer.req.complete) return void socket.destroy();
   // Each further piece of the bytes at fault is one more fault.
   if (answer.listeners('finish').includes(endConnection)) return;
   answer.once('finish', endConnection);
-  // Node reads nothing behind a CONNECT, and would not see the caller leave.
-  socket.once('end', () => socket.destroy()).resume();
+  // Node reads nothing behind a CONNECT, and `onLeave` would not hear of its end.
+  socket.resume();
 }
 
 function endConnection(this: ServerResponse): void {

@@ -1,3 +1,4 @@
+import { onLeave } from '../api/on-leave.ts';
 import type { ApiReply } from '../api/reply.ts';
 import { refuse } from '../base/errors.ts';
 import type { DashboardCall } from './dashboard-app.ts';
@@ -35,9 +36,10 @@ export async function streamJobs(
   const isFull = (streams.get(accountId)?.listeners.size ?? 0) >= maxStreamsOfAccount;
   if (open >= maxStreams || isFull) throw refuse('unavailable');
   open++;
-  const closed = new Promise<void>((resolve) => res.once('close', resolve));
   res.writeHead(200, { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' });
   res.write('retry: 1000\n\n');
+  const left = Promise.withResolvers<void>();
+  const forget = onLeave(res, left.resolve);
   const end = () => void res.end();
   const send = async (json: string) => {
     // Judged for each message: who was removed meanwhile reads no more of the account.
@@ -52,7 +54,8 @@ export async function streamJobs(
   const timer = setTimeout(end, maxStreamMs);
   draining.addEventListener('abort', end);
   if (draining.aborted) end();
-  await closed;
+  await left.promise;
+  forget();
   draining.removeEventListener('abort', end);
   clearTimeout(timer);
   leave();

@@ -1,6 +1,6 @@
+import { connect } from 'node:net';
 import { expect } from 'chai';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
-import { sendRaw } from '../support/raw-http.ts';
 import { until } from '../support/until.ts';
 
 describe('a metadata call whose caller leaves before it is admitted', () => {
@@ -18,7 +18,8 @@ describe('a metadata call whose caller leaves before it is admitted', () => {
       return null;
     });
     const target = '/v1/media/metadata?query=https://example.com/a';
-    await sendRaw(api.url, `GET ${target} HTTP/1.1\r\nHost: x\r\nx-api-key: ${caller.key}\r\n\r\n`, { end: true });
+    const socket = connect(Number(new URL(api.url).port), '127.0.0.1').on('error', () => {});
+    socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\nx-api-key: ${caller.key}\r\n\r\n`, () => socket.destroy());
     const countLeft = async () => {
       const { values } = await api.metrics.http_requests_total.get();
       return values.filter(({ labels }) => labels.route === 'metadata' && labels.status === 499).length;
