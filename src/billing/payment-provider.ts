@@ -53,8 +53,8 @@ export interface PaymentProvider {
 /** Reads the provider's events. */
 export interface PaymentEvents {
   /**
-   * Returns an event, whose repetitions have the same id, `null` for one that is none of ours; throws a Refusal for one that the
-   * provider did not sign.
+   * Returns an event, whose repetitions have the same id, `null` for one that is none of ours, `no_object` for one that tells nothing of
+   * its object; throws a Refusal for one that the provider did not sign.
    */
-  read(body: Buffer, signature: string): { readonly id: string; readonly news: PaymentNews } | null;
+  read(body: Buffer, signature: string): { readonly id: string; readonly news: PaymentNews } | 'no_object' | null;
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import type { FindCaller } from '../api/caller-address.ts';
 import type { KeylessLimit } from '../api/keyless-limit.ts';
@@ -118,7 +119,7 @@ export function makeDashboard(parts: DashboardParts): Express {
     next();
   });
   parts.extend(app);
-  app.use('/api', express.json({ limit: maxBody }), requireObject);
+  app.use('/api', express.json({ limit: maxBody, verify: requireUtf8 }), requireObject);
   for (const route of parts.openRoutes) {
     add(app, route, async (call) => {
       requireOwnOrigin(parts, call.req);
@@ -209,6 +210,11 @@ function requireObject(req: Request, res: Response, next: NextFunction): void {
   sendReply(res, errorReply(refuse('bad_request', `Bad Request: the body must be ${wanted}`)));
 }
 
+/** Refuses bytes that the parser would replace by U+FFFD. */
+function requireUtf8(_req: unknown, _res: unknown, body: Buffer): void {
+  if (!isUtf8(body)) throw new Error('the body is not UTF-8');
+}
+
 function measure({ metrics }: DashboardParts, req: Request, res: Response): void {
   const began = performance.now();
   res.once('close', () => {
@@ -230,7 +236,7 @@ function failOutside({ log }: DashboardParts, error: unknown, req: Request, res:
     return;
   }
   const isCallers = status >= 400 && status < 500;
-  const wrong = error instanceof URIError ? 'the address cannot be decoded' : 'the body must be JSON';
+  const wrong = error instanceof URIError ? 'the address cannot be decoded' : 'the body must be JSON in UTF-8';
   const refused = isCallers ? refuse('bad_request', `Bad Request: ${wrong}`) : error;
   sendReply(res, errorReply(status === 413 ? refuse('payload_too_large') : refused));
 }

@@ -17,6 +17,13 @@ export function requireRead<T>(read: ReadInput<T>): T {
   return read.value;
 }
 
+/** Refuses a member that the body does not have: a change that was misspelled would be answered like one that was made. */
+export function requireKnown(given: GivenMembers, names: readonly string[], subject = 'the body'): void {
+  const unknown = Object.keys(given).find((name) => !names.includes(name));
+  if (unknown === undefined) return;
+  throw refuse('bad_request', `Bad Request: ${subject} knows ${names.join(', ')}, not ${unknown.slice(0, 50)}`);
+}
+
 /** Returns what a reader makes of a member that may be absent. */
 export function readGiven<T>(given: GivenMembers, name: string, read: (value: unknown) => ReadInput<T>): T | undefined {
   return Object.hasOwn(given, name) ? requireRead(read(given[name])) : undefined;

@@ -14,11 +14,12 @@ import { findKey } from '../store/accounts/read-keys.ts';
 import { rotateKey } from '../store/accounts/rotate-key.ts';
 import { type KeyChange, setKey } from '../store/accounts/set-key.ts';
 import { changeRoute, type DashboardCall, type DashboardRoute, readRoute } from './dashboard-app.ts';
-import { readGiven, requireRead } from './given-values.ts';
+import { readGiven, requireKnown, requireRead } from './given-values.ts';
 
 const hourMs = 3_600_000;
 const defaultOverlapHours = 24;
 const maxOverlapHours = 72;
+const changeable = ['category', 'active', 'expires', 'quotas'];
 const hasHistory = 'The key has request history and cannot be deleted';
 
 /** Routes about the API keys of an account. A secret is in one answer only: the one to its creation or rotation. */
@@ -43,6 +44,7 @@ export function keyRoutes(objects: RevocationObjects): DashboardRoute[] {
 }
 
 async function addKey({ store, accountId, given }: DashboardCall): Promise<ApiReply> {
+  requireKnown(given, ['alias', ...changeable]);
   const alias = requireRead(readAlias(given.alias));
   const change = readChange(given);
   refuseExpired(change.expires, store.clock.now());
@@ -66,6 +68,7 @@ async function endKey<T>(
 
 async function change(objects: RevocationObjects, call: DashboardCall): Promise<ApiReply> {
   const { store, req, accountId: account, given } = call;
+  requireKnown(given, changeable);
   const [alias, wanted] = [String(req.params.alias), readChange(given)];
   const { id: key } = await findKey(store, account, alias);
   const work = () => setKey(store, account, alias, wanted);
@@ -77,6 +80,7 @@ async function change(objects: RevocationObjects, call: DashboardCall): Promise<
 async function rotate(objects: RevocationObjects, call: DashboardCall): Promise<ApiReply> {
   const { store, req, accountId, given } = call;
   const alias = String(req.params.alias);
+  requireKnown(given, ['overlap_hours']);
   const limits = { min: 0, max: maxOverlapHours, subject: 'overlap_hours' };
   const hours = readGiven(given, 'overlap_hours', (value) => readWhole(value, limits)) ?? defaultOverlapHours;
   const key = makeKey(accountId, randomBytes(32));

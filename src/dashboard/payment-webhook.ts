@@ -1,9 +1,11 @@
 import express, { type Express, type Request } from 'express';
 import { errorReply, sendReply } from '../api/reply.ts';
+import { refuse } from '../base/errors.ts';
 import { applyPayment, type PaymentParts } from '../billing/apply-payment.ts';
 import type { PaymentEvents } from '../billing/payment-provider.ts';
 
 const maxBody = '1mb';
+const noObject = 'the event has no data.object: the endpoint must get snapshot payloads, not thin ones';
 /**
  * Anybody may send bodies here, and their signature is judged when they are whole: more at once would fill the memory. The oldest gives
  * way, because the provider sends a body at once, and who holds many back sends none.
@@ -29,6 +31,10 @@ export function servePaymentWebhook(app: Express, events: PaymentEvents, parts: 
     try {
       const body = Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0);
       const event = events.read(body, req.get('stripe-signature') ?? '');
+      if (event === 'no_object') {
+        parts.log.error(noObject);
+        throw refuse('bad_request', `Bad Request: ${noObject}`);
+      }
       if (event !== null) await applyPayment(parts, event.news, event.id);
       sendReply(res, { status: 200, body: { received: true } });
     } catch (error) {

@@ -3,7 +3,7 @@ import { changeTopup, topupJson } from '../billing/change-topup.ts';
 import { readTopupChoice, type TopupChoice, topupOf } from '../model/topup.ts';
 import { readTopup } from '../store/money/set-topup.ts';
 import { changeRoute, type DashboardRoute, readRoute } from './dashboard-app.ts';
-import { type GivenMembers, requireRead } from './given-values.ts';
+import { type GivenMembers, requireKnown, requireRead } from './given-values.ts';
 
 /** Members of the body by the field that they choose, with the type of their values besides null. */
 const members = {
@@ -34,11 +34,13 @@ export function topupRoutes(hasProvider: boolean): DashboardRoute[] {
   ];
 }
 
-/** Reads what `admin topup show` tells; what only we know of it, such as the last purchase, is ignored. */
+/** Reads what GET answers; what only we know of it, such as the last purchase, is ignored. */
 function readChoice(given: GivenMembers): Partial<TopupChoice> {
+  requireKnown(given, Object.keys(topupJson(topupOf({}))));
   const pack = given.pack ?? {};
   if (typeof pack !== 'object' || Array.isArray(pack))
     throw refuse('bad_request', 'Bad Request: pack must be an object');
+  requireKnown(pack as GivenMembers, Object.keys(packMembers), 'pack');
   const chosen = { ...pick(given, members), ...pick(pack as GivenMembers, packMembers) };
   return requireRead(readTopupChoice(chosen));
 }

@@ -59,7 +59,7 @@ describe('the audit log on the dashboard', () => {
     expect((await owner.ask('GET', '/api/audit')).text).to.equal(before);
   });
 
-  it('has no entry of a body that is no object, nor of a pack that is none: both are refused', async () => {
+  it('has no entry of a body that is no object or has an unknown member, nor of such a pack: all are refused', async () => {
     const { owner } = dashboard;
     const before = (await owner.ask('GET', '/api/audit')).text;
     const routes = [
@@ -75,6 +75,10 @@ describe('the audit log on the dashboard', () => {
     }
     const asText = { headers: { 'content-type': 'text/plain' } };
     expect((await owner.ask('PUT', '/api/topup', { enabled: false }, asText)).status).to.equal(400);
+    for (const wrong of [{ monthly_cap: 900 }, { pack: { price: 5 } }]) {
+      const { status, json } = await owner.ask('PUT', '/api/topup', wrong);
+      expect([status, json.error.includes(', not ')], JSON.stringify(wrong)).to.deep.equal([400, true]);
+    }
     for (const pack of [[], [{ title: 'P' }], 'text', 5]) {
       expect((await owner.ask('PUT', '/api/topup', { pack })).status, JSON.stringify(pack)).to.equal(400);
     }

@@ -52,6 +52,7 @@ describe('keys on the dashboard', () => {
       { alias: 'a', quotas: { daily: -1 } },
       { alias: 'a', quotas: [] },
       { alias: 'a', category: 5 },
+      { alias: 'a', quota: { daily: 1 } },
     ];
     for (const body of wrong) {
       const { status, json } = await owner.ask('POST', '/api/keys', body);
@@ -81,6 +82,38 @@ describe('keys on the dashboard', () => {
     expect(answers.map(({ status }) => status)).to.deep.equal([400, 400]);
     expect(await answers[0]!.json()).to.deep.equal({ error: 'Bad Request: the body must be of type application/json' });
     expect([await usage(key), (await find('own'))?.expires, await count()]).to.deep.equal(known);
+  });
+
+  it('are changed by no body with a member that is misspelled or cannot be changed, nor is anything else of it', async () => {
+    const { key } = await create({});
+    const known = await find('own');
+    const changes = 'the body knows category, active, expires, quotas, not ';
+    for (const [method, path, body, sentence] of [
+      ['PATCH', '/api/keys/own', { category: 'other', Active: false }, `${changes}Active`],
+      ['PATCH', '/api/keys/own', { alias: 'other' }, `${changes}alias`],
+      ['POST', '/api/keys/own/rotate', { overlap: 0 }, 'the body knows overlap_hours, not overlap'],
+    ] as const) {
+      const { status, json } = await owner.ask(method, path, body);
+      expect([status, json.error]).to.deep.equal([400, `Bad Request: ${sentence}`]);
+    }
+    expect([await find('own'), await usage(key)]).to.deep.equal([known, 200]);
+  });
+
+  it('are refused by a body that is no UTF-8, which would be read as another text', async () => {
+    const body = Buffer.concat([Buffer.from('{"alias":"a'), Buffer.from([0xff, 0xc3]), Buffer.from('"}')]);
+    const answer = await fetch(`${api.dashboardUrl}/api/keys`, {
+      method: 'POST',
+      headers: {
+        ...{ cookie: owner.cookie, origin: api.dashboardUrl, 'x-csrf-token': owner.csrf },
+        'content-type': 'application/json',
+      },
+      body,
+    });
+    expect([answer.status, await answer.json()]).to.deep.equal([
+      400,
+      { error: 'Bad Request: the body must be JSON in UTF-8' },
+    ]);
+    expect(await find('a\uFFFD')).to.equal(undefined);
   });
 
   it('are refused with a sentence about the address when that cannot be decoded', async () => {

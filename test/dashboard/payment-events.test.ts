@@ -143,6 +143,27 @@ describe('events of the payment provider', () => {
     }
   });
 
+  it('are refused with the reason, and logged, when they are signed and have no object, as thin ones', async () => {
+    const { id, object, type, created } = { ...paidEvent('a', 'thin') } as Record<string, unknown>;
+    const thin = { id, object: 'v2.core.event', type: `v1.${type}`, created: '2026-01-01T00:00:00Z' };
+    const reason = 'the event has no data.object: the endpoint must get snapshot payloads, not thin ones';
+    for (const event of [thin, { id, object, type, created }, { id, object, type, created, data: {} }, [], null]) {
+      const logged = api.lines.length;
+      const answer = await send(event as object);
+      expect([answer.status, await answer.json()], JSON.stringify(event)).to.deep.equal([
+        400,
+        { error: `Bad Request: ${reason}` },
+      ]);
+      expect(api.lines.slice(logged).filter((line) => line.includes(reason))).to.have.length(1);
+    }
+  });
+
+  for (const type of ['payment_intent.succeeded', 'payment_intent.payment_failed', 'charge.refunded']) {
+    it(`are none of ours when the object of a ${type} has no metadata`, async () => {
+      expect((await send({ ...paidEvent('a', type), type, data: { object: { id: 'a' } } })).status).to.equal(200);
+    });
+  }
+
   it('without the member livemode are those of the test mode', async () => {
     const { account } = await api.addCaller();
     const { livemode: _, ...bare } = paidEvent(account, 'bare') as { livemode: boolean };
