@@ -114,11 +114,14 @@ function newBatch(routes: BatchRoutes, call: KeyedCall, request: ReadRequest, re
 }
 
 /** GET of a batch: its counts, and a page of its jobs in the order of its items. */
-export function getBatch(store: RecordStore): KeyedHandler {
+export function getBatch({ store, takeTurn }: Pick<JobRoutes, 'store' | 'takeTurn'>): KeyedHandler {
   return async (call) => {
     const { batch, fields } = await enterBatch(store, call);
     const { cursor } = requireParameters(batchPageParameters, call.given);
-    return { status: 200, body: filterFields(await viewBatch(store, batch, Number(cursor ?? 0)), fields) };
+    return takeTurn(call, async () => {
+      const body = await viewBatch(store, batch, Number(cursor ?? 0));
+      return { status: 200, body: filterFields(body, fields) };
+    });
   };
 }
 

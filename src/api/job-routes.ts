@@ -8,6 +8,7 @@ import { cancelJob } from '../store/jobs/cancel-job.ts';
 import { type Cursor, listJobs } from '../store/jobs/list-jobs.ts';
 import { removeFile } from '../store/jobs/remove-file.ts';
 import type { RecordStore } from '../store/script.ts';
+import type { TakeTurn } from './account-turns.ts';
 import type { KeyedCall, KeyedHandler } from './api-call.ts';
 import { enterFree, requireFlags, requireParameters, requireParsed } from './free-call.ts';
 import { readOwnJob, type ViewJob, viewJobs } from './job-view.ts';
@@ -18,6 +19,8 @@ export interface JobRoutes {
   readonly store: RecordStore;
   readonly viewJob: ViewJob;
   readonly watchJob: WatchJob;
+  /** For pages of jobs. */
+  readonly takeTurn: TakeTurn;
   readonly cancelled: (job: Job) => void;
   readonly log: Log;
   /** A stream whose caller has not read for this time is ended. */
@@ -49,17 +52,19 @@ export function getJob(routes: JobRoutes): KeyedHandler {
 }
 
 /** GET of the list. */
-export function getJobs({ store, viewJob }: JobRoutes): KeyedHandler {
+export function getJobs({ store, viewJob, takeTurn }: JobRoutes): KeyedHandler {
   return async (call) => {
     await enterFree(store, call);
     const { fields } = requireFlags(call);
     const { cursor, ...wanted } = requireParameters(listParameters, call.given);
     const after = cursor === undefined ? null : readJobCursor(cursor);
     const { accountId } = call.key;
-    const { jobs, positions, next } = await listJobs(store, accountId, { ...wanted, after });
-    const shown = await viewJobs(store, viewJob, accountId, jobs, positions);
-    const body = { jobs: shown, next_cursor: next && writeJobCursor(next) };
-    return { status: 200, body: filterFields(body, fields) };
+    return takeTurn(call, async () => {
+      const { jobs, positions, next } = await listJobs(store, accountId, { ...wanted, after });
+      const shown = await viewJobs(store, viewJob, accountId, jobs, positions);
+      const body = { jobs: shown, next_cursor: next && writeJobCursor(next) };
+      return { status: 200, body: filterFields(body, fields) };
+    });
   };
 }
 

@@ -1,4 +1,5 @@
 import { getHistory, getStats, getUsage } from '../api/account-routes.ts';
+import { makeAccountTurns } from '../api/account-turns.ts';
 import type { ApiHandlers } from '../api/app.ts';
 import { deleteBatch, getBatch, startBatch } from '../api/batch-routes.ts';
 import { cacheBlocks, findCallers } from '../api/caller-address.ts';
@@ -87,12 +88,13 @@ function makeHandlers(
     traceJob({ traces, store }, job, null, log);
   };
   const watchJob = makeJobWatches(store, { rereadMs, draining });
-  const jobs: JobRoutes = { store, viewJob, watchJob, cancelled, log, unreadMs, draining };
+  const takeTurn = makeAccountTurns();
+  const jobs: JobRoutes = { store, viewJob, watchJob, takeTurn, cancelled, log, unreadMs, draining };
   const { asyncStatus, egressAllow: exceptions, inspectSeconds } = config;
   const inspection = { inspector, inspectSeconds, ending };
   const credit: CreditRoutes = { store, seal, asyncStatus, exceptions, admissions, ...inspection, metrics };
   const [pollJob, removeJob] = [getJob(jobs), deleteJob(jobs)];
-  const [readBatch, endBatch] = [getBatch(store), deleteBatch(jobs)];
+  const [readBatch, endBatch] = [getBatch(jobs), deleteBatch(jobs)];
   const [video, audio] = [startDownload(credit, 'video'), startDownload(credit, 'audio')];
   const [metadata, usage] = [getMetadata(credit), getUsage(store)];
   const handlers: ApiHandlers = {

@@ -1,0 +1,45 @@
+import type { ServerResponse } from 'node:http';
+import { CountsByName } from '../base/counts.ts';
+import { refuse } from '../base/errors.ts';
+import type { KeyedCall } from './api-call.ts';
+import { onLeave } from './on-leave.ts';
+import { rateSentence } from './reply.ts';
+
+/** Does the work of a call when it is its turn; returns `null` when its caller has left before. */
+export type TakeTurn = <T>(call: Pick<KeyedCall, 'key' | 'res'>, work: () => Promise<T>) => Promise<T | null>;
+
+const maxReading = 4;
+const maxWaiting = 500;
+const retrySeconds = 1;
+
+/**
+ * Returns a function that does at most 4 works of an account at once, such as pages of 100 jobs, and further ones in their order: the
+ * commands of hundreds would be sent to Redis before those of everybody else. The one after 500 that wait is refused.
+ */
+export function makeAccountTurns(): TakeTurn {
+  const reading = new CountsByName();
+  const waiting = new Map<string, (() => void)[]>();
+  return async ({ key: { accountId }, res }, work) => {
+    if (reading.of(accountId) < maxReading) reading.change(accountId, 1);
+    else await waitForTurn(accountId, res);
+    try {
+      return res.destroyed ? null : await work();
+    } finally {
+      const others = waiting.get(accountId);
+      const next = others?.shift();
+      if (others?.length === 0) waiting.delete(accountId);
+      // A turn is handed on as it is.
+      if (next === undefined) reading.change(accountId, -1);
+      else next();
+    }
+  };
+
+  function waitForTurn(accountId: string, res: ServerResponse): Promise<void> {
+    const others = waiting.get(accountId) ?? [];
+    if (others.length >= maxWaiting) throw refuse('rate_limited', rateSentence('waiting-calls'), retrySeconds);
+    waiting.set(accountId, others);
+    const turn = Promise.withResolvers<void>();
+    others.push(turn.resolve);
+    return turn.promise.finally(onLeave(res, () => {}));
+  }
+}

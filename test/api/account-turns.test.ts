@@ -1,0 +1,141 @@
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { expect } from 'chai';
+import { makeAccountTurns, type TakeTurn } from '../../src/api/account-turns.ts';
+import type { Refusal } from '../../src/base/errors.ts';
+import { keys } from '../../src/store/keys.ts';
+import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
+import { film } from '../support/calls.ts';
+import { until } from '../support/until.ts';
+
+const maxReading = 4;
+const maxWaiting = 500;
+
+/** A call of an account whose caller stays. */
+function by(accountId: string): Parameters<TakeTurn>[0] {
+  const res = Object.assign(new EventEmitter(), { req: { socket: new EventEmitter(), httpVersion: '1.1' } });
+  return { key: { accountId, keyId: '', hash: '' }, res: res as unknown as ServerResponse };
+}
+
+describe('the works of an account', () => {
+  it(`are begun ${maxReading} at once, the others in their order, and beside those of other accounts`, async () => {
+    const takeTurn = makeAccountTurns();
+    const begun: string[] = [];
+    const ends: (() => void)[] = [];
+    const ask = (account: string, name: string) =>
+      takeTurn(by(account), () => {
+        begun.push(name);
+        return new Promise<void>((resolve) => ends.push(resolve));
+      });
+    const all = ['1', '2', '3', '4', '5', '6'].map((name) => ask('a', name));
+    all.push(ask('b', 'other'));
+    expect(begun).to.deep.equal(['1', '2', '3', '4', 'other']);
+    for (const name of ['5', '6']) {
+      ends.shift()?.();
+      await until(() => begun.includes(name), 10, 'the next one is begun');
+      expect(begun.at(-1)).to.equal(name);
+    }
+    for (const end of ends) end();
+    await Promise.all(all);
+  });
+
+  it('go on after one that fails', async () => {
+    const takeTurn = makeAccountTurns();
+    const fails = Array.from({ length: 20 }, () => takeTurn(by('a'), () => Promise.reject(new Error('no'))));
+    const settled = await Promise.allSettled(fails);
+    expect(settled.filter(({ status }) => status === 'rejected')).to.have.length(20);
+    expect(await takeTurn(by('a'), async () => 'yes')).to.equal('yes');
+  });
+
+  it('are not begun for a caller that has left before its turn', async () => {
+    const takeTurn = makeAccountTurns();
+    const gate = Promise.withResolvers<void>();
+    const first = Array.from({ length: maxReading }, () => takeTurn(by('a'), () => gate.promise));
+    const left = by('a');
+    let isAsked = false;
+    left.res.writeContinue = () => (isAsked = true);
+    const begun = takeTurn(left, async () => 'begun');
+    left.res.req.socket.emit('end');
+    expect(isAsked, 'asked whether it has left').to.equal(true);
+    Object.assign(left.res, { destroyed: true }).emit('close');
+    gate.resolve();
+    expect(await begun).to.equal(null);
+    await Promise.all(first);
+  });
+
+  it(`are refused while ${maxWaiting} wait, and taken again when these are done`, async () => {
+    const takeTurn = makeAccountTurns();
+    const gate = Promise.withResolvers<void>();
+    const many = Array.from({ length: maxReading + maxWaiting }, () => takeTurn(by('a'), () => gate.promise));
+    const refused: Refusal = await takeTurn(by('a'), async () => undefined).catch((error) => error);
+    expect([refused.code, refused.retryAfter]).to.deep.equal(['rate_limited', 1]);
+    expect(refused.message).to.equal('You have exceeded the waiting-calls rate limit on your subscription');
+    expect(await takeTurn(by('b'), async () => 'other')).to.equal('other');
+    gate.resolve();
+    await Promise.all(many);
+    expect(await takeTurn(by('a'), async () => 'again')).to.equal('again');
+  });
+});
+
+describe('pages of jobs that one account asks for at once', () => {
+  let api: TestApi;
+  let noisy: ApiCaller;
+  let other: ApiCaller;
+  /** Accounts whose lists are read, or jobs whose batch is counted, in their order. */
+  let read: string[];
+  let gate: PromiseWithResolvers<void>;
+  beforeEach(async () => {
+    read = [];
+    gate = Promise.withResolvers();
+    api = await startApi({}, (parts) => {
+      const { connection } = parts.store;
+      const held: typeof connection = {
+        ...connection,
+        read: async (command) => {
+          if (command[0] !== 'ZREVRANGEBYSCORE') return connection.read(command);
+          read.push(String(command[1]));
+          await gate.promise;
+          return connection.read(command);
+        },
+        readAll: async (commands) => {
+          if (commands[0]?.[2] !== 'status') return connection.readAll(commands);
+          read.push('batch');
+          await gate.promise;
+          return connection.readAll(commands);
+        },
+      };
+      return { ...parts, store: { ...parts.store, connection: held } };
+    });
+    [noisy, other] = [await api.addCaller({ credits: 9 }), await api.addCaller()];
+  });
+  afterEach(async () => {
+    gate.resolve();
+    await api.stop();
+  });
+
+  const readsOf = (name: string) => read.filter((one) => one === name).length;
+
+  it('are read four at once, so that those of another account need not wait for them', async () => {
+    const lists = Array.from({ length: 12 }, () => api.get('/v1/jobs', noisy.key));
+    await until(() => readsOf(keys.jobs(noisy.account)) >= 2 * maxReading, 10, 'four lists are read');
+    const seen = api.get('/v1/jobs', other.key);
+    await until(() => readsOf(keys.jobs(other.account)) === 2, 10, 'the list of the other account is read');
+    expect(readsOf(keys.jobs(noisy.account))).to.equal(2 * maxReading);
+    gate.resolve();
+    const answers = await Promise.all([...lists, seen]);
+    expect(answers.map(({ status }) => status)).to.deep.equal(answers.map(() => 200));
+  });
+
+  it('are counted four at once where they are those of a batch', async () => {
+    const body = { endpoint: 'video', items: [{ query: film }] };
+    const { batch_id } = (await api.call('POST', '/v1/batches', { key: noisy.key, body })).json;
+    const views = Array.from({ length: 12 }, () => api.get(`/v1/batches/${batch_id}`, noisy.key));
+    await until(() => readsOf('batch') >= maxReading, 10, 'four are counted');
+    expect((await api.get('/v1/usage', noisy.key)).status).to.equal(200);
+    expect(readsOf('batch')).to.equal(maxReading);
+    gate.resolve();
+    for (const { status, json } of await Promise.all(views)) {
+      expect([status, json.counts.queued]).to.deep.equal([200, 1]);
+    }
+  });
+});
