@@ -11,6 +11,8 @@ type FaultReply = readonly [status: string, sentence: string];
 /** Answers to bytes that never become a request, by Node's error code. */
 const faults: Readonly<Record<string, FaultReply>> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'Bad Request: the URL or the headers are too long'],
+  HPE_INVALID_URL: ['400 Bad Request', 'Bad Request: the URL must begin with a slash and be percent-encoded'],
+  HPE_INVALID_HEADER_TOKEN: ['400 Bad Request', 'Bad Request: a header has a character that no header may have'],
   [timeoutCode]: ['408 Request Timeout', 'Bad Request: the request took too long to arrive'],
   [tunnelCode]: ['400 Bad Request', 'Bad Request: this server is no proxy'],
 };

@@ -74,6 +74,14 @@ describe('bad input', () => {
       });
     }
 
+    it('a letter beyond ASCII in the URL, as curl sends it, and a control character in a header are told as such', async () => {
+      const target = Buffer.from(request(`GET ${video}?query=https://example.com/\u00fc`), 'utf8');
+      const { body: url } = await sendRaw(api.url, target);
+      expect(JSON.parse(url).error).to.equal('Bad Request: the URL must begin with a slash and be percent-encoded');
+      const { body: header } = await sendRaw(api.url, request('GET /v1/usage', { headers: 'A: \x01\r\n' }));
+      expect(JSON.parse(header).error).to.equal('Bad Request: a header has a character that no header may have');
+    });
+
     it('an absolute target and an Upgrade header are served as plain requests', async () => {
       const target = '/v1/usage?fields=held';
       for (const [start, headers] of [
