@@ -37,8 +37,9 @@ export function jobHistoryRoutes(parts: JobHistoryParts): DashboardRoute[] {
     readRoute('/api/jobs/ended', (call) => showEnded(parts, call)),
     readRoute('/api/jobs/:id', (call) => showJob(parts, call)),
     changeRoute('POST', '/api/jobs', 'jobs', async (call) => {
-      const kind = call.given.endpoint === 'audio' ? 'audio' : 'video';
-      return parts.callByHand(call, kind);
+      const { endpoint = 'video' } = call.given;
+      if (endpoint === 'video' || endpoint === 'audio') return parts.callByHand(call, endpoint);
+      throw refuse('bad_request', 'Bad Request: endpoint must be one of video, audio');
     }),
     changeRoute('POST', '/api/metadata', 'jobs', async (call) => parts.callByHand(call, 'metadata')),
     changeRoute('POST', '/api/jobs/:id/retry', 'jobs', async (call) => parts.callByHand(call, 'retry')),
