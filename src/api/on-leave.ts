@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http';
 
 const lookMs = 50;
+/** Looks until the caller is asked again: every 2 s. */
+const looksBetween = 40;
 
 /**
  * Calls `leave` when the caller of an unfinished answer has left; returns a function that ends this. One that has left looks like one that
@@ -10,25 +12,30 @@ const lookMs = 50;
 export function onLeave(res: ServerResponse, leave: () => void): () => void {
   const { socket, httpVersion } = res.req;
   let timer: NodeJS.Timeout | undefined;
-  // Node reads nothing behind the end of a connection, and hears of its reset when it writes, be it nothing.
-  const look = () => {
-    if (socket.writable && socket.writableLength === 0) socket.write('');
-  };
+  let looks = 0;
   const ask = () => {
-    if (res.writableEnded) return;
     if (res.headersSent) res.write(':\n\n');
-    else if (httpVersion === '1.1') res.writeContinue();
-    else return void socket.destroy();
+    else res.writeContinue();
+  };
+  const look = () => {
+    if (res.writableEnded || !socket.writable || socket.writableLength > 0) return;
+    // A proxy in between hears of it later, and then resets nothing before the next one.
+    if (looks++ % looksBetween === 0) ask();
+    // Node reads nothing behind the end of a connection, and hears of its reset when it writes, be it nothing.
+    socket.write('');
+  };
+  const begin = () => {
+    if (!res.headersSent && httpVersion !== '1.1') return void socket.destroy();
     look();
     timer = setInterval(look, lookMs).unref();
   };
   const forget = () => {
     clearInterval(timer);
     res.off('close', leave).off('close', forget);
-    socket.off('end', ask);
+    socket.off('end', begin);
   };
   res.once('close', leave).once('close', forget);
-  if (socket.readableEnded) ask();
-  else socket.once('end', ask);
+  if (socket.readableEnded) begin();
+  else socket.once('end', begin);
   return forget;
 }

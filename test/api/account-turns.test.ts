@@ -13,7 +13,8 @@ const maxWaiting = 500;
 
 /** A call of an account whose caller stays. */
 function by(accountId: string): Parameters<TakeTurn>[0] {
-  const res = Object.assign(new EventEmitter(), { req: { socket: new EventEmitter(), httpVersion: '1.1' } });
+  const socket = Object.assign(new EventEmitter(), { writable: true, writableLength: 0, write: () => true });
+  const res = Object.assign(new EventEmitter(), { req: { socket, httpVersion: '1.1' } });
   return { key: { accountId, keyId: '', hash: '' }, res: res as unknown as ServerResponse };
 }
 

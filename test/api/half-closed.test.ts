@@ -1,4 +1,4 @@
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { film } from '../support/calls.ts';
@@ -89,6 +89,28 @@ describe('a caller that closes only its side of the connection behind its reques
       await until(() => isWatched(id), 10, 'the job is watched');
       socket.destroy();
       await until(async () => !(await isWatched(id)), 10, 'the job is watched no more');
+    });
+  }
+
+  for (const [title, leave] of [
+    [
+      'is reset after the interim answer has come, as over a slow network',
+      (socket: Socket) => socket.resetAndDestroy(),
+    ],
+    ['is closed by a proxy that has heard of it by the interim answer', (socket: Socket) => socket.destroy()],
+  ] as const) {
+    it(`has left when its connection ${title}: nothing is charged`, async () => {
+      const socket = connect({ port: Number(new URL(api.url).port), host: '127.0.0.1', allowHalfOpen: true });
+      socket.on('error', () => {}).once('data', () => leave(socket));
+      socket.end(metadata());
+      const ended = async () => {
+        const { values } = await api.metrics.http_requests_total.get();
+        return values.find(({ labels }) => labels.route === 'metadata')?.labels.status;
+      };
+      await until(async () => (await ended()) !== undefined, 10, 'the call has ended');
+      // At the time limit of an inspection it would be 500.
+      expect(await ended()).to.equal(499);
+      expect([(await usage()).held, (await usage()).total_used]).to.deep.equal([0, 0]);
     });
   }
 
