@@ -126,20 +126,26 @@ export function getBatch({ store, takeTurn }: Pick<JobRoutes, 'store' | 'takeTur
 }
 
 /** DELETE of a batch: cancels its open jobs. Repeating it changes nothing. */
-export function deleteBatch({ store, cancelled }: Pick<JobRoutes, 'store' | 'cancelled'>): KeyedHandler {
+export function deleteBatch(routes: Pick<JobRoutes, 'store' | 'takeTurn' | 'cancelled'>): KeyedHandler {
   return async (call) => {
+    const { store } = routes;
     const { batch, fields } = await enterBatch(store, call);
-    const { status } = await summarizeBatch(store, batch);
-    if (status === 'Running') {
-      // Marked first: after a failure on the way the call is repeated.
-      await cancelBatch(store, batch.id);
-      // The last ones first, so that fewer of them start meanwhile.
-      await inParallel(maxCancelling, batch.jobIds.toReversed(), (id) => cancelIfOpen(store, id, cancelled));
-      await endBatch(store, batch.id);
-    }
-    const after = (await readBatch(store, batch.id)) ?? batch;
-    return { status: 200, body: filterFields(await viewBatch(store, after, 0), fields) };
+    return routes.takeTurn(call, async () => {
+      await cancelOpen(routes, batch);
+      const after = (await readBatch(store, batch.id)) ?? batch;
+      return { status: 200, body: filterFields(await viewBatch(store, after, 0), fields) };
+    });
   };
+}
+
+async function cancelOpen({ store, cancelled }: Pick<JobRoutes, 'store' | 'cancelled'>, batch: StoredBatch) {
+  const { status } = await summarizeBatch(store, batch);
+  if (status !== 'Running') return;
+  // Marked first: after a failure on the way the call is repeated.
+  await cancelBatch(store, batch.id);
+  // The last ones first, so that fewer of them start meanwhile.
+  await inParallel(maxCancelling, batch.jobIds.toReversed(), (id) => cancelIfOpen(store, id, cancelled));
+  await endBatch(store, batch.id);
 }
 
 async function cancelIfOpen(store: RecordStore, jobId: string, cancelled: JobRoutes['cancelled']): Promise<void> {

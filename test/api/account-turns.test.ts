@@ -127,16 +127,23 @@ describe('pages of jobs that one account asks for at once', () => {
     expect(answers.map(({ status }) => status)).to.deep.equal(answers.map(() => 200));
   });
 
-  it('are counted four at once where they are those of a batch', async () => {
-    const body = { endpoint: 'video', items: [{ query: film }] };
-    const { batch_id } = (await api.call('POST', '/v1/batches', { key: noisy.key, body })).json;
-    const views = Array.from({ length: 12 }, () => api.get(`/v1/batches/${batch_id}`, noisy.key));
-    await until(() => readsOf('batch') >= maxReading, 10, 'four are counted');
-    expect((await api.get('/v1/usage', noisy.key)).status).to.equal(200);
-    expect(readsOf('batch')).to.equal(maxReading);
-    gate.resolve();
-    for (const { status, json } of await Promise.all(views)) {
-      expect([status, json.counts.queued]).to.deep.equal([200, 1]);
-    }
-  });
+  for (const [verb, method, counts] of [
+    ['counted', 'GET', { queued: 1, failed: 0 }],
+    ['cancelled', 'DELETE', { queued: 0, failed: 1 }],
+  ] as const) {
+    it(`are ${verb} four at once where they are those of a batch`, async () => {
+      const body = { endpoint: 'video', items: [{ query: film }] };
+      const { batch_id } = (await api.call('POST', '/v1/batches', { key: noisy.key, body })).json;
+      const path = `/v1/batches/${batch_id}`;
+      const views = Array.from({ length: 12 }, () => api.call(method, path, { key: noisy.key }));
+      await until(() => readsOf('batch') >= maxReading, 10, 'four are counted');
+      expect((await api.get('/v1/usage', noisy.key)).status).to.equal(200);
+      expect(readsOf('batch')).to.equal(maxReading);
+      gate.resolve();
+      for (const { status, json } of await Promise.all(views)) {
+        expect(status).to.equal(200);
+        expect(json.counts).to.include(counts);
+      }
+    });
+  }
 });
