@@ -3,7 +3,7 @@ import { reducedUsage, usage } from '../model/money.ts';
 import { historyParameters, parseStats, usageParameters } from '../model/request-parameters.ts';
 import { filterFields } from '../model/select-fields.ts';
 import { endpointsOfEngines, healthOf } from '../model/stats.ts';
-import { type HistoryRange, historyRange, maxHistoryDays } from '../model/usage-history.ts';
+import { historyRange, isInRange, maxHistoryDays } from '../model/usage-history.ts';
 import { readUsage } from '../store/access/read-usage.ts';
 import { type HistoryDay, readHistory } from '../store/log/read-history.ts';
 import type { RecordStore } from '../store/script.ts';
@@ -26,13 +26,12 @@ export function getUsage(store: RecordStore): KeyedHandler {
   };
 }
 
-/** GET of what became of the requests by day and key; calls of one account for the same days share one reading. */
+/** GET of what became of the requests by day and key; calls of one account at the same time share one reading, whatever their days. */
 export function getHistory(store: RecordStore): KeyedHandler {
   const running = new Map<string, Promise<HistoryDay[]>>();
-  const read = (account: string, range: HistoryRange) => {
-    const name = `${account} ${range.from} ${range.to}`;
-    const shared = running.get(name) ?? readHistory(store, account, range).finally(() => running.delete(name));
-    running.set(name, shared);
+  const read = (account: string) => {
+    const shared = running.get(account) ?? readHistory(store, account).finally(() => running.delete(account));
+    running.set(account, shared);
     return shared;
   };
   return async (call) => {
@@ -41,7 +40,8 @@ export function getHistory(store: RecordStore): KeyedHandler {
     const { from, to } = requireParameters(historyParameters, call.given);
     const range = historyRange(from, to, store.clock.now());
     if (range === null) throw refuse('bad_request', badRange);
-    return { status: 200, body: filterFields({ days: await read(call.key.accountId, range) }, fields) };
+    const days = (await read(call.key.accountId)).filter(({ day }) => isInRange(day, range));
+    return { status: 200, body: filterFields({ days }, fields) };
   };
 }
 

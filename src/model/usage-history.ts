@@ -28,6 +28,8 @@ export interface HistoryRange {
   readonly to: number;
 }
 
+export const everyDay: HistoryRange = { from: 0, to: Date.UTC(9999, 11, 31) };
+
 /** Returns the days that a request asks for: 30 up to today unless it says so; `null` when they are too many, or none. */
 export function historyRange(from: number | undefined, to: number | undefined, now: number): HistoryRange | null {
   const last = to ?? Math.floor(now / dayMs) * dayMs;

@@ -77,6 +77,39 @@ describe('usage history', () => {
     expect((await api.get('/v1/usage', caller.key)).json.credits.consumed).to.equal(3);
   });
 
+  it('is read once for calls of an account at the same time, whatever their days', async () => {
+    const gate = Promise.withResolvers<void>();
+    let stream = '';
+    let reads = 0;
+    const held = await startApi({}, (parts) => {
+      const { connection } = parts.store;
+      const read: typeof connection.read = async (command) => {
+        if (command[0] === 'XRANGE' && command[1] === stream) {
+          reads++;
+          await gate.promise;
+        }
+        return connection.read(command);
+      };
+      return { ...parts, store: { ...parts.store, connection: { ...connection, read } } };
+    });
+    try {
+      const { key, keyId } = await held.addCaller();
+      ({ stream } = freeLineStream(keyId));
+      const ask = (day: number) => held.get('/v1/usage/history', key, { from: `2026-03-0${day}`, to: '2026-03-09' });
+      const first = ask(1);
+      await until(() => reads === 1, 10, 'the lines of the key are read');
+      const others = [2, 3, 4, 5].map(ask);
+      // A call of its own connection behind those of the others.
+      expect((await held.get('/v1/usage', key)).status).to.equal(200);
+      expect(reads).to.equal(1);
+      gate.resolve();
+      for (const { status } of await Promise.all([first, ...others])) expect(status).to.equal(200);
+    } finally {
+      gate.resolve();
+      await held.stop();
+    }
+  });
+
   it('refuses what is no day, and more than 92 of them', async () => {
     const { key } = await api.addCaller();
     const refused = [

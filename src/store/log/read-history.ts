@@ -2,6 +2,7 @@ import {
   type CountsByDay,
   countLines,
   type DayCounts,
+  everyDay,
   type HistoryRange,
   hourText,
   isInRange,
@@ -37,8 +38,8 @@ interface Counted {
 }
 
 /** Returns what became of the requests of an account, by day and key, as far as its request log goes back. */
-export async function readHistory(store: RecordStore, accountId: string, range: HistoryRange): Promise<HistoryDay[]> {
-  return (await readHistoryAndHours(store, accountId, range, Number.POSITIVE_INFINITY)).days;
+export async function readHistory(store: RecordStore, accountId: string): Promise<HistoryDay[]> {
+  return (await readHistoryAndHours(store, accountId, everyDay, Number.POSITIVE_INFINITY)).days;
 }
 
 /** Returns the same and, out of the same lines, the counts of all keys by hour since a time of this day or yesterday: older lines are archived. */
