@@ -52,9 +52,12 @@ const secretForm = /^([\w-]{22})\.([\w-]{43})$/;
 
 /** An e-mail address, in lower case: two spellings are one person. */
 export function readEmail(text: unknown): ReadInput<string> {
-  const email = typeof text === 'string' ? text.trim().toLowerCase() : '';
+  const given = typeof text === 'string' ? text.trim() : '';
+  const email = given.toLowerCase();
   const isAddress = /^[^\s@<>,;:"()[\]\\\p{C}]{1,64}@[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/u.test(email);
-  if (isAddress && email.length <= maxEmailLength && !email.includes('..')) return { value: email };
+  // In lower case the Kelvin sign is the k in the address of another person.
+  const isOther = given.includes('\u212a');
+  if (isAddress && !isOther && email.length <= maxEmailLength && !email.includes('..')) return { value: email };
   return { problem: 'An e-mail address looks like name@example.com and has at most 254 characters' };
 }
 

@@ -74,6 +74,7 @@ describe('readEmail', () => {
   }
 
   const refused: unknown[] = [
+    '\u212aate@example.com',
     ...['', 'ada', '@example.com', 'ada@', 'ada@@example.com', 'ada@b@example.com', 'ada @example.com'],
     ...['Ada <ada@example.com>', 'ada@example.com, bob@example.com', 'ada@example.com;bob@example.com'],
     ...['ada@example.com\nBcc: bob@example.com', '"ada"@example.com', 'ada(x)@example.com', 'a\\b@example.com'],
