@@ -155,7 +155,9 @@ const declared = {
   kube_wait_seconds: gauge(
     'Time for which a new request to the API server of Kubernetes waits for its turn within TRAWL_KUBE_RATE.',
   ),
-  cleanups_postponed: gauge('Ended attempts whose Job is removed later, because other Jobs wait for their pods.'),
+  cleanups_postponed: gauge(
+    'Ended attempts whose Job is removed later, because other Jobs wait for their pods or eight removals are under way.',
+  ),
   oldest_leaving_seconds: gauge(
     'Longest time for which a deleted Job or pod of a worker is still there, such as for a finalizer; 0 when none is.',
   ),

@@ -48,6 +48,8 @@ interface Situation {
   readonly job: Job;
   readonly runner: Runner;
   readonly seen: Seen;
+  /** False while as many workers are made as may be at once. */
+  readonly claimStart: () => boolean;
   /** When the step was decided that is carried out. */
   readonly decidedAt: number;
 }
@@ -75,7 +77,7 @@ export class JobAdvancer {
     this.#ends = new JobEnds(options);
   }
 
-  async advance(jobId: string): NextDelay {
+  async advance(jobId: string, claimStart: () => boolean): NextDelay {
     const term = this.#options.term();
     const read = await readJob(this.#options.store, jobId);
     await stopOtherAttempts(this.#options, jobId, read);
@@ -94,10 +96,12 @@ export class JobAdvancer {
     if (wasNeverMade) countCancelledAttempt(this.#options.metrics, job);
     const now = this.#options.store.clock.now();
     this.unsettled.update(job, seen, now);
-    if (!this.#lacksWorker(job, seen)) {
-      return this.#decide({ term, job, runner, seen: this.unsettled.endOf(job, seen, now) });
-    }
-    if (now >= waitEndOf(job, this.#limits())) return this.#decide({ term, job, runner, seen: neverStarted });
+    // The inspector, which is asked for metadata, needs no worker.
+    const situation = { term, job, runner, claimStart: () => job.endpoint === 'metadata' || claimStart() };
+    if (!this.#lacksWorker(job, seen))
+      return this.#decide({ ...situation, seen: this.unsettled.endOf(job, seen, now) });
+    if (now >= waitEndOf(job, this.#limits())) return this.#decide({ ...situation, seen: neverStarted });
+    if (!situation.claimStart()) return null;
     await this.#starter.start(runner, job, job.attempt, attemptMsOf(job, this.#options.limits));
     return atOnceMs;
   }
@@ -148,19 +152,21 @@ export class JobAdvancer {
     }
   }
 
-  async #start({ term, job, runner }: Situation, attempt: number): NextDelay {
+  async #start(situation: Situation, attempt: number): NextDelay {
+    const { term, job, runner, claimStart } = situation;
     const { limits, mayStart } = this.#options;
-    if (!mayStart()) return null;
+    if (!mayStart() || !claimStart()) return null;
     const recorded = await this.#starter.record(term, job, attempt);
     if (recorded.refused) return null;
     await this.#starter.start(runner, job, attempt, attemptMsOf(job, limits));
     const started = { ...job, attempt, deadline: null, storing_since: null, verdict: null };
     const seen = await seeWorker(runner, started);
     // A worker that has ended may have sent a verdict: `advance` reads it with the job.
-    return isGone(seen) ? atOnceMs : this.#decide({ term, job: started, runner, seen });
+    return isGone(seen) ? atOnceMs : this.#decide({ ...situation, job: started, seen });
   }
 
-  async #note({ term, job, runner, seen }: Situation, { running, stage }: StepOf<'note'>): NextDelay {
+  async #note(situation: Situation, { running, stage }: StepOf<'note'>): NextDelay {
+    const { job } = situation;
     const { store, limits } = this.#options;
     const lastsMs = attemptMsOf(job, limits);
     const progress = { progress: 0, stage: stage ?? '', speed_bytes: null, eta_seconds: null, running, lastsMs };
@@ -172,7 +178,7 @@ export class JobAdvancer {
       started_at: job.started_at ?? now,
       deadline: job.deadline ?? now + lastsMs,
     } as const;
-    return this.#decide({ term, job: { ...job, ...(running ? begun : {}), stage }, runner, seen });
+    return this.#decide({ ...situation, job: { ...job, ...(running ? begun : {}), stage } });
   }
 
   async #retry(situation: Situation, step: StepOf<'retry'>): NextDelay {

@@ -37,6 +37,8 @@ const heartbeatMs = 500;
 /** Shortest time between two full passes in one term. */
 const minPassMs = 5_000;
 const maxJobsAtOnce = 32;
+/** Half of these: an admission webhook of the cluster may hold up each new Job for 30 s, and other jobs need their steps. */
+const maxStartsAtOnce = 16;
 /** A step that hangs must leave time to close the runners. */
 const maxStepMs = 3000;
 /** The next leader confirms what the object store has not confirmed by then. */
@@ -86,7 +88,8 @@ export class Controller {
     this.#take = makeTake(options.store, this.#term, options.shares);
     this.#queue = makeWorkQueue({
       maxRunning: maxJobsAtOnce,
-      work: (jobId) => this.#advancer.advance(jobId),
+      maxStarting: maxStartsAtOnce,
+      work: (jobId, claimStart) => this.#advancer.advance(jobId, claimStart),
       onError: (jobId, error) => {
         metrics.reconcile_errors_total.inc();
         log.warn('a step of the job failed: it is tried again', { job: jobId, error });
@@ -251,7 +254,7 @@ export class Controller {
   /** Advances each job whose worker ends with its runner, so that its attempt is recorded as interrupted. */
   async #closeRunners(): Promise<void> {
     const ended = await Promise.all(this.#options.runners.map((runner) => runner.close()));
-    const steps = ended.flat().map((name) => this.#advancer.advance(jobIdOf(name)));
+    const steps = ended.flat().map((name) => this.#advancer.advance(jobIdOf(name), () => false));
     await within(maxStepMs, Promise.all(steps));
   }
 

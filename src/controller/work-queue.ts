@@ -4,7 +4,7 @@ import { backoffMs } from '../base/backoff.ts';
 export interface WorkQueue {
   /** An id that is queued already is only brought forward. */
   add(id: string, delayMs?: number): void;
-  /** True when another id would run at once; after a false, `onRoom` is called when a slot frees up. */
+  /** True when another id would run at once, and few wait for a start; after a false, `onRoom` is called when that is true again. */
   hasRoom(): boolean;
   /** Drops what is queued and waits for the runs under way. */
   close(): Promise<void>;
@@ -14,19 +14,25 @@ const backoff = { firstMs: 200, maxMs: 5_000 };
 
 interface WorkQueueOptions {
   readonly maxRunning: number;
-  /** Returns the delay in milliseconds until the id is queued again, `null` for never. */
-  readonly work: (id: string) => Promise<number | null>;
+  /** Runs that have claimed a start, among those. */
+  readonly maxStarting: number;
+  /**
+   * Returns the delay in milliseconds until the id is queued again, `null` for never. It claims a start before it makes a worker; after a
+   * false it ends, and is queued again once another start has ended.
+   */
+  readonly work: (id: string, claimStart: () => boolean) => Promise<number | null>;
   readonly onError: (id: string, error: unknown) => void;
-  /** Called once when a slot frees up after `hasRoom` returned false. */
+  /** Called once when there is room again after `hasRoom` returned false. */
   readonly onRoom: () => void;
 }
 
-export function makeWorkQueue({ maxRunning, work, onError, onRoom }: WorkQueueOptions): WorkQueue {
+export function makeWorkQueue({ maxRunning, maxStarting, work, onError, onRoom }: WorkQueueOptions): WorkQueue {
   const waiting = new Set<string>();
   const running = new Set<string>();
+  const starts = makeStarts(maxStarting);
   /** Ids that were added while they ran. */
   const again = new Set<string>();
-  const failures = new Map<string, number>();
+  const tryWork = withBackoff(work, onError);
   const runs = new Set<Promise<void>>();
   const delayed = makeDelays((id) => add(id));
   let isClosed = false;
@@ -36,10 +42,12 @@ export function makeWorkQueue({ maxRunning, work, onError, onRoom }: WorkQueueOp
     if (isClosed || (delayMs > 0 && waiting.has(id))) return;
     if (delayMs > 0) return delayed.set(id, delayMs);
     delayed.delete(id);
+    starts.forget(id);
     if (running.has(id)) again.add(id);
     else waiting.add(id);
     startRuns();
   };
+  const hasRoom = () => running.size + starts.countHeld() < maxRunning;
   const startRuns = () => {
     for (const id of waiting) {
       if (running.size >= maxRunning) return;
@@ -48,43 +56,72 @@ export function makeWorkQueue({ maxRunning, work, onError, onRoom }: WorkQueueOp
       const run = runOne(id).finally(() => runs.delete(run));
       runs.add(run);
     }
-    if (!isRoomWanted || running.size >= maxRunning) return;
+    if (!isRoomWanted || !hasRoom()) return;
     isRoomWanted = false;
     onRoom();
   };
   const runOne = async (id: string) => {
-    let delayMs: number | null;
-    try {
-      delayMs = await work(id);
-      failures.delete(id);
-    } catch (error) {
-      delayMs = countFailure(failures, id);
-      onError(id, error);
-    }
+    const delayMs = await tryWork(id, () => starts.claim(id));
     running.delete(id);
+    const held = starts.end(id);
     if (again.delete(id)) add(id);
     else if (delayMs !== null) add(id, Math.max(1, delayMs));
+    if (held !== null) add(held);
     startRuns();
   };
   return {
     add,
     hasRoom() {
-      isRoomWanted = running.size >= maxRunning;
+      isRoomWanted = !hasRoom();
       return !isRoomWanted;
     },
     async close() {
       isClosed = true;
       delayed.clear();
       waiting.clear();
+      starts.clear();
       await Promise.all(runs);
     },
   };
 }
 
-function countFailure(failures: Map<string, number>, id: string): number {
-  const count = (failures.get(id) ?? 0) + 1;
-  failures.set(id, count);
-  return backoffMs(count, backoff);
+/** Ids whose runs make a worker, and those that wait until one of these has ended. */
+function makeStarts(max: number) {
+  const running = new Set<string>();
+  const held = new Set<string>();
+  return {
+    countHeld: () => held.size,
+    claim(id: string): boolean {
+      if (running.size < max) running.add(id);
+      else if (!running.has(id)) held.add(id);
+      return running.has(id);
+    },
+    /** Ends a run, which may have claimed nothing. Returns an id that may claim a start now, else `null`. */
+    end(id: string): string | null {
+      running.delete(id);
+      const [next = null] = held;
+      return running.size < max ? next : null;
+    },
+    forget: (id: string) => held.delete(id),
+    clear: () => held.clear(),
+  };
+}
+
+/** Returns work that gives the delay of a back-off instead of its error. */
+function withBackoff(work: WorkQueueOptions['work'], onError: WorkQueueOptions['onError']): WorkQueueOptions['work'] {
+  const failures = new Map<string, number>();
+  return async (id, claimStart) => {
+    try {
+      const delayMs = await work(id, claimStart);
+      failures.delete(id);
+      return delayMs;
+    } catch (error) {
+      const count = (failures.get(id) ?? 0) + 1;
+      failures.set(id, count);
+      onError(id, error);
+      return backoffMs(count, backoff);
+    }
+  };
 }
 
 /** A longer timer of Node fires at once: 24.8 days. */

@@ -24,6 +24,8 @@ describe('the controller', () => {
   let workers: Map<string, Seen>;
   /** Delays the answers of the runner about a worker. */
   let hung: Promise<void> | null;
+  /** Delays only that a worker is made. */
+  let hungStart: Promise<void> | null;
   let starting: number;
   let metrics: ReturnType<typeof makeMetrics>;
   let objects: ControllerOptions['objects'];
@@ -34,11 +36,12 @@ describe('the controller', () => {
     workers = new Map();
     metrics = makeMetrics();
     hung = null;
+    hungStart = null;
     starting = 0;
     const runner: Runner = {
       start: async ({ name }) => {
         starting++;
-        await hung;
+        await (hungStart ?? hung);
         workers.set(name, { is: 'running' });
       },
       stop: async (name) => void workers.delete(name),
@@ -97,8 +100,29 @@ describe('the controller', () => {
     hung = promise;
     const caller = await anAccount(store, { credits: 40, max_open: 40 });
     for (let n = 0; n < 40; n++) await admitted(store, caller);
-    await until(() => starting >= 32, 5, 'as many begin as can');
+    await until(async () => (await readActiveJobs(store)).length >= 32, 5, 'as many are taken as can');
     expect(await readActiveJobs(store)).to.have.length(32);
+    resolve();
+    await until(() => workers.size === 40, 5, 'all begin');
+  });
+
+  it('settles other jobs while a webhook of the cluster holds up the starts of 40, and starts each of these then', async () => {
+    await controller.close();
+    controller = await begin(50);
+    const caller = await anAccount(store, { credits: 50, max_open: 50 });
+    const others = await Promise.all(Array.from({ length: 10 }, () => admitted(store, caller)));
+    await until(() => workers.size === 10, 5, 'the others run');
+    const { promise, resolve } = Promise.withResolvers<void>();
+    hungStart = promise;
+    for (let n = 0; n < 40; n++) await admitted(store, caller);
+    await until(() => starting >= 10 + 16, 5, 'as many begin as can');
+    for (const id of others) {
+      workers.set(`${id}-1`, { is: 'ended', outcome: { is: 'failed', code: 'private' } });
+      controller.hint(id);
+    }
+    const codeOf = async (id: string) => (await theJob(store, id)).error_code;
+    for (const id of others) await until(async () => (await codeOf(id)) === 'private', 5, 'the others end');
+    expect(starting).to.equal(10 + 16);
     resolve();
     await until(() => workers.size === 40, 5, 'all begin');
   });

@@ -45,4 +45,36 @@ describe('a controller whose API server swallows requests', () => {
       await redis.stop();
     }
   });
+
+  it('starts a job that needs no cluster while a webhook of the cluster holds up the Jobs of 20 others', async () => {
+    const redis = await startTestRedis();
+    const store = storeOf(redis.connection);
+    const { promise: held, resolve } = Promise.withResolvers<void>();
+    const [workers, inspections] = [{ ...aRunner({}), start: () => held }, aRunner({})];
+    const controller = await startController({
+      ...{
+        store,
+        limits: jobLimits,
+        metrics: makeMetrics(),
+        traces: null,
+        log: aLog().log,
+        shares: sharesOf(100, 0, 30),
+      },
+      objects: { finish: async () => false, see: async () => null, remove: async () => {} },
+      runners: [workers, inspections],
+      runnerOf: ({ endpoint }) => (endpoint === 'metadata' ? inspections : workers),
+    });
+    try {
+      const caller = await anAccount(store, { credits: 21, max_open: 21 });
+      for (let n = 0; n < 20; n++) await admitted(store, caller);
+      await until(async () => (await readActiveJobs(store)).length === 20, 10, 'all of them have a place');
+      const id = await admitted(store, caller, { work: { ...aDownload, endpoint: 'metadata' } });
+      await until(() => inspections.started.length > 0, 5, 'the other job starts');
+      expect(inspections.started).to.deep.equal([`${id}-1`]);
+    } finally {
+      resolve();
+      await controller.close();
+      await redis.stop();
+    }
+  });
 });

@@ -12,12 +12,13 @@ describe('the work queue', () => {
     begun = [];
     ends = new Map();
     roomy = 0;
-    const work = (id: string) =>
-      new Promise<number | null>((resolve) => {
-        begun.push(id);
-        ends.set(id, resolve);
-      });
-    queue = makeWorkQueue({ maxRunning: 2, work, onError: () => undefined, onRoom: () => roomy++ });
+    // An id in capitals makes a worker, when it may.
+    const work = async (id: string, claimStart: () => boolean) => {
+      begun.push(id);
+      if (id !== id.toLowerCase() && !claimStart()) return null;
+      return new Promise<number | null>((resolve) => ends.set(id, resolve));
+    };
+    queue = makeWorkQueue({ maxRunning: 2, maxStarting: 1, work, onError: () => undefined, onRoom: () => roomy++ });
   });
   const end = async (id: string) => {
     const before = begun.length;
@@ -58,5 +59,19 @@ describe('the work queue', () => {
     ends.get('c')?.(null);
     await queue.close();
     expect(roomy).to.equal(1);
+  });
+
+  it('counts an id that waits for a start as one that runs, and queues it again once a start has ended', async () => {
+    for (const id of ['A', 'B']) queue.add(id);
+    expect(queue.hasRoom()).to.equal(false);
+    queue.add('c');
+    await until(() => begun.includes('c'), 1, 'another id runs meanwhile');
+    ends.get('c')?.(null);
+    expect([begun, roomy]).to.deep.equal([['A', 'B', 'c'], 0]);
+    await end('A');
+    expect([begun, roomy]).to.deep.equal([['A', 'B', 'c', 'B'], 1]);
+    expect(queue.hasRoom()).to.equal(true);
+    ends.get('B')?.(null);
+    await queue.close();
   });
 });

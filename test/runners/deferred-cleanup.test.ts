@@ -122,6 +122,21 @@ describe('deferred cleanup of attempts', () => {
     expect(started).to.equal(8);
   });
 
+  it('postpones what comes while eight removals are held up, running pods too, and removes it after them', async () => {
+    watermark = Number.POSITIVE_INFINITY;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    hold = promise;
+    const heldUp = Array.from({ length: 8 }, (_, n) => cleanup.remove(`a-${n}`, ended));
+    await cleanup.remove('b-1', ended);
+    await cleanup.remove('running-1', leftBy('Running'));
+    expect([started, cleanup.isPostponed('b-1'), cleanup.isPostponed('running-1')]).to.deep.equal([8, true, true]);
+    watermark = Number.NEGATIVE_INFINITY;
+    resolve();
+    await Promise.all(heldUp);
+    await until(() => !cleanup.isPostponed('running-1'), 1, 'the running pod is removed although other pods are late');
+    expect(removed).to.include('running-1');
+  });
+
   it('logs a failed cleanup and leaves the attempt to the controller', async () => {
     await cleanup.remove('a-1', ended);
     refusal = new Error('not now');

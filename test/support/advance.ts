@@ -63,7 +63,7 @@ export function advanceWith(
   });
   return async (jobId: string) => {
     if (probe.isAway()) await probe.check();
-    const delay = await advancer.advance(jobId);
+    const delay = await advancer.advance(jobId, () => true);
     await lane.settled();
     lane.forget(jobId);
     probe.close();

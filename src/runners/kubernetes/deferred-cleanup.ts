@@ -30,13 +30,16 @@ const jobTurnMs = 600;
 /**
  * Postpones the cleanup of finished attempts while new Jobs wait for their pods. By default the Job controller of Kubernetes writes 20
  * times a second, in the order in which Jobs became due: twice for a new pod, and for a finished one three times, or once when we
- * have removed it before. How a finished attempt ended is in the record already, so new pods go first.
+ * have removed it before. How a finished attempt ended is in the record already, so new pods go first. Of any attempts at most eight are
+ * removed at once, and the others later: an admission webhook of the cluster may hold up each change for 30 s, and the step that waits for it.
  */
 export class DeferredCleanup implements AttemptCleanup {
   readonly #options: DeferredCleanupOptions;
   /** In the order of their ends. */
   readonly #postponed = new Map<string, { readonly leftovers: Leftovers; readonly since: number }>();
   readonly #removing = new Set<string>();
+  /** Removals that did not wait. */
+  #immediate = 0;
   readonly #timer: NodeJS.Timeout;
 
   constructor(options: DeferredCleanupOptions) {
@@ -45,14 +48,18 @@ export class DeferredCleanup implements AttemptCleanup {
   }
 
   async remove(attemptName: string, leftovers: Leftovers): Promise<void> {
-    const since = performance.now();
+    const { immediate, state } = this.#options;
+    const since = this.#mayStay(leftovers) ? performance.now() : Number.NEGATIVE_INFINITY;
     const isFull = this.#postponed.size >= maxPostponed;
-    if (isFull || this.#isDue(since) || !this.#mayStay(leftovers)) {
-      await this.#options.immediate.remove(attemptName, leftovers);
+    if (isFull || (this.#isDue(since) && !this.#isBusy())) {
+      this.#immediate++;
+      await immediate.remove(attemptName, leftovers).finally(() => {
+        this.#immediate--;
+      });
       return;
     }
     this.#postponed.set(attemptName, { leftovers, since });
-    this.#options.state.hide(objectsOf(leftovers), Number.POSITIVE_INFINITY);
+    state.hide(objectsOf(leftovers), Number.POSITIVE_INFINITY);
   }
 
   isPostponed(attemptName: string): boolean {
@@ -81,10 +88,14 @@ export class DeferredCleanup implements AttemptCleanup {
     return isLongest || isExhausted() || watermark.value() >= since + jobTurnMs;
   }
 
+  #isBusy(): boolean {
+    return this.#removing.size + this.#immediate >= maxAtOnce && !this.#options.isExhausted();
+  }
+
   #removeDue(): void {
     for (const [attemptName, { leftovers, since }] of this.#postponed) {
-      if (this.#removing.size >= maxAtOnce || !this.#isDue(since)) return;
-      if (!this.#removing.has(attemptName)) void this.#removeNow(attemptName, leftovers);
+      if (this.#removing.size >= maxAtOnce) return;
+      if (this.#isDue(since) && !this.#removing.has(attemptName)) void this.#removeNow(attemptName, leftovers);
     }
   }
 
