@@ -9,11 +9,13 @@ import { workerLabels } from './labels.ts';
 import { type KubeJson, type PodSnapshot, readPodSnapshot } from './snapshot.ts';
 
 interface PodIdentityOptions {
-  readonly client: KubeClient;
+  readonly client: Pick<KubeClient, 'ask'>;
   readonly state: Pick<ClusterState, 'pod'>;
   readonly shape: Pick<WorkerShape, 'namespace' | 'serviceAccount'>;
   /** Clocks, in milliseconds since 1970. The token has times of the cluster's, which nobody reads: it holds while one of these says so. */
   readonly clocks: readonly (() => number)[];
+  /** Least time between two reads of the cluster's keys and issuer. */
+  readonly minKeysAgeMs?: number;
 }
 
 /** Pod that a token was issued for. */
@@ -22,8 +24,7 @@ interface PodOf {
   readonly uid: string;
 }
 
-/** Least time between two reads of the keys, which are read again when one is missing. */
-const minKeysAgeMs = 10_000;
+const usualMinKeysAgeMs = 10_000;
 const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'ES256', 'ES384', 'ES512'];
 
 /**
@@ -31,7 +32,7 @@ const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'ES256', 'ES384', 'ES512
  * signature fits the cluster's published keys, and its pod exists and has not ended. `null` for every other token.
  */
 export function openPodIdentity(options: PodIdentityOptions): (token: string) => Promise<AttemptId | null> {
-  const keys = keepKeys(options.client);
+  const keys = keepKeys(options);
   return async (token) => {
     const payload = await verify(token, keys, options.clocks);
     const named = payload && readPod(payload, options.shape);
@@ -45,12 +46,14 @@ export function openPodIdentity(options: PodIdentityOptions): (token: string) =>
 type Keys = ReturnType<typeof keepKeys>;
 
 interface Published {
-  readonly issuer: string;
+  /** Every issuer that the cluster has named: a pod keeps its token when `--service-account-issuer` changes. */
+  readonly issuers: readonly string[];
   readonly find: ReturnType<typeof createLocalJWKSet>;
 }
 
-/** Caches the published keys of the cluster; they are read when first needed and when one is missing. */
-function keepKeys(client: KubeClient) {
+/** Caches the published keys of the cluster; they are read when first needed and when a token has an unknown key or issuer. */
+function keepKeys({ client, minKeysAgeMs = usualMinKeysAgeMs }: PodIdentityOptions) {
+  const issuers = new Set<string>();
   let reading: Promise<Published> | null = null;
   let readAt = Number.NEGATIVE_INFINITY;
   const read = async (): Promise<Published> => {
@@ -58,7 +61,8 @@ function keepKeys(client: KubeClient) {
       client.ask<{ issuer: string }>('GET', '/.well-known/openid-configuration'),
       client.ask<JSONWebKeySet>('GET', '/openid/v1/jwks', { accept: 'application/jwk-set+json' }),
     ]);
-    return { issuer, find: createLocalJWKSet(set) };
+    issuers.add(issuer);
+    return { issuers: [...issuers], find: createLocalJWKSet(set) };
   };
   const start = () => {
     readAt = performance.now();
@@ -82,7 +86,7 @@ async function verify(token: string, keys: Keys, clocks: Clocks): Promise<JWTPay
   try {
     return await verifyWith(token, await keys.get(), clocks);
   } catch (error) {
-    if (error instanceof errors.JWKSNoMatchingKey) {
+    if (isUnknown(error)) {
       const newer = keys.again();
       return newer && verifyWith(token, await newer, clocks).catch(orRefused);
     }
@@ -90,8 +94,8 @@ async function verify(token: string, keys: Keys, clocks: Clocks): Promise<JWTPay
   }
 }
 
-async function verifyWith(token: string, { issuer, find }: Published, clocks: Clocks): Promise<JWTPayload> {
-  const expected = { issuer, audience: tokenAudience, algorithms, requiredClaims: ['exp', 'iat', 'sub'] };
+async function verifyWith(token: string, { issuers, find }: Published, clocks: Clocks): Promise<JWTPayload> {
+  const expected = { issuer: [...issuers], audience: tokenAudience, algorithms, requiredClaims: ['exp', 'iat', 'sub'] };
   let failure: unknown;
   for (const clock of clocks) {
     try {
@@ -102,6 +106,14 @@ async function verifyWith(token: string, { issuer, find }: Published, clocks: Cl
     }
   }
   throw failure;
+}
+
+/** True for the error of a token whose key or issuer is not among those that were read. */
+function isUnknown(error: unknown): boolean {
+  return (
+    error instanceof errors.JWKSNoMatchingKey ||
+    (error instanceof errors.JWTClaimValidationFailed && error.claim === 'iss')
+  );
 }
 
 /** True for the error of a token that has expired or does not hold yet. */
