@@ -1,6 +1,6 @@
 import type { Seen } from '../../src/model/next.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
-import { deleted, deletedLater, disrupted, terminated, unheard } from '../support/cluster-objects.ts';
+import { attemptName, deleted, deletedLater, disrupted, terminated, unheard } from '../support/cluster-objects.ts';
 import { failed, judgeRows, type Row } from '../support/cluster-rows.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
 
@@ -9,6 +9,9 @@ const interrupted = (reason: string): Seen => ({ is: 'ended', outcome: { is: 'in
 const done: Outcome = { is: 'done', metadata: someMetadata, delivered: someDelivered(1) };
 const ble = [['FailureTarget', 'BackoffLimitExceeded']] as [string, string][];
 const deadline = [['FailureTarget', 'DeadlineExceeded']] as [string, string][];
+const ownedBy = (uid: string) => ({
+  ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name: attemptName, uid }],
+});
 const toldToStop = '{"is":"interrupted","reason":"stopped"}';
 
 const rows: Record<string, Row> = {
@@ -150,6 +153,17 @@ const rows: Record<string, Row> = {
     isRead: true,
   },
   'its pod is gone': { job: { conditions: ble }, pods: [], seen: interrupted('its pod is gone'), isRead: true },
+  'a failed pod is left of an earlier Job of its name': {
+    pods: [{ metadata: ownedBy('an-earlier-job'), status: { phase: 'Failed', ...terminated(1, 'Error') } }],
+    seen: { is: 'waiting', reason: null },
+  },
+  'a pod of its own runs beside one that is left of an earlier Job of its name': {
+    pods: [
+      { metadata: ownedBy('an-earlier-job'), status: { phase: 'Succeeded', ...terminated(0, 'Completed') } },
+      { metadata: ownedBy('job-1') },
+    ],
+    seen: running,
+  },
   'its Job is being deleted': {
     job: { metadata: deleted },
     pods: [{}],

@@ -39,7 +39,9 @@ const notStartedAlarm = 'DeadlineExceeded: the container of the pod was not star
 
 /** Returns the state of an attempt. The last phase of its pod ends it, and so does the end of the Job or a deletion. */
 export function judgeAttempt(objects: AttemptObjects, limits: StartLimits, now: number): AttemptJudgement {
-  const { job, pods, faults } = objects;
+  const { job, faults } = objects;
+  // A Job may have the name of an earlier one, of which a pod is left, as after a backup was put back.
+  const pods = objects.pods.filter(({ jobUid }) => job === null || jobUid === null || jobUid === job.uid);
   const pod =
     pods.find(({ phase }) => phase === 'Succeeded') ?? pods.find((one) => !isTerminal(one)) ?? pods[0] ?? null;
   if (pod && isTerminal(pod)) {

@@ -31,6 +31,8 @@ interface ClusterReason {
 
 /** Kept of a pod. */
 export interface PodSnapshot extends ObjectSnapshot {
+  /** Of the Job that owns it; `null` when none does any more. */
+  readonly jobUid: string | null;
   readonly phase: string;
   /** The kubelet's reason for the failure of the whole pod. */
   readonly reason: string;
@@ -70,13 +72,16 @@ export function readJobSnapshot(raw: KubeJson<V1Job>): JobSnapshot {
 /** Returns what the state of an attempt is judged by, of its pod. */
 export function readPodSnapshot(raw: KubeJson<V1Pod>): PodSnapshot {
   const { status } = raw;
+  // Anybody who may change pods may take the label away.
+  const owner = raw.metadata?.ownerReferences?.find(({ kind }) => kind === 'Job');
   const conditions = status?.conditions ?? [];
   const scheduled = conditions.find(({ type }) => type === 'PodScheduled');
   const ready = conditions.find(({ type }) => type === 'Ready');
   const state: KubeJson<V1ContainerState> = status?.containerStatuses?.[0]?.state ?? {};
   const { waiting, running, terminated } = state;
   return {
-    ...readMetadata(raw, raw.metadata?.labels?.[jobNameLabel] ?? ownerOf(raw) ?? ''),
+    ...readMetadata(raw, raw.metadata?.labels?.[jobNameLabel] ?? owner?.name ?? ''),
+    jobUid: owner?.uid ?? null,
     phase: status?.phase ?? 'Pending',
     reason: status?.reason ?? '',
     disruption: findTrue(conditions, 'DisruptionTarget')?.reason ?? null,
@@ -92,11 +97,6 @@ function exitOf(terminated: KubeJson<V1ContainerStateTerminated>): PodSnapshot['
   const { exitCode, reason = '', message = '', startedAt } = terminated;
   // The API server writes `null` for a time that never was.
   return { code: exitCode, reason, message, hasStarted: Boolean(startedAt) };
-}
-
-/** Returns the name of the Job that owns a pod: anybody who may change pods may take the label away. */
-function ownerOf({ metadata }: KubeJson<V1Pod>): string | undefined {
-  return metadata?.ownerReferences?.find(({ kind }) => kind === 'Job')?.name;
 }
 
 function readMetadata({ metadata }: KubeJson<V1Job> | KubeJson<V1Pod>, attemptName: string): ObjectSnapshot {
