@@ -40,19 +40,21 @@ export interface WebhookDelivery {
 }
 
 /**
- * An account has at most a quarter of all places, so that hanging receivers of one do not delay the webhooks of another; hosts that hang
- * have at most half of them, however many accounts name them.
+ * An account has at most a quarter of all places, so that hanging receivers of one do not delay the webhooks of another; slow hosts have
+ * at most half of them, however many accounts name them.
  */
 const limits = {
   maxAttempts: 32,
   maxAttemptsOfAccount: 8,
   maxAttemptsOfHost: 4,
   maxAttemptsOfReceiver: 2,
-  maxAttemptsOfHung: 16,
+  maxAttemptsOfSlow: 16,
   maxKnown: 20_000,
   maxQueuedOfAccount: 5_000,
   maxQueuedOfHost: 1_000,
 };
+/** An attempt that takes so long makes its host a slow one. A receiver may also answer at once and send the body of its answer for 10 s. */
+const slowMs = 2_000;
 const intervalMs = 500;
 const graceSeconds = 5;
 /** No attempt begins for so long after one that did not reach egress. */
@@ -75,8 +77,8 @@ export function deliverWebhooks(options: DeliveryOptions): WebhookDelivery {
       .catch(complain)
       .then((end) => {
         attempts.delete(attempt);
-        queue.done(due, end);
-        if (end === 'unsent') waitForEgress();
+        queue.done(due, end?.is, end?.isSlow);
+        if (end?.is === 'unsent') waitForEgress();
         if (startAll() && queue.needsRefill()) wake();
       });
     attempts.add(attempt);
@@ -124,12 +126,17 @@ function leaseMsOf({ limitSeconds, gapSeconds }: DeliveryOptions): number {
   return (limitSeconds + gapSeconds + graceSeconds) * 1000;
 }
 
+interface AttemptEnd {
+  readonly is: WebhookResult['is'];
+  readonly isSlow: boolean;
+}
+
 /** The attempt is counted before anything is sent. Returns how it ended, if it was made. */
 async function makeAttempt(
   options: DeliveryOptions,
   due: DueWebhook,
   stop: AbortSignal,
-): Promise<WebhookResult['is'] | undefined> {
+): Promise<AttemptEnd | undefined> {
   const { store, gapSeconds, metrics, log } = options;
   const leaseEndsAt = performance.now() + leaseMsOf(options);
   const taken = await takeWebhook(store, due, leaseMsOf(options));
@@ -141,11 +148,13 @@ async function makeAttempt(
   const kept = await readOutgoingWebhook(store, due.jobId);
   const trace = options.traces && kept && beginWebhookTrace(kept);
   const beganAt = store.clock.now();
+  const sentAt = performance.now();
   const posted = await post(options, { kept, attempt, jobId: due.jobId, traceparent: trace?.traceparent }, stop);
+  const end = { is: posted.is, isSlow: performance.now() - sentAt >= slowMs };
   if (posted.is === 'unsent') {
     log.debug('egress is away: the webhook waits', { job: due.jobId, why: posted.why });
     await note(() => returnWebhook(store, due, taken));
-    return posted.is;
+    return end;
   }
   if (posted.is === 'failed' && stop.aborted) return undefined;
   const status = posted.is === 'answered' ? posted.status : null;
@@ -159,7 +168,7 @@ async function makeAttempt(
     const span = { beganAt, endedAt: store.clock.now(), attempt, outcome: word, status };
     recordWebhook(options.traces, trace, due.jobId, span);
   }
-  return posted.is;
+  return end;
 }
 
 interface Delivery {

@@ -11,8 +11,8 @@ export interface FairQueue {
   readonly add: (due: DueWebhook, at: number) => void;
   /** Returns the next one within the limits of its account, host and receiver; `null` when none may be sent now. */
   readonly next: () => DueWebhook | null;
-  /** Ends the attempt that `next` returned. A receiver that hung gets one attempt at once until it answers. */
-  readonly done: (due: DueWebhook, end?: WebhookResult['is']) => void;
+  /** Ends the attempt that `next` returned. A receiver that hung gets one attempt at once until it answers, however late. */
+  readonly done: (due: DueWebhook, end?: WebhookResult['is'], isSlow?: boolean) => void;
   readonly isFull: () => boolean;
   /** True when an account, a host or a receiver that is marked for a refill has space again. */
   readonly needsRefill: () => boolean;
@@ -26,8 +26,8 @@ interface QueueLimits {
   readonly maxAttemptsOfAccount: number;
   readonly maxAttemptsOfHost: number;
   readonly maxAttemptsOfReceiver: number;
-  /** To all hosts together whose last attempt hung, whichever account named them. */
-  readonly maxAttemptsOfHung: number;
+  /** To all hosts together whose last attempt hung or was slow, whichever account named them. */
+  readonly maxAttemptsOfSlow: number;
   readonly maxQueuedOfAccount: number;
   readonly maxQueuedOfHost: number;
   readonly maxKnown: number;
@@ -49,7 +49,7 @@ export function makeFairQueue(limits: QueueLimits): FairQueue {
   const all = makeGroup('', limits.maxAttempts, limits.maxKnown);
   const maxima = maximaOf(limits);
   const known = new Set<string>();
-  const hung = watchHung(limits);
+  const late = watchLate(limits);
   /** Accounts, hosts and receivers of which webhooks stayed in Redis, and the due time of the earliest. */
   const marked = new Map<string, { readonly group: Group; readonly from: number }>();
 
@@ -64,7 +64,7 @@ export function makeFairQueue(limits: QueueLimits): FairQueue {
     for (const [level, name] of namesOf(due).entries()) {
       const [maxAttempts = 0, maxQueued = 0] = maxima[level] ?? [];
       const host = level === 1 ? hostOf(due) : '';
-      const group = path.at(-1)?.groups.get(name) ?? makeGroup(host, hung.has(name) ? 1 : maxAttempts, maxQueued);
+      const group = path.at(-1)?.groups.get(name) ?? makeGroup(host, late.hasHung(name) ? 1 : maxAttempts, maxQueued);
       // While older ones are in Redis newer ones stay there too, so that they keep their order.
       if (group.queued >= roomOf(maxQueued) || marked.has(name)) {
         marked.set(name, { group, from: Math.min(marked.get(name)?.from ?? at, at) });
@@ -83,11 +83,11 @@ export function makeFairQueue(limits: QueueLimits): FairQueue {
       path.at(-1)?.queue.push(due);
       known.add(nameOf(due));
     },
-    next: () => hung.begin(takeFrom(all, hung.findHeld())),
-    done: (due, end) => {
+    next: () => late.begin(takeFrom(all, late.findHeld())),
+    done: (due, end, isSlow = false) => {
       if (!known.delete(nameOf(due))) return;
-      hung.end(due, end);
-      release(all, namesOf(due), hung.has(due.receiver) ? 1 : limits.maxAttemptsOfReceiver);
+      late.end(due, end, isSlow);
+      release(all, namesOf(due), late.hasHung(due.receiver) ? 1 : limits.maxAttemptsOfReceiver);
     },
     isFull,
     needsRefill: () => findRefill() !== undefined,
@@ -117,29 +117,30 @@ function maximaOf(limits: QueueLimits): readonly (readonly [maxAttempts: number,
 
 const none: ReadonlySet<string> = new Set();
 
-/** Keeps receivers and hosts that hung and have not answered since; a host counts for all accounts together. */
-function watchHung({ maxAttemptsOfHung, maxKnown }: QueueLimits) {
+/** Keeps receivers that hung, and hosts that hung or were slow, until they answer in time; a host counts for all accounts together. */
+function watchLate({ maxAttemptsOfSlow, maxKnown }: QueueLimits) {
   const hung = new Set<string>();
+  const slow = new Set<string>();
   /** Running attempts of each host. */
   const busy = new CountsByName();
   return {
-    has: (receiver: string) => hung.has(receiver),
-    /** Returns the hosts that may have no attempt now: those that hung, while they have all the attempts that they may have together. */
+    hasHung: (receiver: string) => hung.has(receiver),
+    /** Returns the hosts that may have no attempt now: those that are slow, while they have all the attempts that they may have together. */
     findHeld(): ReadonlySet<string> {
-      const ofHung = busy.list().reduce((sum, [host, running]) => (hung.has(host) ? sum + running : sum), 0);
-      return ofHung < maxAttemptsOfHung ? none : hung;
+      const ofSlow = busy.list().reduce((sum, [host, running]) => (slow.has(host) ? sum + running : sum), 0);
+      return ofSlow < maxAttemptsOfSlow ? none : slow;
     },
     begin(due: DueWebhook | null): DueWebhook | null {
       if (due !== null) busy.change(hostOf(due), 1);
       return due;
     },
-    end(due: DueWebhook, end: WebhookResult['is'] | undefined): void {
+    end(due: DueWebhook, end: WebhookResult['is'] | undefined, isSlow: boolean): void {
       const host = hostOf(due);
       busy.change(host, -1);
-      for (const name of [due.receiver, host]) {
-        if (end === 'hung') remember(hung, name, maxKnown);
-        if (end === 'answered') hung.delete(name);
-      }
+      if (end === 'hung') remember(hung, due.receiver, maxKnown);
+      if (end === 'answered') hung.delete(due.receiver);
+      if (end === 'hung' || isSlow) remember(slow, host, maxKnown);
+      else if (end === 'answered') slow.delete(host);
     },
   };
 }

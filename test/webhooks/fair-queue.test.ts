@@ -8,7 +8,7 @@ const limits = {
   maxAttemptsOfAccount: 6,
   maxAttemptsOfHost: 4,
   maxAttemptsOfReceiver: 2,
-  maxAttemptsOfHung: 4,
+  maxAttemptsOfSlow: 4,
   maxQueuedOfAccount: 20,
   maxQueuedOfHost: 10,
   maxKnown: 1000,
@@ -99,6 +99,22 @@ describe('the fair queue of webhooks', () => {
     expect(receivers(queue)).to.deep.equal(['x@b/1', 'x@b/2', 'x@b/3', 'x@b/4']);
     queue.done(taken[0]!, 'answered');
     expect(receivers(queue)).to.deep.equal(['0@a/']);
+  });
+
+  it('gives hosts whose answers are slow half of all attempts, until they answer in time, and their receivers two each', () => {
+    const accounts = Array.from({ length: 12 }, (_, n) => `${n}@a/`);
+    const queue = fill([...accounts, ...accounts]);
+    for (const one of takeAll(queue)) queue.done(one, 'answered', true);
+    const taken = takeAll(queue);
+    expect(taken).to.have.length(4);
+    queue.done(taken[0]!, 'failed', true);
+    expect(receivers(queue)).to.have.length(1);
+    queue.done(taken[1]!, 'answered');
+    expect(receivers(queue)).to.have.length(5);
+    const slow = fill(['a', 'a', 'a']);
+    for (const one of takeAll(slow)) slow.done(one, 'answered', true);
+    for (const n of [3, 4]) slow.add(due('a', n), n);
+    expect(receivers(slow)).to.deep.equal(['a', 'a']);
   });
 
   it('ignores a webhook that is queued or being sent, and takes it again once its attempt has ended', () => {
