@@ -139,7 +139,10 @@ async function makeAttempt(
 ): Promise<AttemptEnd | undefined> {
   const { store, gapSeconds, metrics, log } = options;
   const leaseEndsAt = performance.now() + leaseMsOf(options);
-  const taken = await takeWebhook(store, due, leaseMsOf(options));
+  const taken = await takeWebhook(store, due, leaseMsOf(options), () => {
+    metrics.webhook_deliveries_total.inc({ outcome: outcomes.failed });
+    log.warn('a webhook has failed: its sender died during the last attempt', { job: due.jobId });
+  });
   if (taken === null) return undefined;
   const { attempt } = taken;
   // While Redis is away, until another attempt may begin: none is to be lost, and none that was delivered is to be sent again.

@@ -4,7 +4,9 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { keys } from '../../src/store/keys.ts';
+import { dueWebhooks } from '../../src/store/webhooks/due-webhooks.ts';
 import { readDelivery } from '../../src/store/webhooks/read-deliveries.ts';
+import { takeWebhook } from '../../src/store/webhooks/take-webhook.ts';
 import { startReceiverProxy } from '../support/receiver-proxy.ts';
 import { aFolder } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -98,5 +100,22 @@ describe('a webhook while a part of the service is away', () => {
     start({ limitSeconds: 10 });
     expect(await ended(id)).to.deep.include({ state: 'delivered', attempts: 1, last_status: 200 });
     expect(receivers.received.length).to.equal(1);
+  });
+
+  it('is counted and logged as failed when its sender died during the last attempt', async () => {
+    const { store, told, metrics } = scene();
+    const id = await aWebhook('http://good.test/');
+    const [due] = (await dueWebhooks(store, 1)).due;
+    for (const attempt of [1, 2, 3]) {
+      expect((await takeWebhook(store, due!, 15_000))?.attempt).to.equal(attempt);
+      store.advance(15_000);
+    }
+    start();
+    expect(await ended(id)).to.deep.include({ state: 'failed', attempts: 3 });
+    const count = /trawl_webhook_deliveries_total\{outcome="failed"\} 1$/m;
+    const counted = async () =>
+      count.test(await metrics.registry.getSingleMetricAsString('trawl_webhook_deliveries_total'));
+    await until(counted, 2, 'it is counted');
+    expect(told.lines.join('')).to.match(/"level":"warn","text":"a webhook has failed: its sender died/);
   });
 });

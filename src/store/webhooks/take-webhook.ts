@@ -34,14 +34,20 @@ export interface TakenAttempt {
   readonly takenBefore: string;
 }
 
-/** Claims one attempt of a delivery; `null` when none is due. */
-export async function takeWebhook(store: RecordStore, due: DueWebhook, leaseMs: number): Promise<TakenAttempt | null> {
+/** Claims one attempt of a delivery; `null` when none is due. `onFailed` is called when its sender died during the last one. */
+export async function takeWebhook(
+  store: RecordStore,
+  due: DueWebhook,
+  leaseMs: number,
+  onFailed: () => void = () => {},
+): Promise<TakenAttempt | null> {
   const reply = await run(store, takeWebhookScript, {
     jobId: due.jobId,
     member: `${due.receiver}/${due.jobId}`,
     lease: leaseMs,
     max: maxWebhookAttempts,
   });
+  if (reply[0] === 'failed') onFailed();
   if (reply[0] !== 'taken') return null;
   const [attempt, dueAt, takenAt] = reply.slice(1, 4).map(Number) as [number, number, number];
   return { attempt, dueAt, takenAt, takenBefore: text(reply[4]) };
