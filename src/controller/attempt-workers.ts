@@ -1,6 +1,6 @@
 import { isEnded, type Job } from '../model/job.ts';
 import { hasOpenAttempt, type Seen } from '../model/next.ts';
-import { attemptNameOf, attemptNumberOf, type Runner } from '../runners/runner.ts';
+import { attemptNameOf, attemptNumberOf, type Runner, StartDelayed } from '../runners/runner.ts';
 import { noteProgress } from '../store/jobs/note-progress.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { startAttempt } from '../store/jobs/start-attempt.ts';
@@ -8,7 +8,7 @@ import type { RecordStore } from '../store/script.ts';
 
 /** Stage of a job whose worker cannot be made. */
 export const startRefused = 'It cannot be started now';
-const waitingForStart = { progress: 0, running: false, stage: startRefused, speed_bytes: null, eta_seconds: null };
+const waitingForStart = { progress: 0, running: false, speed_bytes: null, eta_seconds: null };
 
 /** Sees the worker of a job's attempt. Once that is over, `list` finds leftovers without a request to the cluster. */
 export async function seeWorker(runner: Runner, job: Job): Promise<Seen> {
@@ -75,7 +75,8 @@ export class AttemptStarter {
       this.#failed.delete(name);
     } catch (error) {
       this.#failed.add(name);
-      await noteProgress(this.#store, job, attempt, waitingForStart);
+      const stage = error instanceof StartDelayed ? error.reason : startRefused;
+      await noteProgress(this.#store, job, attempt, { ...waitingForStart, stage });
       throw error;
     }
   }

@@ -17,9 +17,19 @@ export interface AttemptId {
   readonly attempt: number;
 }
 
+/** The worker of an attempt cannot be made yet; `reason` tells its caller why. */
+export class StartDelayed extends Error {
+  readonly reason: string;
+
+  constructor(reason: string, cause: Error) {
+    super(cause.message, { cause });
+    this.reason = reason;
+  }
+}
+
 /** Runs the workers of attempts as processes or as Jobs of a cluster. Every method may be repeated at any time. */
 export interface Runner {
-  /** Starts the attempt's worker unless it already exists. */
+  /** Starts the attempt's worker unless it already exists. Throws `StartDelayed` when the reason is one that its caller should read. */
   start(attempt: AttemptToRun): Promise<void>;
   /** Ends a running worker and removes its leftovers, at once or a little later. */
   stop(attemptName: string): Promise<void>;

@@ -40,13 +40,13 @@ describe('a job that waits in a cluster', () => {
     return testbed.submit(plan);
   };
 
-  it('says that it cannot start while a quota forbids its Job, and completes without a failure', async () => {
+  it('says that the quota is used up while it forbids its Job, and completes without a failure', async () => {
     const hard = { 'count/jobs.batch': '0' };
     await ask('POST', `${core}/resourcequotas`, { metadata: { name: 'no-jobs' }, spec: { hard } });
     const counts = async () => Boolean((await ask('GET', `${core}/resourcequotas/no-jobs`)).status?.hard);
     await until(counts, 30, 'the quota counts');
     const id = await testbed.submit();
-    await waits(id, 'It cannot be started now');
+    await waits(id, 'The quota of the cluster is used up');
     await ask('DELETE', `${core}/resourcequotas/no-jobs`);
     expect(await completes(id)).to.include({ attempt: 1, failures: 0, interruptions: 0 });
   });

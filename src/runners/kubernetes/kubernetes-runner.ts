@@ -1,7 +1,7 @@
 import type { V1Job, V1Pod } from '@kubernetes/client-node';
 import type { Log } from '../../base/log.ts';
 import type { Seen } from '../../model/next.ts';
-import { type AttemptToRun, makeChangeListeners, type Runner } from '../runner.ts';
+import { type AttemptToRun, makeChangeListeners, type Runner, StartDelayed } from '../runner.ts';
 import { type AttemptCleanup, type Leftovers, makeCleanup } from './cleanup.ts';
 import { ClusterState } from './cluster-state.ts';
 import { DeferredCleanup, PodWatermark } from './deferred-cleanup.ts';
@@ -10,7 +10,7 @@ import { makeJob, type WorkerShape } from './job-manifest.ts';
 import { type AttemptJudgement, isTerminal, judgeAttempt, podLeaveMs } from './judge-attempt.ts';
 import { apiPathsOf, type KubeClient, KubeError, metadataOnly } from './kube-client.ts';
 import { jobNameLabel } from './labels.ts';
-import { noPod } from './pending-reason.ts';
+import { exceedsQuota, noPod, quotaUsedUp } from './pending-reason.ts';
 import { type RunnerMetrics, setRunnerGauges } from './runner-gauges.ts';
 import { type JobSnapshot, type KubeJson, type PodSnapshot, readJobSnapshot, readPodSnapshot } from './snapshot.ts';
 
@@ -90,6 +90,7 @@ export class KubernetesRunner implements Runner {
     } catch (error) {
       // An earlier try made it, or the controller that led before.
       if (error instanceof KubeError && error.reason === 'AlreadyExists') return;
+      if (error instanceof KubeError && exceedsQuota(error.message)) throw new StartDelayed(quotaUsedUp, error);
       if (needsOperator(error)) log.error('the cluster refuses a Job', { attempt: attempt.name, cause: error });
       throw error;
     }
@@ -210,8 +211,7 @@ export class KubernetesRunner implements Runner {
 
 /** True for a refusal that no repetition changes. */
 function needsOperator(error: unknown): boolean {
-  if (!(error instanceof KubeError) || /exceeded quota/.test(error.message)) return false;
-  return error.status >= 400 && error.status < 500 && ![409, 429].includes(error.status);
+  return error instanceof KubeError && error.status >= 400 && error.status < 500 && ![409, 429].includes(error.status);
 }
 
 function nullWhenMissing(error: unknown): null {

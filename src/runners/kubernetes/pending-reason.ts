@@ -12,10 +12,13 @@ interface PendingReason {
 /** Sentence of a Job that has no pod, such as for the quota of its namespace. */
 export const noPod = 'The cluster makes no pod for it';
 
+/** Sentence of a Job or a pod that a quota of its namespace forbids. */
+export const quotaUsedUp = 'The quota of the cluster is used up';
+
 /** Sentences of waits with their words in metrics. */
 const waitWords = {
   [noPod]: 'pod',
-  'The quota of the cluster is used up': 'pod',
+  [quotaUsedUp]: 'pod',
   'The cluster has not admitted it yet': 'admission',
   'No node of the cluster has room for it': 'room',
   'The image of the worker is being fetched': 'image',
@@ -70,12 +73,17 @@ export function explainPendingPod(
   return { reason: known.reason, outcome: isOver ? broken : null };
 }
 
+/** True for the words with which the cluster refuses an object for a quota. */
+export function exceedsQuota(message: string): boolean {
+  return /exceeded quota/.test(message);
+}
+
 /** Returns the reason why a Job has no pod, by the messages of the cluster about it, oldest first. */
 export function explainMissingPod(isSuspended: boolean, faults: readonly string[]): PendingReason {
   if (isSuspended) return { ...nothing, reason: 'The cluster has not admitted it yet' };
   const last = faults.at(-1);
   if (last === undefined) return nothing;
-  if (/exceeded quota/.test(last)) return { ...nothing, reason: 'The quota of the cluster is used up' };
+  if (exceedsQuota(last)) return { ...nothing, reason: quotaUsedUp };
   // A webhook that cannot be asked has judged nothing, whatever words the failure has.
   const isRefused = !/failed calling webhook/.test(last) && /\bforbidden\b|\bdenied\b|violates|\binvalid\b/i.test(last);
   return { reason: noPod, outcome: isRefused ? broken : null };
