@@ -1,4 +1,4 @@
-import { failures, refuse } from '../base/errors.ts';
+import { refuse } from '../base/errors.ts';
 import { makeLink } from '../model/file-link.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import { jobJson } from '../model/job-json.ts';
@@ -51,7 +51,7 @@ export const jobCommands = [
       const { job } = await findJob(tools.store, given.ID);
       if (!isEnded(job.status)) {
         await noteOperation(tools.store, job.account, { action: 'job.cancel', target: job.id });
-        await cancelJob(tools.store, job, failures.cancelled.sentence);
+        await cancelJob(tools.store, job);
       }
       return show((await findJob(tools.store, given.ID)).job, tools);
     },

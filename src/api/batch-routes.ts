@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { CountsByName } from '../base/counts.ts';
-import { failures, refuse } from '../base/errors.ts';
+import { refuse } from '../base/errors.ts';
 import { inParallel } from '../base/in-parallel.ts';
 import { batchPageSize, batchText, countItems, expandPlaylist, parseBatch } from '../model/batch.ts';
 import { batchPageParameters, parseJobId } from '../model/request-parameters.ts';
@@ -151,7 +151,7 @@ async function cancelOpen({ store, cancelled }: Pick<JobRoutes, 'store' | 'cance
 async function cancelIfOpen(store: RecordStore, jobId: string, cancelled: JobRoutes['cancelled']): Promise<void> {
   const job = await readJob(store, jobId);
   if (job === null || job.ended_at !== null) return;
-  const { done } = await cancelJob(store, job, failures.cancelled.sentence);
+  const { done } = await cancelJob(store, job);
   if (done) cancelled(job);
 }
 

@@ -1,4 +1,4 @@
-import { failures, refuse } from '../base/errors.ts';
+import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import { type Flags, listParameters, parseJobId, pollParameters } from '../model/request-parameters.ts';
@@ -73,7 +73,7 @@ export function deleteJob(routes: JobRoutes): KeyedHandler {
   return async (call) => {
     const { job, fields } = await enterJob(routes, call);
     if (!isEnded(job.status)) {
-      const { done } = await cancelJob(routes.store, job, failures.cancelled.sentence);
+      const { done } = await cancelJob(routes.store, job);
       if (done) routes.cancelled(job);
     } else if (job.delivered !== null) await removeFile(routes.store, job);
     const after = (await readOwnJob(routes.store, call.key.accountId, job.id)) ?? job;

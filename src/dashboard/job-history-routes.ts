@@ -1,7 +1,7 @@
 import { readJobCursor, writeJobCursor } from '../api/job-routes.ts';
 import { type ViewJob, viewJobs } from '../api/job-view.ts';
 import type { ApiReply } from '../api/reply.ts';
-import { failures, refuse } from '../base/errors.ts';
+import { refuse } from '../base/errors.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import { readParameters } from '../model/parameter-kinds.ts';
 import { listParameters, parseJobId } from '../model/request-parameters.ts';
@@ -46,7 +46,7 @@ export function jobHistoryRoutes(parts: JobHistoryParts): DashboardRoute[] {
     changeRoute('DELETE', '/api/jobs/:id', 'jobs', async (call) => {
       const { job } = await requireJob(store, call.accountId, String(call.req.params.id));
       if (!isEnded(job.status)) {
-        const { done } = await cancelJob(store, job, failures.cancelled.sentence);
+        const { done } = await cancelJob(store, job);
         if (done) parts.cancelled(job);
       }
       return showJob(parts, call);

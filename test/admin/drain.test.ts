@@ -33,8 +33,8 @@ describe('commands for a drain', () => {
       .to.match(/^draining +yes$/m)
       .and.match(/^queued +1$/m)
       .and.match(/^done +no$/m);
-    await cancelJob(operator.store, await theJob(operator.store, running.id), 'Cancelled');
-    await cancelJob(operator.store, await theJob(operator.store, queued), 'Cancelled');
+    await cancelJob(operator.store, await theJob(operator.store, running.id));
+    await cancelJob(operator.store, await theJob(operator.store, queued));
     await operator.store.connection.send(['DEL', '{trawl}:calls']);
     expect(await drain('status', '--wait', '60')).to.deep.equal({ ...began, ...empty, done: true });
     expect(await ask(operator.store, caller)).to.deep.include({ refused: 'draining' });
@@ -48,7 +48,7 @@ describe('commands for a drain', () => {
     const told = Promise.withResolvers<OpenWork>();
     const waiting = waitForEnd(operator.store, 60_000, told.resolve);
     expect((await told.promise).queued).to.equal(2);
-    for (const one of [job, ...(await queuedBefore(job.id))]) await cancelJob(operator.store, one, 'Cancelled');
+    for (const one of [job, ...(await queuedBefore(job.id))]) await cancelJob(operator.store, one);
     expect((await waiting).queued).to.equal(0);
   });
 

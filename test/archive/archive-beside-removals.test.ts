@@ -52,7 +52,7 @@ describe('archiving beside removals', () => {
       const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
       const key = `${job.id}/1/media.mp4`;
       await objects.keep(key, Buffer.from('a film'));
-      await cancelJob(store, job, 'The job was cancelled');
+      await cancelJob(store, job);
       sweeping.wake();
       await until(async () => (await objects.see(key)) === null, 5, 'the file to go').finally(goesOn.resolve);
       const isMoved = async () => (await listArchivedParts(store, ledgerStream(account.accountId))).length > 0;
@@ -96,7 +96,7 @@ describe('archiving beside removals', () => {
       store.advance(2 * day);
       const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
       await objects.keep(`${job.id}/1/media.mp4`, Buffer.from('a film'));
-      await cancelJob(store, job, 'The job was cancelled');
+      await cancelJob(store, job);
       sweeping.wake();
       await until(() => lines.some((line) => line.includes('"files":1')), 5, 'the removals').finally(goesOn.resolve);
       await until(() => lines.some((line) => line.includes('were moved')), 5, 'the lines to be moved');

@@ -33,7 +33,7 @@ describe('long and empty lists on the pages of the dashboard', () => {
   });
 
   it('the overview of an account that has cancelled its jobs does not say that none has ended', async () => {
-    await cancelJob(on.api.store, await theJob(on.api.store, await start()), 'Cancelled');
+    await cancelJob(on.api.store, await theJob(on.api.store, await start()));
     const { page } = await on.signIn();
     await on.show(page, '/');
     await page.getByText('the newest ones that have ended were cancelled').first().waitFor();

@@ -269,7 +269,7 @@ export class SimulatedService {
     const store = this.#record.storeFor(this.#api);
     const cancel = async () => {
       const job = await readJob(store, id);
-      if (job !== null) await cancelJob(store, job, 'Cancelled');
+      if (job !== null) await cancelJob(store, job);
     };
     // A call that is lost is what a history is made of.
     void cancel().catch(() => {});

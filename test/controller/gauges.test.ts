@@ -36,7 +36,7 @@ describe('gauges of the record', () => {
     expect(await renderMetrics(metrics))
       .to.match(/^trawl_holds_open 1$/m)
       .and.match(/^trawl_jobs_open\{state="queued"\} 1$/m);
-    await cancelJob(store, await theJob(store, id), 'Cancelled');
+    await cancelJob(store, await theJob(store, id));
     expect(await renderMetrics(metrics))
       .to.match(/^trawl_holds_open 0$/m)
       .and.match(/^trawl_jobs_open\{state="queued"\} 0$/m);
@@ -57,7 +57,7 @@ describe('gauges of the record', () => {
       'trawl_jobs_open{state="queued"} 0',
       'trawl_jobs_open{state="running"} 0',
     ]);
-    await cancelJob(store, await theJob(store, job.id), 'Cancelled');
+    await cancelJob(store, await theJob(store, job.id));
     await gauges.close();
   });
 
@@ -70,7 +70,7 @@ describe('gauges of the record', () => {
     const begun = { progress: 0, stage: '', speed_bytes: null, eta_seconds: null, running: true };
     await noteProgress(store, job, job.attempt, begun);
     expect(await shown(metrics)).to.include('trawl_oldest_queued_seconds 0');
-    await cancelJob(store, await theJob(store, job.id), 'Cancelled');
+    await cancelJob(store, await theJob(store, job.id));
     await gauges.close();
   });
 

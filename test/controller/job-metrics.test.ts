@@ -75,7 +75,7 @@ describe('metrics of jobs', () => {
     const metrics = makeMetrics();
     const advance = advanceWith(store, aRunner({}, [`${job.id}-1`]), { metrics });
     await advance(job.id);
-    await cancelJob(store, job, 'The job was cancelled');
+    await cancelJob(store, job);
     for (let n = 0; n < 2; n++) await advance(job.id);
     expect(countsOf(await renderMetrics(metrics))).to.deep.equal(['trawl_attempts_total{class="cancelled"} 1']);
   });
@@ -104,7 +104,7 @@ describe('metrics of jobs', () => {
     runner.refuse = 'the API server is away';
     const advance = advanceWith(store, runner, { metrics });
     await advance(job).catch(() => undefined);
-    await cancelJob(store, await theJob(store, job), 'The job was cancelled');
+    await cancelJob(store, await theJob(store, job));
     for (let n = 0; n < 2; n++) await advance(job);
     expect(countsOf(await renderMetrics(metrics))).to.deep.equal(['trawl_attempts_total{class="cancelled"} 1']);
   });

@@ -125,7 +125,7 @@ describe('the sweeper', () => {
     const remove = async () => {
       throw new Error('it has died');
     };
-    await cancelJob(store, job, 'The job was cancelled');
+    await cancelJob(store, job);
     await advanceWith(store, runner, { objects: { ...objects, remove } })(job.id);
     expect([...there]).to.deep.equal([]);
     // The next leader finds nothing to do: the worker is gone.
@@ -148,7 +148,7 @@ describe('the sweeper', () => {
     await settleJob(store, holder, delivered, completed);
     for (const job of [without, question]) await settleJob(store, holder, job, failed);
     const id = await admitted(store, caller);
-    await cancelJob(store, { ...delivered, id }, 'The job was cancelled');
+    await cancelJob(store, { ...delivered, id });
     // Files that no caller may fetch are removed first, and at once.
     const [ofWithout, ofDelivered, ...ofOthers] = await timesOf(without, delivered, question, { id });
     expect([ofWithout, ofOthers]).to.deep.equal([0, [null, null]]);
@@ -174,7 +174,7 @@ describe('the sweeper', () => {
 
   const aCancelledJob = async () => {
     const made = await aJobWithAFile();
-    await cancelJob(store, made.job, 'The job was cancelled');
+    await cancelJob(store, made.job);
     return made;
   };
 

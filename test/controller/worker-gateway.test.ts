@@ -197,7 +197,7 @@ describe('The worker gateway of two controllers', () => {
     await until(async () => (await theJob(store, job.id)).progress === 40, 5, 'the newest report is written');
     const seconds = Math.ceil((performance.now() - began) / 1000);
     expect((await theJob(store, job.id)).revision - revision).to.be.within(1, seconds);
-    await cancelJob(store, job, 'Cancelled');
+    await cancelJob(store, job);
     await until(async () => (await tell(50)) === 410, 5, 'the worker hears of the end');
   });
 
@@ -224,7 +224,7 @@ describe('The worker gateway of two controllers', () => {
   it('answers 410 to an attempt that is counted and to one whose job has ended', async () => {
     const [counted, cancelled] = [await aJob(), await aJob()];
     await retryJob(store, holder, counted, { counts: 'failure', code: 'timeout', notBefore: 9e15 });
-    await cancelJob(store, cancelled, 'Cancelled');
+    await cancelJob(store, cancelled);
     for (const job of [counted, cancelled]) {
       const headers = { 'x-sha256': sha256, 'x-ext': 'mp4', 'content-type': 'video/mp4' };
       const answers = [

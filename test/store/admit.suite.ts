@@ -83,7 +83,7 @@ export function admitSuite(store: () => TestStore, admit: typeof admitCall): voi
     const first = await admitted(store(), caller);
     await admitted(store(), caller);
     expect(await ask(store(), caller)).to.deep.include({ refused: 'rate_limited', detail: 'open-jobs' });
-    await cancelJob(store(), await theJob(store(), first), 'Cancelled');
+    await cancelJob(store(), await theJob(store(), first));
     await admitted(store(), caller);
   });
 

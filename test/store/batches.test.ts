@@ -92,7 +92,7 @@ describe('batches of the record', () => {
     await settleJob(store, holder, job, completed);
     await sweepRecord(store, lifetimes);
     expect((await dueWebhooks(store, 9)).due).to.deep.equal([]);
-    await cancelJob(store, await theJob(store, items[1]!.jobId), 'Cancelled');
+    await cancelJob(store, await theJob(store, items[1]!.jobId));
     expect(await sweepRecord(store, lifetimes)).to.include({ endedBatches: 1 });
     expect(await sweepRecord(store, lifetimes)).to.include({ endedBatches: 0 });
     const { due } = await dueWebhooks(store, 9);
@@ -139,7 +139,7 @@ describe('batches of the record', () => {
     }
     store.advance(day);
     await lead(store, holder);
-    await cancelJob(store, await theJob(store, items[2]!.jobId), 'Cancelled');
+    await cancelJob(store, await theJob(store, items[2]!.jobId));
     await sweepRecord(store, lifetimes);
     const atEnd = await summaryOf(id);
     store.advance(lifetimes.job - day + 1_000);

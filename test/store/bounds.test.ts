@@ -258,7 +258,7 @@ async function liveThrough(store: TestStore, caller: Awaited<ReturnType<typeof a
   const work = { ...aDownload, webhook };
   for (const end of [completed, failed])
     await settleJob(store, holder, await aRunningJob(store, caller, { work, repeat: null }), end);
-  await cancelJob(store, await theJob(store, await admitted(store, caller)), 'Cancelled');
+  await cancelJob(store, await theJob(store, await admitted(store, caller)));
   const batch = await anAdmittedBatch(store, caller, 2, { webhook });
   await cancelJobs(store, batch.id);
   const repeat = { key: 'c', request: 'x' };

@@ -150,7 +150,7 @@ describe('a redis without memory', () => {
       expect(await settleJob(store, holder, succeed, completed)).to.deep.equal({ done: true, balance: 'credits' });
       expect(await settleJob(store, holder, fail, failed)).to.deep.equal({ done: true, balance: '' });
       const waiting = await startNext(store);
-      expect(await cancelJob(store, waiting!, 'Cancelled')).to.deep.equal({ done: true });
+      expect(await cancelJob(store, waiting!)).to.deep.equal({ done: true });
       expect((await verifyLedger(store, caller.accountId)).problems).to.deep.equal([]);
     } finally {
       await redis.stop();

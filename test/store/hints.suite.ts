@@ -46,9 +46,9 @@ export function hintsSuite(store: () => TestStore): void {
     const [first, second] = [await aJob(), await aJob()];
     const waiting = await admitted(store(), caller);
     expect(await heardOf(() => settleJob(store(), holder, first, completed)), 'one waits').to.deep.equal(['work ']);
-    const cancelled = await heardOf(() => cancelJob(store(), second, 'Cancelled'));
+    const cancelled = await heardOf(() => cancelJob(store(), second));
     expect(cancelled).to.deep.equal([`work ${second.id}`]);
-    await cancelJob(store(), await theJob(store(), waiting), 'Cancelled');
+    await cancelJob(store(), await theJob(store(), waiting));
     for (const end of leave) await end();
   });
 

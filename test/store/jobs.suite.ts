@@ -78,7 +78,7 @@ export function jobsSuite(store: () => TestStore): void {
       const job = await aRunningJob(store(), caller);
       await Promise.all([
         settleJob(store(), holder, job, failed),
-        cancelJob(store(), job, 'Cancelled'),
+        cancelJob(store(), job),
         settleJob(store(), holder, job, completed),
       ]);
       const { status } = await theJob(store(), job.id);
@@ -114,7 +114,7 @@ export function jobsSuite(store: () => TestStore): void {
     const waiting = await anAccount(store(), { credits: 1, concurrency: 0 });
     const untaken = await theJob(store(), await admitted(store(), waiting));
     expect(await startAttempt(store(), holder, untaken, 1)).to.deep.equal({ refused: 'stale' });
-    await cancelJob(store(), untaken, 'Cancelled');
+    await cancelJob(store(), untaken);
     await settleJob(store(), holder, job, failed);
     expect(await startAttempt(store(), holder, job, 2)).to.deep.equal({ refused: 'already_ended' });
   });
@@ -187,7 +187,7 @@ export function jobsSuite(store: () => TestStore): void {
     expect(await retryJob(store(), holder, job, why)).to.deep.equal({ refused: 'stale' });
     expect(await settleJob(store(), holder, job, completed)).to.deep.equal({ refused: 'stale' });
     expect(await theJob(store(), job.id)).to.deep.include({ attempt: 1, failures: 1, ended_at: null });
-    await cancelJob(store(), job, 'Cancelled');
+    await cancelJob(store(), job);
     expect((await readAttempts(store(), job.id)).map(({ code }) => code)).to.deep.equal([undefined, 'timeout']);
     expect(await books(caller.accountId)).to.deep.include({ held: 0, credits_consumed: 0 });
   });
@@ -241,8 +241,8 @@ export function jobsSuite(store: () => TestStore): void {
     });
     const waiting = await theJob(store(), await admitted(store(), caller));
     for (const job of [running, delayed, waiting]) {
-      expect(await cancelJob(store(), job, 'Cancelled')).to.deep.equal({ done: true });
-      expect(await cancelJob(store(), job, 'Cancelled')).to.deep.equal({ refused: 'already_ended' });
+      expect(await cancelJob(store(), job)).to.deep.equal({ done: true });
+      expect(await cancelJob(store(), job)).to.deep.equal({ refused: 'already_ended' });
     }
     expect(await books(caller.accountId)).to.deep.include({ held: 0, credits_consumed: 0 });
     expect((await verifyLedger(store(), caller.accountId)).problems).to.deep.equal([]);

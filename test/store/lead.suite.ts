@@ -44,7 +44,7 @@ export function leadSuite(store: () => TestStore): void {
     const term = String(await takeLead(store(), another));
     expect(await settleJob(store(), holder, job, completed)).to.deep.equal({ refused: 'not_leading' });
     await leaveLead(store(), term);
-    await cancelJob(store(), await theJob(store(), waiting), 'Cancelled');
+    await cancelJob(store(), await theJob(store(), waiting));
   });
 
   it('refuses every write that a controller decided in an earlier term, although it leads again', async () => {

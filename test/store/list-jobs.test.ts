@@ -32,7 +32,7 @@ describe('a list of jobs', () => {
     const caller = await anAccount(store, { credits: 100 });
     const { items } = await anAdmittedBatch(store, caller, 60);
     const ids = items.map(({ jobId }) => jobId).sort();
-    const cancel = async () => cancelJob(store, await theJob(store, ids.at(-1)!), 'Cancelled');
+    const cancel = async () => cancelJob(store, await theJob(store, ids.at(-1)!));
     let from = interrupted(keys.jobs(caller.accountId), cancel);
     const seen: string[] = [];
     for (let after = null; ; ) {
@@ -62,7 +62,7 @@ describe('a list of jobs', () => {
     const caller = await anAccount(store, { credits: 100 });
     const { items } = await anAdmittedBatch(store, caller, 40);
     const ids = items.map(({ jobId }) => jobId).sort();
-    for (const id of ids.slice(0, 30)) await cancelJob(store, await theJob(store, id), 'Cancelled');
+    for (const id of ids.slice(0, 30)) await cancelJob(store, await theJob(store, id));
     const { jobs } = await listJobs(store, caller.accountId, { status: 'ended', limit: 20, after: null });
     expect(jobs.map(({ id }) => id)).to.deep.equal(ids.slice(10, 30).toReversed());
   });

@@ -40,7 +40,7 @@ export function pollSuite(store: () => TestStore, poll: typeof pollJob): void {
       ids.push(await admitted(store(), caller));
       store().advance(1);
     }
-    await cancelJob(store(), await theJob(store(), ids[0]!), 'Cancelled');
+    await cancelJob(store(), await theJob(store(), ids[0]!));
     const seen = await pollAll(caller, ids);
     const told = seen.map((one) => 'job' in one && [one.job.id, one.job.status, one.position.before]);
     expect(told).to.deep.equal([

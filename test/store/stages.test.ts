@@ -86,7 +86,7 @@ describe('the stages of a job', () => {
     expect(attempts.at(-1)).to.deep.include({ counts: 'interruption', reason: 'the node "a" went away' });
     const texts = ['Reading the page took 300 ms', 'Downloading was not finished after 1 min 5 s'];
     expect((await told(job.id)).texts).to.deep.equal(texts);
-    await cancelJob(store, waiting, 'Cancelled');
+    await cancelJob(store, waiting);
     expect((await told(job.id)).texts).to.deep.equal(texts);
   });
 
@@ -97,7 +97,7 @@ describe('the stages of a job', () => {
     expect((await told(silent.id)).texts).to.deep.equal([]);
     const job = await running();
     await noteProgress(store, job, 1, { ...progress, stages: early });
-    await cancelJob(store, job, 'Cancelled');
+    await cancelJob(store, job);
     expect((await told(job.id)).texts).to.have.length(2);
   });
 });

@@ -56,7 +56,7 @@ export function verdictSuite(store: () => TestStore): void {
     await retryJob(store(), holder, job, { counts: 'failure', code: 'timeout', notBefore: 0 });
     expect(await tell(job, 1), 'of a counted attempt').to.deep.equal({ refused: 'stale' });
     expect(await verdictOf(job)).to.equal(null);
-    await cancelJob(store(), job, 'Cancelled');
+    await cancelJob(store(), job);
     const waiting = await admitted(store(), await anAccount(store(), { credits: 1, concurrency: 0 }));
     expect(await tell({ id: waiting }, 0), 'before the first attempt').to.deep.equal({ refused: 'stale' });
   });
@@ -81,7 +81,7 @@ export function verdictSuite(store: () => TestStore): void {
     for (const job of [settled, lost, cancelled]) await tell(job, 1);
     await settleJob(store(), holder, settled, completed);
     await settleJob(store(), holder, lost, failed);
-    await cancelJob(store(), cancelled, 'Cancelled');
+    await cancelJob(store(), cancelled);
     for (const job of [settled, lost, cancelled]) {
       expect(await tell(job, 1)).to.deep.equal({ refused: 'already_ended' });
       expect(await verdictOf(job)).to.equal(null);

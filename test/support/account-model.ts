@@ -223,7 +223,7 @@ export class AccountModel {
     return Promise.all(
       how.map((one) =>
         one === 'cancel'
-          ? cancelJob(this.#store, job, 'Cancelled')
+          ? cancelJob(this.#store, job)
           : settleJob(this.#store, holder, job, one === 'succeed' ? completed : failed),
       ),
     );

@@ -33,7 +33,7 @@ export async function anAdmittedBatch(
 /** Cancels every job of a batch. */
 export async function cancelJobs(store: TestStore, batchId: string): Promise<void> {
   for (const id of (await readBatch(store, batchId))?.jobIds ?? []) {
-    await cancelJob(store, await theJob(store, id), 'Cancelled');
+    await cancelJob(store, await theJob(store, id));
   }
 }
 

@@ -77,11 +77,11 @@ export const jobScenarios: Readonly<Record<string, Scenario>> = {
   'cancel-job of a waiting job': async (store) => {
     const caller = await anAccount(store, busy);
     const job = await theJob(store, await admitted(store, caller));
-    return { account: caller.accountId, step: (s) => cancelJob(s, job, 'Cancelled') };
+    return { account: caller.accountId, step: (s) => cancelJob(s, job) };
   },
   'cancel-job of a running job': async (store) => {
     const { job, account } = await running(store, busy, withWebhook);
-    return { account, step: (s) => cancelJob(s, job, 'Cancelled') };
+    return { account, step: (s) => cancelJob(s, job) };
   },
   'retry-job later': retrying(60_000),
   'retry-job at once': retrying(0),

@@ -1,6 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import { failures } from '../../src/base/errors.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { receiverOf } from '../../src/model/public-address.ts';
@@ -105,7 +104,7 @@ describe('the delivery of webhooks', () => {
     const caller = await anAccount(store, { credits: 1 });
     const webhook = { url: 'http://good.test/2', receiver: 'good.test', authorization: '' };
     const job = await aRunningJob(store, caller, { work: { ...aDownload, webhook } });
-    await cancelJob(store, job, failures.cancelled.sentence);
+    await cancelJob(store, job);
     start();
     await Promise.all([ended(id), ended(job.id)]);
     expect(forwarder.received.map(({ body }) => JSON.parse(body))).to.have.deep.members([

@@ -1,3 +1,4 @@
+import { failures } from '../../base/errors.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
 import { type EndingJob, endJob, endJobArgNames, endJobKeyNames, endJobValues } from './end-job.ts';
@@ -14,12 +15,8 @@ end_job({ status = 'Error', code = 'cancelled', log = 400, reason = '' })
 return { 'cancelled' }
 `;
 
-export async function cancelJob(
-  store: RecordStore,
-  job: EndingJob,
-  sentence: string,
-): Promise<Change<'already_ended' | 'not_found'>> {
-  const texts = packTexts({ ...job, error: sentence, metadata: null, delivered: null });
+export async function cancelJob(store: RecordStore, job: EndingJob): Promise<Change<'already_ended' | 'not_found'>> {
+  const texts = packTexts({ ...job, error: failures.cancelled.sentence, metadata: null, delivered: null });
   const reply = await withRolledPeriod(store, job.account, () => run(store, cancelJobScript, endJobValues(job, texts)));
   return changeOf(reply, 'cancelled');
 }

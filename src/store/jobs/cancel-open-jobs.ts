@@ -1,4 +1,3 @@
-import { failures } from '../../base/errors.ts';
 import type { RecordStore } from '../script.ts';
 import { cancelJob } from './cancel-job.ts';
 import { listOpen } from './open-work.ts';
@@ -8,7 +7,7 @@ export async function cancelOpenJobs(store: RecordStore, accountId: string): Pro
   let cancelled = 0;
   for (const id of await listOpen(store, accountId)) {
     const job = await readJob(store, id);
-    if (job !== null && (await cancelJob(store, job, failures.cancelled.sentence)).done) cancelled++;
+    if (job !== null && (await cancelJob(store, job)).done) cancelled++;
   }
   return cancelled;
 }
