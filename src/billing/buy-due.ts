@@ -3,6 +3,7 @@ import { type PeriodicTask, startPeriodicTask } from '../base/periodic-task.ts';
 import { dropPurchase } from '../store/money/drop-purchase.ts';
 import { dueTopupLooks, lookAtTopup } from '../store/money/look-at-topup.ts';
 import { duePurchases, type TakenPurchase, takePurchase } from '../store/money/take-purchase.ts';
+import { reportUpkeep } from '../store/upkeep-parts.ts';
 import { applyPayment, type PaymentParts } from './apply-payment.ts';
 import type { PaymentProvider } from './payment-provider.ts';
 
@@ -23,7 +24,7 @@ const maxAtOnce = 8;
  * of controllers may do so: a purchase is leased, the provider charges its id once, and the record ends it once.
  */
 export function startPurchases(options: PurchaseOptions): PeriodicTask {
-  const { store, metrics, log, intervalMs = defaultIntervalMs } = options;
+  const { store, intervalMs = defaultIntervalMs } = options;
   const poll = async (isClosing: () => boolean) => {
     // A wrong clock would end the 72 hours early, and charge a card.
     if (!store.connection.clock.isSteady()) return;
@@ -32,19 +33,13 @@ export function startPurchases(options: PurchaseOptions): PeriodicTask {
       if (!isClosing()) await buy(options, account);
     });
   };
-  return startPeriodicTask(poll, intervalMs, (error) => {
-    metrics.upkeep_errors_total.inc({ task: 'buy' });
-    log.warn('purchases could not be carried out: they are tried again', { error });
-  });
+  const failed = reportUpkeep(options, 'buy', 'purchases could not be carried out: they are tried again');
+  return startPeriodicTask(poll, intervalMs, failed);
 }
 
-async function checkBalance({ store, metrics, log }: PurchaseOptions, account: string): Promise<void> {
-  try {
-    await lookAtTopup(store, account);
-  } catch (error) {
-    metrics.upkeep_errors_total.inc({ task: 'buy' });
-    log.warn('the balance of an account with a top-up could not be looked at: it is tried again', { account, error });
-  }
+async function checkBalance(options: PurchaseOptions, account: string): Promise<void> {
+  const sentence = 'the balance of an account with a top-up could not be looked at: it is tried again';
+  await lookAtTopup(options.store, account).catch(reportUpkeep(options, 'buy', sentence, { account }));
 }
 
 /**

@@ -9,7 +9,7 @@ import { dueMails, type Mail, takeMail } from '../store/mail/take-mail.ts';
 import { readPurchase } from '../store/money/read-purchases.ts';
 import { listPeople } from '../store/people/read-people.ts';
 import type { RecordStore } from '../store/script.ts';
-import type { UpkeepParts } from '../store/upkeep-parts.ts';
+import { reportUpkeep, type UpkeepParts } from '../store/upkeep-parts.ts';
 import { messageIdOf, writeLetter } from './letters.ts';
 import type { Mailer } from './mailer.ts';
 
@@ -29,7 +29,7 @@ const maxMs = 6 * 3_600_000;
 
 /** Sends the mails of the outbox to the owners of their accounts, to the operators, or to the person whom they name, one mail each. A server that is away delays them for up to a week. */
 export function startMails(options: MailOptions): PeriodicTask {
-  const { store, metrics, log, intervalMs = defaultIntervalMs } = options;
+  const { store, metrics, intervalMs = defaultIntervalMs } = options;
   const poll = async (isClosing: () => boolean) => {
     for (const id of await dueMails(store)) {
       if (isClosing()) return;
@@ -38,10 +38,8 @@ export function startMails(options: MailOptions): PeriodicTask {
       else if (mail !== null) await sendMail(options, mail);
     }
   };
-  return startPeriodicTask(poll, intervalMs, (error) => {
-    metrics.upkeep_errors_total.inc({ task: 'mail' });
-    log.warn('mails could not be sent: they are tried again', { error });
-  });
+  const failed = reportUpkeep(options, 'mail', 'mails could not be sent: they are tried again');
+  return startPeriodicTask(poll, intervalMs, failed);
 }
 
 async function sendMail(options: MailOptions, mail: Mail): Promise<void> {

@@ -1,7 +1,7 @@
 import { type PeriodicTask, startPeriodicTask } from '../base/periodic-task.ts';
 import { dueCards, noteCard } from '../store/money/card-expiry.ts';
 import { readTopup } from '../store/money/set-topup.ts';
-import type { UpkeepParts } from '../store/upkeep-parts.ts';
+import { reportUpkeep, type UpkeepParts } from '../store/upkeep-parts.ts';
 import type { PaymentProvider } from './payment-provider.ts';
 
 interface CardOptions extends UpkeepParts {
@@ -14,16 +14,14 @@ const defaultIntervalMs = 30_000;
 
 /** Looks up when stored cards expire, so that their owners are told before. Any number of controllers may do so. */
 export function startCardWatch(options: CardOptions): PeriodicTask {
-  const { store, metrics, log, intervalMs = defaultIntervalMs } = options;
+  const { store, intervalMs = defaultIntervalMs } = options;
   const poll = async (isClosing: () => boolean) => {
     // A clock that is ahead would have cards forgotten that have not ended yet.
     if (!store.connection.clock.isSteady()) return;
     for (const account of await dueCards(store)) if (!isClosing()) await lookUp(options, account);
   };
-  return startPeriodicTask(poll, intervalMs, (error) => {
-    metrics.upkeep_errors_total.inc({ task: 'card' });
-    log.warn('stored cards could not be looked up: they are tried again', { error });
-  });
+  const failed = reportUpkeep(options, 'card', 'stored cards could not be looked up: they are tried again');
+  return startPeriodicTask(poll, intervalMs, failed);
 }
 
 async function lookUp({ store, provider, metrics, log }: CardOptions, account: string): Promise<void> {

@@ -2,7 +2,7 @@ import { hideGauges, type Metrics } from '../base/metrics.ts';
 import { shareRun } from '../base/single-flight.ts';
 import { boundBackupNotes, noteSchedule, readBackupNotes } from '../store/backup/backup-notes.ts';
 import { findOldestUnstarted, readOpenings } from '../store/jobs/open-work.ts';
-import type { UpkeepParts } from '../store/upkeep-parts.ts';
+import { reportUpkeep, type UpkeepParts } from '../store/upkeep-parts.ts';
 
 interface GaugeOptions extends UpkeepParts {
   readonly isLeading: () => boolean;
@@ -13,11 +13,8 @@ interface GaugeOptions extends UpkeepParts {
 
 /** While this controller leads: refreshes the gauges at each request for /metrics. A former leader shows none of them. */
 export function startGauges(options: GaugeOptions): { close(): Promise<void> } {
-  const { metrics, isLeading, log } = options;
-  const complain = (error: unknown) => {
-    metrics.upkeep_errors_total.inc({ task: 'gauges' });
-    log.warn('the gauges could not be read from the record', { error });
-  };
+  const { metrics, isLeading } = options;
+  const complain = reportUpkeep(options, 'gauges', 'the gauges could not be read from the record');
   const refresh = shareRun(async () => {
     if (isLeading()) await setGauges(options).catch(complain);
     // Asked again: the lead may be lost while the record is read.

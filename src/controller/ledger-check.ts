@@ -4,7 +4,7 @@ import { startPeriodicTask } from '../base/periodic-task.ts';
 import { type AccountCursor, firstAccount, listLedgerPage } from '../store/accounts/read-accounts.ts';
 import { type LedgerWalk, readLedgerWalk, saveLedgerWalk } from '../store/log/ledger-walk.ts';
 import { verifyLedger } from '../store/log/verify-ledger.ts';
-import type { UpkeepParts } from '../store/upkeep-parts.ts';
+import { reportUpkeep, type UpkeepParts } from '../store/upkeep-parts.ts';
 
 const defaultTickMs = 2_000;
 const everyMs = 3_600_000;
@@ -16,13 +16,11 @@ interface LedgerCheckOptions extends UpkeepParts {
 
 /** While this controller leads: verifies every ledger once an hour. */
 export function startLedgerCheck(options: LedgerCheckOptions): { close(): Promise<void> } {
-  const { store, metrics, log, tickMs = defaultTickMs } = options;
+  const { store, metrics, tickMs = defaultTickMs } = options;
   const walker = new LedgerWalker(options);
   const look = (isClosing: () => boolean) => walker.goOn(() => options.isLeading() && !isClosing());
-  const check = startPeriodicTask(look, tickMs, (error) => {
-    metrics.upkeep_errors_total.inc({ task: 'verify' });
-    log.warn('the check of all ledgers broke off: it goes on where it stopped', { error });
-  });
+  const sentence = 'the check of all ledgers broke off: it goes on where it stopped';
+  const check = startPeriodicTask(look, tickMs, reportUpkeep(options, 'verify', sentence));
   const refresh = async () => {
     if (options.isLeading()) {
       const { since, lastProblems } = await readLedgerWalk(store);

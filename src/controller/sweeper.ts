@@ -5,7 +5,7 @@ import { removeRevocations, revocationLifeMs } from '../objects/revocations.ts';
 import { readRedisTime } from '../store/old-entries.ts';
 import { maxClockDifferenceMs } from '../store/redis/redis-time.ts';
 import { type Lifetimes, sweepRecord } from '../store/sweep-record.ts';
-import type { UpkeepParts } from '../store/upkeep-parts.ts';
+import { reportUpkeep, type UpkeepParts } from '../store/upkeep-parts.ts';
 import { findStrayObjects, removeDueFiles, removeStrayObjects } from './file-cleaner.ts';
 import type { StorageProbe } from './storage-probe.ts';
 
@@ -25,11 +25,8 @@ const maxUploadAgeMs = 48 * 3_600_000;
  * once a day. Nothing is removed after a jump of the clock. The record never waits for the object store, and files never for the archive.
  */
 export function startSweeper(options: SweeperOptions): { wake(): void; close(): Promise<void> } {
-  const { store, lifetimes, isLeading, metrics, log } = options;
-  const complain = (error: unknown) => {
-    metrics.upkeep_errors_total.inc({ task: 'sweep' });
-    log.warn('a sweep failed: it is tried again', { error });
-  };
+  const { store, lifetimes, isLeading, log } = options;
+  const complain = reportUpkeep(options, 'sweep', 'a sweep failed: it is tried again');
   const sweepEntries = async (mayGoOn: () => boolean) => {
     if (!mayGoOn()) return;
     const swept = await sweepRecord(store, lifetimes, { report: complain, goOn: mayGoOn });
