@@ -10,7 +10,7 @@ import {
   skipRow,
   want,
 } from './conform-check.ts';
-import { type ConformAnswer, type ConformClient, isOpen, pick } from './conform-client.ts';
+import { type ConformClient, isOpen, pick } from './conform-client.ts';
 
 /** Parameters of the job that most rows look at; the webhook is refused its address long before anything is sent. */
 const asked = {
@@ -90,18 +90,8 @@ export const jobChecks: readonly Check[] = [
   notVisible('events-1', 'A webhook tells the end of a job', 'it needs a receiver that the deployment reaches'),
 ];
 
-interface Started {
-  readonly answer: ConformAnswer;
-  readonly id: string;
-}
-
 /** Starts a job; leaves the row unjudged when the account or the key cannot. */
-export async function start(
-  ask: ConformClient,
-  path: string,
-  query: Readonly<Record<string, string>>,
-  headers = {},
-): Promise<Started> {
+export async function start(ask: ConformClient, path: string, query: Readonly<Record<string, string>>, headers = {}) {
   const answer = await ask.call('GET', path, { query, headers });
   const id = pick(answer.json, 'job_id');
   if (typeof id === 'string') return { answer, id };
@@ -117,7 +107,7 @@ export async function spent(ask: ConformClient): Promise<number> {
   return Number(pick(answered(await ask.get('/v1/usage'), 200), 'total_used'));
 }
 
-function theJob(ask: ConformClient): Promise<Started> {
+function theJob(ask: ConformClient) {
   return ask.once('job', () => start(ask, video, { query: `${ask.film}/first`, ...asked }));
 }
 

@@ -11,20 +11,14 @@ interface FollowOptions {
   readonly rereadMs?: number;
 }
 
-interface FollowedConfig<C extends Config> {
-  /** The same settings; those that come from such files have the value that was read last, so they are read where they are used. */
-  readonly config: C;
-  readonly close: () => void;
-}
-
 /** Interval at which files of secrets are read again, unless a test has its own. */
 export const secretRereadMs = 2_000;
 
-/** Reads the files of secrets again while a role runs; a value that is not allowed leaves the one before. */
-export function followSecretFiles<C extends Config>(
-  config: C,
-  { env, log, rereadMs = secretRereadMs }: FollowOptions,
-): FollowedConfig<C> {
+/**
+ * Reads the files of secrets again while a role runs; a value that is not allowed leaves the one before. Returns the same settings; those that
+ * come from such files have the value that was read last, so they are read where they are used.
+ */
+export function followSecretFiles<C extends Config>(config: C, { env, log, rereadMs = secretRereadMs }: FollowOptions) {
   const names = settings
     .filter(({ followed, name }: Setting) => followed && env[`${name}_FILE`])
     .map(({ name }) => name);

@@ -1,5 +1,5 @@
 import { refuse } from '../base/errors.ts';
-import { type ChartDay, type ChartHour, chartDays, chartHours, firstHour } from '../model/chart-days.ts';
+import { chartDays, chartHours, firstHour } from '../model/chart-days.ts';
 import { remaining } from '../model/money.ts';
 import { historyRange, sumDays } from '../model/usage-history.ts';
 import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
@@ -7,12 +7,6 @@ import { readHistoryAndHours } from '../store/log/read-history.ts';
 import type { RecordStore } from '../store/script.ts';
 import { type DashboardRoute, readRoute } from './dashboard-app.ts';
 import { readMoney } from './read-money.ts';
-
-/** Series of the charts; the last day and the last hour are not over. */
-interface Charted {
-  readonly days: readonly ChartDay[];
-  readonly hours: readonly ChartHour[];
-}
 
 const shownDays = 30;
 const shownHours = 24;
@@ -25,7 +19,7 @@ const maxCached = 1_000;
 
 /** Route of the last 30 days and 24 hours of an account, kept for at most 30 s: they are counted from the request log. */
 export function chartRoutes(store: RecordStore, open: ReadArchivedPart): DashboardRoute[] {
-  const cached = new Map<string, { until: number; readonly found: Promise<Charted> }>();
+  const cached = new Map<string, { until: number; readonly found: ReturnType<typeof readChart> }>();
   const read = (accountId: string) => {
     const known = cached.get(accountId);
     if (known !== undefined && known.until > performance.now()) return known.found;
@@ -53,7 +47,8 @@ export function chartRoutes(store: RecordStore, open: ReadArchivedPart): Dashboa
   ];
 }
 
-async function readChart(store: RecordStore, open: ReadArchivedPart, accountId: string): Promise<Charted> {
+/** Reads the series of the charts; the last day and the last hour are not over. */
+async function readChart(store: RecordStore, open: ReadArchivedPart, accountId: string) {
   const now = store.clock.now();
   const range = historyRange(undefined, undefined, now)!;
   const [{ days, hours }, { balances, unbooked, entries: booked }] = await Promise.all([

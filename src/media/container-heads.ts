@@ -81,20 +81,15 @@ async function hasTwo(
   return false;
 }
 
-/** Bytes at which the media of a file, and the whole of it, end as its head says; zero for what it does not know. */
-interface ToldEnds {
-  readonly media: number;
-  readonly whole: number;
-}
-
-async function toldEnds(handle: FileHandle, format: string, streams: FileProbe['streams']): Promise<ToldEnds> {
+/** Returns the bytes at which the media of a file, and the whole of it, end as its head says; zero for what it does not know. */
+async function toldEnds(handle: FileHandle, format: string, streams: FileProbe['streams']) {
   if (/^(wav|avi|aiff|caf)$/.test(format)) return await chunkEnds(handle);
   const end = format === 'asf' ? await asfEnd(handle) : format === 'mp3' ? await mp3End(handle, streams) : 0;
   return { media: end, whole: end };
 }
 
 /** Reads the lengths of a RIFF, AIFF or CAF. Readers do not look at that of the whole, and programs leave it wrong. */
-async function chunkEnds(handle: FileHandle): Promise<ToldEnds> {
+async function chunkEnds(handle: FileHandle) {
   const { size } = await handle.stat();
   const kind = (await readAt(handle, 0, 4)).toString('latin1');
   if (!/^(RIFF|FORM|caff)$/.test(kind)) return { media: 0, whole: 0 };

@@ -11,14 +11,6 @@ export interface ProcessRow {
   readonly thread: number;
 }
 
-interface ProcessUsage {
-  /** Ids of the processes, each of a thread that shows memory and files. */
-  readonly ids: readonly number[];
-  readonly memoryBytes: number;
-  /** Processor seconds by process id, of processes that still run. */
-  readonly cpuSeconds: ReadonlyMap<number, number>;
-}
-
 /** USER_HZ: the unit of times in /proc, 100 a second on every Linux that Node supports. */
 const ticksPerSecond = 100;
 
@@ -37,8 +29,11 @@ export function readProcessTable(): ProcessRow[] {
   return rows;
 }
 
-/** Returns the usage of the groups and of all descendants of their members, also of those that left the group. */
-export function usageOf(groups: Iterable<number>, table: readonly ProcessRow[]): ProcessUsage {
+/**
+ * Returns the usage of the groups and of all descendants of their members, also of those that left the group: of each process the id of a
+ * thread that shows memory and files, and by its own id the processor seconds.
+ */
+export function usageOf(groups: Iterable<number>, table: readonly ProcessRow[]) {
   const members = membersOf(groups, table);
   const memoryBytes = members.reduce((sum, { thread }) => sum + readMemory(thread), 0);
   const cpuSeconds = new Map(members.map((row) => [row.id, row.cpuSeconds]));

@@ -22,13 +22,6 @@ interface WantedJobs {
   readonly after: Cursor | null;
 }
 
-interface JobPage {
-  readonly jobs: Job[];
-  /** Positions of those that wait; one that began to wait again meanwhile has none. */
-  readonly positions: ReadonlyMap<string, QueuePosition>;
-  readonly next: Cursor | null;
-}
-
 const pageSize = 2_000;
 /** As many as an account has open unless the operator allows more: its running jobs are the oldest of them. */
 const maxReadOpen = 10_000;
@@ -39,11 +32,7 @@ const spare = 8;
  * Lists an account's jobs, newest first, after a cursor, in two calls of Redis. With a rare status it looks, 2,000 a call, through about
  * 10,000 open jobs or 2,000 that have ended: a page may be short although `next` says that more may follow. Jobs of another status are not read.
  */
-export async function listJobs(
-  store: RecordStore,
-  account: string,
-  { status, limit, after: first }: WantedJobs,
-): Promise<JobPage> {
+export async function listJobs(store: RecordStore, account: string, { status, limit, after: first }: WantedJobs) {
   const isAny = status === undefined || status === 'ended';
   const isWanted = (one: { readonly status: JobStatus | undefined }) => isAny || one.status === status;
   const size = isAny ? limit + 1 : pageSize;
@@ -52,6 +41,7 @@ export async function listJobs(
   const starts =
     status === undefined ? (['Running', 'CompletedJob'] as const) : [status === 'ended' ? 'CompletedJob' : status];
   const jobs: Job[] = [];
+  // Of those that wait; one that began to wait again meanwhile has none.
   const positions = new Map<string, QueuePosition>();
   let after = first;
   for (let read = 0; read < maxRead; ) {

@@ -31,12 +31,6 @@ const maxTries = 3;
 /** Keys that are read at once: an account may have a thousand, each with a thousand lines in hand. */
 const keysAtOnce = 20;
 
-/** Counts of one stream, or of all streams of a key. */
-interface Counted {
-  readonly days: CountsByDay;
-  readonly hours: CountsByDay;
-}
-
 /** Returns what became of the requests of an account, by day and key, as far as its request log goes back. */
 export async function readHistory(store: RecordStore, accountId: string): Promise<HistoryDay[]> {
   return (await readHistoryAndHours(store, accountId, everyDay, Number.POSITIVE_INFINITY)).days;
@@ -68,7 +62,7 @@ export async function readHistoryAndHours(
 }
 
 /** Counts a stream and its archived parts, again when lines were moved from one to the other meanwhile. */
-async function countStream(store: RecordStore, origin: EntryStream<StoredLogLine>, since: number): Promise<Counted> {
+async function countStream(store: RecordStore, origin: EntryStream<StoredLogLine>, since: number) {
   for (let tries = 1; ; tries++) {
     // One call of Redis, which answers in this order. Where more pages follow, lines may move while they are read.
     const [parts, { days, hours, pages }, first] = await Promise.all([
@@ -82,11 +76,7 @@ async function countStream(store: RecordStore, origin: EntryStream<StoredLogLine
   }
 }
 
-async function countKept(
-  store: RecordStore,
-  origin: EntryStream<StoredLogLine>,
-  since: number,
-): Promise<Counted & { readonly pages: number }> {
+async function countKept(store: RecordStore, origin: EntryStream<StoredLogLine>, since: number) {
   const [pages, hours]: [CountsByDay[], CountsByDay[]] = [[], []];
   const kind = origin.kind === 'paid' ? 'paid' : 'free';
   for (let behind = beforeFirstEntry; ; ) {

@@ -17,22 +17,12 @@ import { ledgerStream } from './read-ledger.ts';
 /** A few milliseconds of work, so that calls beside the check wait for little also where the processor is shared. */
 const pageEntries = 500;
 
-/** `problems`: a sentence for each difference. */
-interface LedgerCheck {
-  readonly entries: number;
-  readonly problems: readonly string[];
-}
-
 /**
  * Replays an account's ledger and compares every balance, the holds with the open jobs and calls, and the charges with what completed. The balances name
  * the last entry that they contain, so money may move meanwhile. The replay begins with the first entry of all where
  * `open` reads archived ones, else with the balances after the last archived one.
  */
-export async function verifyLedger(
-  store: RecordStore,
-  accountId: string,
-  open?: ReadArchivedPart,
-): Promise<LedgerCheck> {
+export async function verifyLedger(store: RecordStore, accountId: string, open?: ReadArchivedPart) {
   for (;;) {
     const seen = await readRawBalances(store, accountId);
     const newest = seen.newestPart ? (JSON.parse(seen.newestPart) as ArchivedPart) : null;
@@ -48,7 +38,7 @@ async function verifyRaw(
   seen: RawBalances,
   newest: ArchivedPart | null,
   open?: ReadArchivedPart,
-): Promise<LedgerCheck> {
+) {
   const origin = ledgerStream(accountId);
   let replaying = beginReplay(open ? undefined : openingBalances(newest?.closing));
   const problems: string[] = [];

@@ -17,13 +17,6 @@ export interface StoredSession {
   readonly agent: string;
 }
 
-interface ListedPerson {
-  readonly email: string;
-  readonly role: PersonRole | 'operator';
-  readonly created_at: number;
-  readonly hasPassword: boolean;
-}
-
 export async function readPerson(store: RecordStore, email: string): Promise<Person | null> {
   return readPersonById(store, personIdOf(email));
 }
@@ -57,7 +50,7 @@ export async function listSessions(store: RecordStore, personId: string): Promis
 }
 
 /** Returns the people of an account, or the operators where `accountId` is '', by e-mail address. */
-export async function listPeople(store: RecordStore, accountId: string): Promise<ListedPerson[]> {
+export async function listPeople(store: RecordStore, accountId: string) {
   const isOperators = accountId === '';
   const roster = isOperators ? keys.operators : keys.people(accountId);
   const found = Object.entries(pairs(await store.connection.read(['HGETALL', roster])));
@@ -66,7 +59,7 @@ export async function listPeople(store: RecordStore, accountId: string): Promise
     found.map(([personId]) => ['HMGET', keys.person(personId), field, 'created_at', 'password']),
   );
   return found
-    .flatMap(([, email], n): ListedPerson[] => {
+    .flatMap(([, email], n) => {
       const [role, created_at, password] = rows[n] as (string | null)[];
       if (!role) return [];
       const shown = isOperators ? 'operator' : (role as PersonRole);
