@@ -1,5 +1,5 @@
 import { inParallel } from '../base/in-parallel.ts';
-import { type PeriodicTask, startPeriodicTask } from '../base/periodic-task.ts';
+import { startPeriodicTask } from '../base/periodic-task.ts';
 import { dropPurchase } from '../store/money/drop-purchase.ts';
 import { dueTopupLooks, lookAtTopup } from '../store/money/look-at-topup.ts';
 import { duePurchases, type TakenPurchase, takePurchase } from '../store/money/take-purchase.ts';
@@ -23,7 +23,7 @@ const maxAtOnce = 8;
  * Carries out the purchases that charges asked for, and looks at the balances of accounts that may have no more charges. Any number
  * of controllers may do so: a purchase is leased, the provider charges its id once, and the record ends it once.
  */
-export function startPurchases(options: PurchaseOptions): PeriodicTask {
+export function startPurchases(options: PurchaseOptions) {
   const { store, intervalMs = defaultIntervalMs } = options;
   const poll = async (isClosing: () => boolean) => {
     // A wrong clock would end the 72 hours early, and charge a card.

@@ -1,5 +1,5 @@
 import { backoffMs } from '../base/backoff.ts';
-import { type PeriodicTask, startPeriodicTask } from '../base/periodic-task.ts';
+import { startPeriodicTask } from '../base/periodic-task.ts';
 import type { Seal } from '../base/seal.ts';
 import { mailedLinkPurpose } from '../model/person.ts';
 import { type EndedPurchase, invoiceNumber } from '../model/purchase.ts';
@@ -28,7 +28,7 @@ const firstMs = 30_000;
 const maxMs = 6 * 3_600_000;
 
 /** Sends the mails of the outbox to the owners of their accounts, to the operators, or to the person whom they name, one mail each. A server that is away delays them for up to a week. */
-export function startMails(options: MailOptions): PeriodicTask {
+export function startMails(options: MailOptions) {
   const { store, metrics, intervalMs = defaultIntervalMs } = options;
   const poll = async (isClosing: () => boolean) => {
     for (const id of await dueMails(store)) {

@@ -1,4 +1,4 @@
-import { type PeriodicTask, startPeriodicTask } from '../base/periodic-task.ts';
+import { startPeriodicTask } from '../base/periodic-task.ts';
 import { dueCards, noteCard } from '../store/money/card-expiry.ts';
 import { readTopup } from '../store/money/set-topup.ts';
 import { reportUpkeep, type UpkeepParts } from '../store/upkeep-parts.ts';
@@ -13,7 +13,7 @@ interface CardOptions extends UpkeepParts {
 const defaultIntervalMs = 30_000;
 
 /** Looks up when stored cards expire, so that their owners are told before. Any number of controllers may do so. */
-export function startCardWatch(options: CardOptions): PeriodicTask {
+export function startCardWatch(options: CardOptions) {
   const { store, intervalMs = defaultIntervalMs } = options;
   const poll = async (isClosing: () => boolean) => {
     // A clock that is ahead would have cards forgotten that have not ended yet.

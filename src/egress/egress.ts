@@ -9,7 +9,7 @@ import type { CertificateFiles } from '../base/server-certificate.ts';
 import { maxDurationSeconds } from '../model/request-limits.ts';
 import { makePolicy } from './address-policy.ts';
 import { makeConnector } from './connector.ts';
-import { type EgressProxy, makeProxy, type ProxyLimits } from './proxy.ts';
+import { makeProxy, type ProxyLimits } from './proxy.ts';
 import { makeResolve } from './resolver.ts';
 
 export const egressPort = 4750;
@@ -24,11 +24,11 @@ export async function openEgress(options: {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly certificate: CertificateFiles | null;
-}): Promise<EgressProxy> {
+}) {
   const { config, ...others } = options;
   const proxy = makeProxy({ connect: await openConnector(config), limits: limitsOf(config), ...others });
   return {
-    listen: async (address) => {
+    listen: async (address: ServerAddress) => {
       if ('path' in address) await clearPath(address.path);
       return proxy.listen(address);
     },

@@ -28,19 +28,12 @@ interface ProxyOptions {
   readonly certificate?: CertificateFiles | null;
 }
 
-export interface EgressProxy {
-  /** Returns the port, 0 for a socket. Connection limits per client apply to ports: a socket is shared by many clients. */
-  readonly listen: (address: ServerAddress) => Promise<number>;
-  /** Accepts no connection more, ends each after its answer, and cuts connections that have not ended after so many seconds; may be repeated. */
-  readonly close: (drainSeconds: number) => Promise<void>;
-}
-
 const keepAliveMs = 5000;
 const statuses: Record<string, number> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
 
 type Begin = (socket: Socket) => ProxiedConnection | undefined;
 
-export function makeProxy({ connect, limits, log, metrics, certificate = null }: ProxyOptions): EgressProxy {
+export function makeProxy({ connect, limits, log, metrics, certificate = null }: ProxyOptions) {
   const clients = makeClientConnections(limits);
   // Prometheus takes a series for no increase that is born with its first connections.
   for (const verdict of egressVerdicts) metrics.egress_connections_total.inc({ verdict }, 0);
@@ -80,7 +73,8 @@ export function makeProxy({ connect, limits, log, metrics, certificate = null }:
     await Promise.all(closed);
   };
   return {
-    listen: async (address) => {
+    /** Returns the port, 0 for a socket. Connection limits per client apply to ports: a socket is shared by many clients. */
+    listen: async (address: ServerAddress) => {
       const files = 'path' in address ? null : certificate;
       const failed = (error: unknown) => log.error('egress failed', { error });
       const server = serveProxy(makeHttpServer(files && { files, log }, optionsOf(limits)), begin, failed);
@@ -92,7 +86,8 @@ export function makeProxy({ connect, limits, log, metrics, certificate = null }:
       server.on('error', (error) => log.error('egress takes no connection', { error }));
       return port;
     },
-    close: (drainSeconds) => {
+    /** Accepts no connection more, ends each after its answer, and cuts connections that have not ended after so many seconds; may be repeated. */
+    close: (drainSeconds: number) => {
       closing ??= close(drainSeconds);
       return closing;
     },
