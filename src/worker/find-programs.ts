@@ -1,8 +1,8 @@
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import type { MediaTools } from '../media/tools.ts';
 import { projectPython } from '../media/yt-dlp.ts';
-import { programFolders } from './sandbox-command.ts';
+import { programFolders, systemPaths } from './sandbox-command.ts';
 
 export type ProgramPaths = Pick<MediaTools, 'python' | 'driver' | 'ffmpeg' | 'ffprobe' | 'node'>;
 
@@ -23,6 +23,13 @@ export function findPrograms(path: string): ProgramPaths {
 export function readableFolders(programs: ProgramPaths, plugins: readonly string[]): string[] {
   const { python, driver, ffmpeg, ffprobe, node } = programs;
   return [...programFolders([python, ffmpeg, ffprobe, node]), dirname(driver), ...plugins];
+}
+
+/** Returns those of some paths that lie in a folder of the system, of a program or of a plugin: children of trawl's own user read them there. */
+export function findExposed(paths: readonly string[], programs: ProgramPaths, plugins: readonly string[]): string[] {
+  const readable = [...systemPaths(), ...readableFolders(programs, plugins)].filter(existsSync);
+  const folders = readable.map((path) => `${realpathSync(path)}/`);
+  return paths.filter((path) => existsSync(path) && folders.some((each) => `${realpathSync(path)}/`.startsWith(each)));
 }
 
 function inPath(name: string, path: string): string {

@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { cgroupPrefix, removeCgroup } from '../base/cgroup.ts';
+import { killProcess, untilGone } from '../base/child-process.ts';
 import { removal, removeFolder } from '../media/child-folder.ts';
 
 /** A process that outlives a killed worker, ends its children and removes its folder and its cgroup. */
@@ -75,4 +76,18 @@ export async function startOrphanCleaner(beginning: string, cgroups: string | nu
     watch: (groups: Iterable<number>) => child.stdin.write(`${[...groups].join(' ')}\n`),
     clean,
   };
+}
+
+/**
+ * Ends every bubblewrap around a folder in this one. A bubblewrap that is killed right after it has made its child leaves the child
+ * waiting for it for ever (`--die-with-parent` begins later), and nothing knows of that child when its worker was killed as well.
+ */
+export async function endStuckSandboxes(work: string): Promise<void> {
+  const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const commands = await Promise.all(ids.map((id) => readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '')));
+  const isStuck = ([program, ...words]: readonly string[]) =>
+    program === 'bwrap' && words.some((word) => `${word}/`.startsWith(`${work}/`));
+  const stuck = ids.filter((_, n) => isStuck(commands[n]!.split('\0'))).map(Number);
+  for (const id of stuck) killProcess(id);
+  await Promise.all(stuck.map(untilGone));
 }

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { findExposed } from '../../src/worker/exposed-paths.ts';
+import { findExposed } from '../../src/worker/find-programs.ts';
 import { programFolders } from '../../src/worker/sandbox-command.ts';
 import { followChild } from '../support/followed-child.ts';
 import { aFolder } from '../support/redis.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { endStuckSandboxes } from '../../src/worker/stuck-sandboxes.ts';
+import { endStuckSandboxes } from '../../src/worker/orphan-cleaner.ts';
 import { aFolder } from '../support/redis.ts';
 import { commandOf, signal } from '../support/service.ts';
 import { leaveStuckSandbox } from '../support/stuck-sandbox.ts';
