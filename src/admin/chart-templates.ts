@@ -69,13 +69,11 @@ function writeRules(): string {
   return whole;
 }
 
-interface Variant {
-  readonly chosen: ChosenParts;
-  readonly text: string;
-}
-
 /** Returns a template that writes the variant of what is chosen, with conditions on what makes a difference. */
-function choose(variants: readonly Variant[], left: readonly (keyof ChosenParts)[]): string {
+function choose(
+  variants: readonly { readonly chosen: ChosenParts; readonly text: string }[],
+  left: readonly (keyof ChosenParts)[],
+): string {
   const [first] = variants;
   if (first === undefined || variants.every(({ text }) => text === first.text)) return first?.text ?? '';
   const [name, ...others] = left;

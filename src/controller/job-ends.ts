@@ -68,18 +68,12 @@ export function logOfJob(log: Log, { id, attempt, trace }: Job): Log {
   return log.with({ job: id, attempt, ...traceField(readTraceparent(trace?.parent)) });
 }
 
-/** Parts that record the spans of a job; `traces` is `null` where none are sent. */
-interface TraceParts {
-  readonly traces: Traces | null;
-  readonly store: RecordStore;
-}
-
 /**
  * Records the spans of a job that has just ended, out of its record. Nothing waits for it, and a controller that dies meanwhile
  * leaves a trace without them.
  */
 export function traceJob(
-  { traces, store }: TraceParts,
+  { traces, store }: { readonly traces: Traces | null; readonly store: RecordStore },
   job: Pick<Job, 'id' | 'trace'>,
   settledFrom: number | null,
   log: Log,

@@ -4,12 +4,6 @@ import { type FileProbe, faultOfBytes, readProbe } from './probe-file.ts';
 import type { SourceFormat, SourcePage } from './source-page.ts';
 import { Failed, type MediaOrder } from './tools.ts';
 
-/** Facts of a delivered file, which replace those of its page (D66). */
-interface DeliveredFacts {
-  readonly ext: string;
-  readonly probe: FileProbe;
-}
-
 /**
  * Returns the metadata of an inspected page; size and kind of file are those that a download would choose. A direct link that is no
  * readable media fails as its download would: facts about nothing are worth no credit.
@@ -19,12 +13,12 @@ export function describePage(page: SourcePage, order: MediaOrder): Metadata {
   return describeMedia(page, { query: String(order.args.query) }, bestFormat(page));
 }
 
-/** Returns the 19 metadata fields (D26) from the page, its best format, and the file itself. */
+/** Returns the 19 metadata fields (D26) from the page, its best format, and the file itself, whose facts replace those of its page (D66). */
 export function describeMedia(
   page: SourcePage,
   order: { readonly query: string },
   chosen: SourceFormat | null,
-  delivered?: DeliveredFacts,
+  delivered?: { readonly ext: string; readonly probe: FileProbe },
 ): Metadata {
   const { fields } = page;
   const probe = delivered?.probe ?? (page.probe ? readProbe(page.probe) : null);

@@ -5,23 +5,18 @@
  */
 type Isolation = 'bwrap-user' | 'bwrap-namespace' | 'landlock-user' | 'landlock' | 'pod' | 'none';
 
-/** Landlock by version: the accesses that it bars besides those of earlier versions. What no version bars, such as UDP and modes of files, the seccomp filter does. */
-const landlockSteps: readonly LandlockStep[] = [
-  { version: 1, bars: 'reading and writing files of others' },
-  { version: 2, bars: 'moving files between folders' },
-  { version: 3, bars: 'truncating files of others' },
-  { version: 4, bars: 'TCP connections past egress' },
-  { version: 5, bars: 'commands to devices' },
-  { version: 6, bars: 'signals to other processes, abstract UNIX sockets' },
+/** Accesses that Landlock bars, from version 1 on, besides those of earlier versions. What no version bars, such as UDP and modes of files, the seccomp filter does. */
+const landlockBars = [
+  'reading and writing files of others',
+  'moving files between folders',
+  'truncating files of others',
+  'TCP connections past egress',
+  'commands to devices',
+  'signals to other processes, abstract UNIX sockets',
 ];
 
 /** First version of Landlock that bars TCP connections. */
 export const tcpVersion = 4;
-
-interface LandlockStep {
-  readonly version: number;
-  readonly bars: string;
-}
 
 export function isolationOf(
   sandbox: 'user' | 'namespace' | 'landlock-user' | 'none',
@@ -49,8 +44,7 @@ export function findOpenNetwork(
 
 /** Returns what Landlock bars here and what it leaves open. */
 export function describeLandlock(version: number): string {
-  const barred = landlockSteps.filter((step) => step.version <= version).map(({ bars }) => bars);
-  const open = landlockSteps.filter((step) => step.version > version).map(({ bars }) => bars);
+  const [barred, open] = [landlockBars.slice(0, version), landlockBars.slice(version)];
   const bars = barred.length > 0 ? `; it bars ${barred.join(', ')}` : '';
   const leaves = open.length > 0 ? `; without bubblewrap, children are free in ${open.join(', ')}` : '';
   return `${versionSentence(version)}${bars}${leaves}.`;

@@ -17,11 +17,6 @@ interface ForwarderOptions {
   readonly maxConnections: number;
 }
 
-interface Forwarding {
-  readonly server: Server;
-  readonly open: Set<Socket>;
-}
-
 /** First port inside the sandbox's own network, where nothing else listens. */
 const firstInsidePort = 3128;
 
@@ -37,7 +32,7 @@ const portRange = { first: 61_000, last: 65_535 };
  */
 export async function startEgressForwarder(options: ForwarderOptions) {
   const { to, folder, maxConnections } = options;
-  const all = new Map<number, Forwarding>();
+  const all = new Map<number, { readonly server: Server; readonly open: Set<Socket> }>();
   /** Ends every connection of a port, so that its next user finds none that counts. */
   const endConnections = (port: number) => {
     for (const socket of all.get(port)?.open ?? []) end(socket);

@@ -17,11 +17,6 @@ interface Inspection {
   readonly stop: AbortController;
 }
 
-interface Waiting {
-  readonly account: string;
-  readonly start: () => void;
-}
-
 const defaultWaits: SlotWaits = { maxWaitMs: 10_000, claimMs: 2_000 };
 /** Inspections that wait, for each that runs. */
 const maxWaitingPerSlot = 4;
@@ -33,7 +28,7 @@ const maxWaitingPerSlot = 4;
  */
 export function shareSlots(slots: number, waits = defaultWaits) {
   const running: Inspection[] = [];
-  const waiting: Waiting[] = [];
+  const waiting: { readonly account: string; readonly start: () => void }[] = [];
   const mayStart = (account: string) => mayTakeSlot(countOf(running, account), slots - running.length);
   const mayWait = (account: string) =>
     mayTakeSlot(countOf(waiting, account), slots * maxWaitingPerSlot - waiting.length);

@@ -28,8 +28,7 @@ export async function openDashboards(redis: TestRedis, many: number): Promise<Da
   await inLanes(16, many, async () => {
     const caller = await anAccount(store, { credits: jobsOfEach });
     // None waits: the jobs that are measured are the only ones to start.
-    for (let n = 0; n < jobsOfEach; n++)
-      await cancelJob(store, await theJob(store, await admitted(store, caller)));
+    for (let n = 0; n < jobsOfEach; n++) await cancelJob(store, await theJob(store, await admitted(store, caller)));
     const browser = openBrowser(`http://127.0.0.1:${server.port}`);
     const { status } = await browser.signIn(await invited(store, caller.accountId));
     if (status !== 200) throw new Error(`the sign-in answered ${status}`);

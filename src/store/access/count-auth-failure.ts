@@ -66,18 +66,15 @@ export interface BlockRule {
   readonly blockMs: number;
 }
 
-/** Most addresses that are counted, and that are blocked, at once. */
-interface AddressLimits {
-  readonly failingAddresses: number;
-  readonly blockedAddresses: number;
-}
-
 /** Counts a failed authentication; returns how many the window has, and the end of the block that it caused, or `null`. */
 export async function countAuthFailure(
   store: RecordStore,
   address: string,
   rule: BlockRule,
-  { failingAddresses, blockedAddresses }: AddressLimits = recordLimits,
+  {
+    failingAddresses,
+    blockedAddresses,
+  }: Readonly<Record<'failingAddresses' | 'blockedAddresses', number>> = recordLimits,
 ): Promise<{ failures: number; until: number | null }> {
   const reply = await run(store, countAuthFailureScript, {
     address,

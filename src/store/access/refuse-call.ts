@@ -39,14 +39,11 @@ if is_repeatable then redis.call('DEL', repeats) end
 return { 'refused' }
 `;
 
-/** A held call whose hold lasts `holdMs`, and the key that it counts for. */
-interface RefusedHold extends HeldCall {
-  readonly hash: string;
-  readonly holdMs: number;
-}
-
-/** Takes back a synchronous call that is refused after all, once. */
-export async function refuseCall(store: RecordStore, call: RefusedHold): Promise<Change<'gone'>> {
+/** Takes back a synchronous call that is refused after all, once; its hold lasts `holdMs`, and it counts for the key with this hash. */
+export async function refuseCall(
+  store: RecordStore,
+  call: HeldCall & { readonly hash: string; readonly holdMs: number },
+): Promise<Change<'gone'>> {
   const { accountId, hash, id, holdMs, repeat } = call;
   const reply = await run(store, refuseCallScript, {
     ...{ accountId, hash, id, holdMs },
