@@ -19,22 +19,6 @@ interface CallOptions {
   readonly body?: string | object;
 }
 
-/** Client of one deployment that remembers the jobs it has started there. */
-export interface ConformClient {
-  readonly key: string;
-  readonly mediaUrl: string | null;
-  /** A URL that this run alone knows and that no server has: the name ends in a domain that never exists. */
-  readonly film: string;
-  call(method: string, target: string, carried?: CallOptions): Promise<ConformAnswer>;
-  get(target: string, query?: CallOptions['query']): Promise<ConformAnswer>;
-  /** Returns the text of a stream, once it holds these words or has ended. */
-  stream(target: string, words: string): Promise<string>;
-  /** Makes something once for all the rows that look at it. */
-  once<T>(name: string, make: () => Promise<T>): Promise<T>;
-  /** Cancels every job that was started, and removes the file of one that has ended. */
-  tidy(): Promise<void>;
-}
-
 /** Deployment under test, and the account whose key is used. */
 export interface ConformOptions {
   readonly url: string;
@@ -49,8 +33,11 @@ const maxTries = 3;
 const maxBytes = 1024 * 1024;
 const maxListedJobs = 100;
 
+/** Client of one deployment that remembers the jobs it has started there. */
+export type ConformClient = ReturnType<typeof makeConformClient>;
+
 /** The signal ends every call at once. */
-export function makeConformClient({ url, key, mediaUrl }: ConformOptions, signal: AbortSignal): ConformClient {
+export function makeConformClient({ url, key, mediaUrl }: ConformOptions, signal: AbortSignal) {
   const film = `https://conform.invalid/${randomUUID()}`;
   const started = new Set<string>();
   const made = new Map<string, Promise<unknown>>();
@@ -80,18 +67,22 @@ export function makeConformClient({ url, key, mediaUrl }: ConformOptions, signal
   return {
     key,
     mediaUrl,
+    /** A URL that this run alone knows and that no server has: the name ends in a domain that never exists. */
     film,
-    call: (method, target, carried = {}) => call(method, target, carried, signal),
-    get: (target, query = '') => call('GET', target, { query }, signal),
-    stream: async (target, words) => {
+    call: (method: string, target: string, carried: CallOptions = {}) => call(method, target, carried, signal),
+    get: (target: string, query: CallOptions['query'] = '') => call('GET', target, { query }, signal),
+    /** Returns the text of a stream, once it holds these words or has ended. */
+    stream: async (target: string, words: string) => {
       const limit = AbortSignal.any([signal, AbortSignal.timeout(streamSeconds * 1000)]);
       const response = await send('GET', target, {}, limit);
       return (await readAnswer(response, words)).text;
     },
+    /** Makes something once for all the rows that look at it. */
     once: <T>(name: string, make: () => Promise<T>) => {
       if (!made.has(name)) made.set(name, make());
       return made.get(name) as Promise<T>;
     },
+    /** Cancels every job that was started, and removes the file of one that has ended. */
     tidy: async () => {
       // An own signal: the jobs must end also when the run was broken off.
       const end = AbortSignal.timeout(maxWaitSeconds * 1000);

@@ -45,15 +45,6 @@ interface WatchOptions {
   readonly draining: AbortSignal;
 }
 
-/** One Redis subscription and one read for all watches of a job. */
-interface Subscription {
-  readonly hints: Set<() => void>;
-  /** Returns the last read, or a new one when that is older than the given revision, as after a hint that was lost. */
-  readonly read: (leastRevision: number) => Promise<WatchedJob | null>;
-  readonly opened: Promise<unknown>;
-  readonly end: () => void;
-}
-
 const maxWatches = 10_000;
 const maxOfAccount = 100;
 const retrySeconds = 5;
@@ -130,7 +121,10 @@ export async function followJob(
   }
 }
 
-function subscribe(store: RecordStore, jobId: string, rereadMs: number): Subscription {
+/** One Redis subscription and one read for all watches of a job. */
+type Subscription = ReturnType<typeof subscribe>;
+
+function subscribe(store: RecordStore, jobId: string, rereadMs: number) {
   const hints = new Set<() => void>();
   let latest: Promise<WatchedJob | null> | null = null;
   let reread: NodeJS.Timeout | undefined;
@@ -152,7 +146,8 @@ function subscribe(store: RecordStore, jobId: string, rereadMs: number): Subscri
   return {
     hints,
     opened,
-    read: async (leastRevision) => {
+    /** Returns the last read, or a new one when that is older than the given revision, as after a hint that was lost. */
+    read: async (leastRevision: number) => {
       latest ??= readAnew();
       const shared = latest;
       const seen = await shared;

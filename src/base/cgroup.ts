@@ -9,11 +9,7 @@ import { makeFolder } from './make-folder.ts';
 import { type FoundCgroup, findParent, isRootCgroup, mainLeaf, ownCgroup, readWords } from './parent-cgroup.ts';
 
 /** Cgroup below which each attempt gets one. */
-export interface OpenCgroup {
-  readonly folder: string;
-  /** Ends what is left below it and removes that. */
-  readonly close: () => Promise<void>;
-}
+export type OpenCgroup = Awaited<ReturnType<typeof openCgroup>>;
 
 const removeTries = 100;
 const removePauseMs = 20;
@@ -35,8 +31,8 @@ export function cgroupPrefix(work: string): string {
   return `trawl-${createHash('sha256').update(work).digest('hex').slice(0, 12)}-`;
 }
 
-/** Lets cgroups be made below another one, and removes those that killed processes of the same work folder left there. */
-export async function openCgroup({ version, folder }: FoundCgroup, work: string): Promise<OpenCgroup> {
+/** Lets cgroups be made below another one, and removes those that killed processes of the same work folder left there; `close` ends what is left below it and removes that. */
+export async function openCgroup({ version, folder }: FoundCgroup, work: string) {
   const sweep = () => removeCgroups(folder, work);
   await sweep();
   if (version === 1) return { folder, close: sweep };

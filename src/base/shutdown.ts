@@ -1,18 +1,11 @@
 import { messageOf } from './errors.ts';
 
-type ReleaseResource = () => unknown;
+type Opened = [name: string, release: () => unknown, limitSeconds?: number];
 
-export interface Shutdown {
-  /** Remembers how to release something; with a limit, it is not waited for longer than that. */
-  readonly add: (name: string, release: ReleaseResource, limitSeconds?: number) => void;
-  /** Releases everything, last opened first; throws one AggregateError at the end. Repeating it gives the same promise. */
-  readonly run: () => Promise<void>;
-}
-
-type Opened = Parameters<Shutdown['add']>;
+export type Shutdown = ReturnType<typeof makeShutdown>;
 
 /** Collects what was opened, so that it is released whatever goes wrong. */
-export function makeShutdown(): Shutdown {
+export function makeShutdown() {
   const opened: Opened[] = [];
   let running: Promise<void> | undefined;
   let ended = false;
@@ -27,10 +20,12 @@ export function makeShutdown(): Shutdown {
     if (errors.length) throw new AggregateError(errors, errors.map((error) => error.message).join('; '));
   };
   return {
-    add: (...resource) => {
+    /** Remembers how to release something; with a limit, it is not waited for longer than that. */
+    add: (...resource: Opened) => {
       if (ended) throw new Error(`${resource[0]} was opened after everything was released`);
       opened.push(resource);
     },
+    /** Releases everything, last opened first; throws one AggregateError at the end. Repeating it gives the same promise. */
     run: () => {
       // Begun a moment later, so that a release which stops everything once more gets this very promise.
       running ??= Promise.resolve().then(releaseAll);

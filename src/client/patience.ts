@@ -17,49 +17,40 @@ export const usualLimits: PatienceLimits = { firstMs: 10_000, acceptedMs: 300_00
 /** The service did not answer for as long as the command waits for it. */
 export class ServiceAway extends Error {}
 
-/** Patience of one command: all of its calls share the limits, and each counts its own silence. */
-export interface ServicePatience {
-  readonly limits: PatienceLimits;
-  /** Longest silence now. */
-  readonly silenceMs: () => number;
-  /** A job was accepted: from now on the longer limit holds. */
-  readonly accept: () => void;
-  /** Begins the silence of one call. */
-  readonly start: () => Silence;
-}
-
 /** Silence of the service as one call hears it. */
-export interface Silence {
-  /** Milliseconds until the call is given up. */
-  readonly leftMs: () => number;
-  /** The service was heard. */
-  readonly end: () => void;
-  /** Waits before the next try, or throws `ServiceAway` when the time is over. */
-  readonly wait: (cause: unknown, signal: AbortSignal, leastMs?: number) => Promise<void>;
-}
+export type Silence = ReturnType<ServicePatience['start']>;
 
 const delays = { firstMs: 100, maxMs: 3_000, hasJitter: true };
 
-export function makePatience(url: string, limits: PatienceLimits = usualLimits): ServicePatience {
+/** Patience of one command: all of its calls share the limits, and each counts its own silence. */
+export type ServicePatience = ReturnType<typeof makePatience>;
+
+export function makePatience(url: string, limits: PatienceLimits = usualLimits) {
   let isAccepted = false;
   const silenceMs = () => (isAccepted ? limits.acceptedMs : limits.firstMs);
   return {
     limits,
+    /** Longest silence now. */
     silenceMs,
+    /** A job was accepted: from now on the longer limit holds. */
     accept: () => {
       isAccepted = true;
     },
+    /** Begins the silence of one call. */
     start: () => {
       let since = performance.now();
       let failures = 0;
       const leftMs = () => since + silenceMs() - performance.now();
       return {
+        /** Milliseconds until the call is given up. */
         leftMs,
+        /** The service was heard. */
         end: () => {
           since = performance.now();
           failures = 0;
         },
-        wait: async (cause, signal, leastMs = 0) => {
+        /** Waits before the next try, or throws `ServiceAway` when the time is over. */
+        wait: async (cause: unknown, signal: AbortSignal, leastMs = 0) => {
           failures += 1;
           const left = leftMs();
           if (left <= 0) throw new ServiceAway(`No way to ${url}: ${wordsOf(cause)}`, { cause });

@@ -37,14 +37,6 @@ export interface ServiceCall {
   readonly silence?: Silence;
 }
 
-/** The public API of one service, asked with one key. */
-export interface ServiceClient {
-  /** Repeats a call until it is answered and returns its JSON; throws `CallRefused` or `ServiceAway`. */
-  readonly call: (path: string, call: ServiceCall) => Promise<unknown>;
-  /** Opens an answer once, without repeating it. */
-  readonly open: (path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<Response>;
-}
-
 const usualAnswerMs = 10_000;
 const maxAnswerBytes = 4 * 1024 * 1024;
 /** Longest single wait that a rate limit may ask for. */
@@ -53,13 +45,19 @@ const usualRetryMs = 1_000;
 /** Header with the status of a refusal that soft_fail answers with 200. */
 const maskedStatus = 'x-original-status';
 
-export function makeServiceClient({ url, key }: Credentials, patience: ServicePatience): ServiceClient {
+/** The public API of one service, asked with one key. */
+export type ServiceClient = ReturnType<typeof makeServiceClient>;
+
+export function makeServiceClient({ url, key }: Credentials, patience: ServicePatience) {
   const ask = (path: string, init: RequestInit) =>
     // A redirect is not followed: the key would go along.
     fetch(url + path, { ...init, redirect: 'manual', headers: { ...init.headers, 'x-api-key': key } });
   return {
-    open: (path, headers, signal) => ask(path, { headers, signal }),
-    call: (path, call) => callPatiently((init) => ask(path, init), call, patience, url),
+    /** Opens an answer once, without repeating it. */
+    open: (path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal) =>
+      ask(path, { headers, signal }),
+    /** Repeats a call until it is answered and returns its JSON; throws `CallRefused` or `ServiceAway`. */
+    call: (path: string, call: ServiceCall) => callPatiently((init) => ask(path, init), call, patience, url),
   };
 }
 

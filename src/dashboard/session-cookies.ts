@@ -17,27 +17,18 @@ export interface SignedIn {
   isCsrfToken(text: string | undefined): boolean;
 }
 
-/** Cookies that carry sessions. The record keeps a hash of each, so reading the record opens nothing. */
-export interface SessionCookies {
-  /** Returns who sends a request; `null` without a session that has not ended. */
-  read(req: Request): Promise<SignedIn | null>;
-  /**
-   * Opens a session of a person by what they have just shown, in place of the one that the browser had; returns its Set-Cookie header, or
-   * `null` for a proof that opens nothing.
-   */
-  open(req: Request, ip: string, personId: string, proof: Parameters<typeof openSession>[1]): Promise<string | null>;
-  /** Set-Cookie header that removes the cookie. */
-  clear(): string;
-}
-
 const purpose = 'csrf';
 
+/** Cookies that carry sessions. The record keeps a hash of each, so reading the record opens nothing. */
+export type SessionCookies = ReturnType<typeof makeSessionCookies>;
+
 /** `isSecure`: owners reach the dashboard over https. */
-export function makeSessionCookies(store: RecordStore, seal: Seal, isSecure: () => boolean): SessionCookies {
+export function makeSessionCookies(store: RecordStore, seal: Seal, isSecure: () => boolean) {
   const nameOf = () => (isSecure() ? '__Host-trawl' : 'trawl');
   const secretOf = (req: Request) => readPersonSecret(readCookie(req.get('cookie'), nameOf()));
   return {
-    async read(req) {
+    /** Returns who sends a request; `null` without a session that has not ended. */
+    async read(req: Request) {
       const secret = secretOf(req);
       const found = secret === null ? null : await readSession(store, secret);
       if (found === null || secret === null) return null;
@@ -55,13 +46,18 @@ export function makeSessionCookies(store: RecordStore, seal: Seal, isSecure: () 
         isCsrfToken: (token = '') => seal.verify(purpose, text, token),
       };
     },
-    async open(req, ip, personId, proof) {
+    /**
+     * Opens a session of a person by what they have just shown, in place of the one that the browser had; returns its Set-Cookie header, or
+     * `null` for a proof that opens nothing.
+     */
+    async open(req: Request, ip: string, personId: string, proof: Parameters<typeof openSession>[1]) {
       const text = makePersonSecret(personId, randomBytes(32));
       const old = secretOf(req);
       const oldHash = old?.personId === personId ? old.secretHash : '';
       const made = { session: readPersonSecret(text)!, oldHash, ip, agent: req.get('user-agent') ?? '' };
       return (await openSession(store, proof, made)) ? writeCookie(nameOf(), text, sessionMs / 1000) : null;
     },
+    /** Set-Cookie header that removes the cookie. */
     clear: () => writeCookie(nameOf(), '', 0),
   };
 }

@@ -6,14 +6,6 @@ import type { ClientConnection } from './client-connections.ts';
 import { bytesOf, type ConnectionLimit, type LimitWatch } from './connection-limits.ts';
 import type { Connect, ConnectResult, Target } from './connector.ts';
 
-export interface ProxiedConnection {
-  /** Connects to a target for as long as the client is there. */
-  readonly connect: (target: Target) => Promise<ConnectResult>;
-  readonly limit: (upstream: Socket, cut: (limit: ConnectionLimit) => void) => void;
-  /** Leaves the source, counts and logs the verdict; only the first one counts. */
-  readonly end: (verdict: EgressVerdict) => void;
-}
-
 interface ProxiedConnectionOptions {
   readonly client: ClientConnection;
   readonly socket: Socket;
@@ -24,8 +16,10 @@ interface ProxiedConnectionOptions {
   readonly onEnd: () => void;
 }
 
+export type ProxiedConnection = ReturnType<typeof beginConnection>;
+
 /** Begins to account for a connection. Nothing of it is logged but its host, port and size: never a path. */
-export function beginConnection(options: ProxiedConnectionOptions): ProxiedConnection {
+export function beginConnection(options: ProxiedConnectionOptions) {
   const { client, socket, connect, watch, log, metrics, onEnd } = options;
   const startMs = performance.now();
   const left = new AbortController();
@@ -37,20 +31,22 @@ export function beginConnection(options: ProxiedConnectionOptions): ProxiedConne
   let unwatch = () => {};
   let over = false;
   return {
-    connect: async (wanted) => {
+    /** Connects to a target for as long as the client is there. */
+    connect: async (wanted: Target): Promise<ConnectResult> => {
       target = wanted;
       if (client.isSurplus) return { verdict: 'limited' };
       const reached = await connect(wanted, left.signal);
       if (reached.verdict === 'open') found = reached;
       return reached;
     },
-    limit: (upstream, end) => {
+    limit: (upstream: Socket, end: (limit: ConnectionLimit) => void) => {
       unwatch = watch.add(socket, upstream, (limit) => {
         cut = limit;
         end(limit);
       });
     },
-    end: (verdict) => {
+    /** Leaves the source, counts and logs the verdict; only the first one counts. */
+    end: (verdict: EgressVerdict) => {
       if (over) return;
       over = true;
       unwatch();

@@ -4,13 +4,7 @@ import { type EgressRefusal, proxyVerdictHeader } from '../base/egress-verdict.t
 /** A refused client may send for so long before it is cut off: a reset at once could lose the answer. */
 const lingerMs = 1000;
 
-interface RefusalResponse {
-  readonly status: number;
-  /** The verdict: some clients show nothing else of a refused CONNECT. */
-  readonly reason: string;
-  readonly headers: Readonly<Record<string, string | number>>;
-  readonly body: string;
-}
+type RefusalResponse = ReturnType<typeof refusalResponse>;
 
 const table: Record<EgressRefusal, readonly [status: number, sentence: string]> = {
   refused_request: [400, 'The proxy does not understand this request.'],
@@ -24,10 +18,11 @@ const table: Record<EgressRefusal, readonly [status: number, sentence: string]> 
 };
 
 /** Returns the answer for a verdict. `late` means that DNS or the server did not answer in time: 504 instead of 502. */
-export function refusalResponse(verdict: EgressRefusal, late = false, status = table[verdict][0]): RefusalResponse {
+export function refusalResponse(verdict: EgressRefusal, late = false, status = table[verdict][0]) {
   const body = `${table[verdict][1]}\n`;
   return {
     status: late && status === 502 ? 504 : status,
+    /** Some clients show nothing else of a refused CONNECT. */
     reason: verdict,
     headers: {
       [proxyVerdictHeader]: verdict,

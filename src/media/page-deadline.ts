@@ -1,15 +1,12 @@
 import { Failed } from './tools.ts';
 
 /** A signal that its owner may fire with a reason. */
-export interface Endable {
-  readonly signal: AbortSignal;
-  readonly end: (reason: Failed) => void;
-}
+export type Endable = ReturnType<typeof endable>;
 
 /** Returns a signal that fires with the given one, or at `end` with its reason. */
-export function endable(signal: AbortSignal): Endable {
+export function endable(signal: AbortSignal) {
   const own = new AbortController();
-  return { signal: AbortSignal.any([signal, own.signal]), end: (reason) => own.abort(reason) };
+  return { signal: AbortSignal.any([signal, own.signal]), end: (reason: Failed) => own.abort(reason) };
 }
 
 /** Awaits the page; ends the program that reads it after so many seconds. */

@@ -2,18 +2,6 @@ import { openRegular } from './child-folder.ts';
 import type { FileProbe } from './probe-file.ts';
 import { Failed } from './tools.ts';
 
-/** Changes between the parts of one file, such as a film and its advertisements: ffprobe reads the beginning alone. */
-interface PartChanges {
-  /** True when AAC goes on with another sample rate or other channels: a copy would play all of it with the first ones. */
-  readonly sound: boolean;
-  /** True when a stream goes on under another number (PID), which ffmpeg takes for another stream. */
-  readonly numbers: boolean;
-  /** True when an Ogg goes on with streams that ffmpeg does not read: of another codec, or more than one. */
-  readonly unread: boolean;
-  /** True when an Ogg without a second song ends inside of a page. */
-  readonly cut: boolean;
-}
-
 /** Called for each unit of AAC, for each table that lists the streams of a program, and for each page of an Ogg. */
 interface Notes {
   readonly sound: (number: number, config: number) => void;
@@ -35,8 +23,11 @@ const steps: Readonly<Record<string, readonly [number, (bytes: Buffer, at: numbe
   ogg: [pageBytes, readPage],
 };
 
+/** Changes between the parts of one file, such as a film and its advertisements: ffprobe reads the beginning alone. */
+type PartChanges = Awaited<ReturnType<typeof readPartChanges>>;
+
 /** Reads a transport stream, a file of AAC frames or an Ogg to its end; others have no such changes. */
-export async function readPartChanges(file: string, format: string, signal: AbortSignal): Promise<PartChanges> {
+export async function readPartChanges(file: string, format: string, signal: AbortSignal) {
   const [window, step] = steps[format] ?? [0, null];
   if (step === null) return { sound: false, numbers: false, unread: false, cut: false };
   const [configs, tables] = [new Map<number, number>(), new Map<string, string>()];
@@ -67,9 +58,13 @@ export async function readPartChanges(file: string, format: string, signal: Abor
   // Streams beside each other, such as languages, may differ.
   const { isChain, unread } = chain.end();
   return {
+    /** AAC goes on with another sample rate or other channels: a copy would play all of it with the first ones. */
     sound: changes || isChain || (renumbered && everyConfig.size > 1),
+    /** A stream goes on under another number (PID), which ffmpeg takes for another stream. */
     numbers: renumbered,
+    /** An Ogg goes on with streams that ffmpeg does not read: of another codec, or more than one. */
     unread,
+    /** An Ogg without a second song ends inside of a page. */
     cut: format === 'ogg' && at > 0 && !isChain,
   };
 }

@@ -20,21 +20,6 @@ export interface FetchEnd {
   readonly broken: boolean;
 }
 
-export interface YtDlp {
-  /** Resolves with the URLs of a playlist that was listed; rejects with a `Failed`. */
-  readonly entries: Promise<readonly string[]>;
-  /** Resolves when yt-dlp has read the page; rejects with a `Failed`. */
-  readonly page: Promise<SourcePage>;
-  /** Fetches parts into files of their names, only the first `seconds` of each unless `null`. Rejects with a `Failed`. */
-  readonly fetch: (
-    parts: readonly ChosenFormat[],
-    seconds: number | null,
-    onProgress: (progress: FetchProgress) => void,
-  ) => Promise<FetchEnd>;
-  /** Ends yt-dlp and all that it started; resolves with their standard error when nothing of that runs any more. */
-  readonly end: () => Promise<string>;
-}
-
 /** The project's own Python, which has yt-dlp. */
 export const projectPython = join(import.meta.dirname, '..', '..', '.cache', 'python', 'bin', 'python3');
 
@@ -53,13 +38,15 @@ export function releaseOf(version: string): number | undefined {
 /** Flags of Python: no user packages or environment, no bytecode files, UTF-8 in every locale. */
 export const pythonFlags = ['-I', '-B', '-X', 'utf8'];
 
+export type YtDlp = ReturnType<typeof startYtDlp>;
+
 /** Starts yt-dlp for the URL of an order. `download` keeps it waiting for a fetch. */
 export function startYtDlp(
   action: 'inspect' | 'download' | 'list',
   order: MediaOrder,
   tools: MediaTools,
   signal: AbortSignal,
-): YtDlp {
+) {
   const page = Promise.withResolvers<SourcePage>();
   const done = Promise.withResolvers<FetchEnd>();
   const entries = Promise.withResolvers<readonly string[]>();
@@ -95,14 +82,18 @@ export function startYtDlp(
     return stderr;
   });
   return {
+    /** Resolves when yt-dlp has read the page; rejects with a `Failed`. */
     page: page.promise,
+    /** Resolves with the URLs of a playlist that was listed; rejects with a `Failed`. */
     entries: entries.promise,
-    fetch: (parts, seconds, onProgress) => {
+    /** Fetches parts into files of their names, only the first `seconds` of each unless `null`. Rejects with a `Failed`. */
+    fetch: (parts: readonly ChosenFormat[], seconds: number | null, onProgress: (progress: FetchProgress) => void) => {
       reportProgress = onProgress;
       fragmented = parts.some((part) => part.fragmented);
       child.write(JSON.stringify(parts.map(({ id, name, video }) => ({ id, name, video, seconds }))));
       return done.promise;
     },
+    /** Ends yt-dlp and all that it started; resolves with their standard error when nothing of that runs any more. */
     end: () => {
       own.abort();
       return ended;

@@ -3,14 +3,14 @@ import { writeTime } from './timestamp.ts';
 import { type CountsByDay, type DayCounts, hourText } from './usage-history.ts';
 
 /** One UTC day of an account. */
-export interface ChartDay extends DayCounts {
+interface ChartDay extends DayCounts {
   readonly day: string;
   /** Credits that were left at its end; `null` where the known part of the ledger does not reach back to it. */
   readonly remaining: number | null;
 }
 
 /** One hour of an account, named by its beginning. */
-export interface ChartHour extends DayCounts {
+interface ChartHour extends DayCounts {
   readonly hour: string;
 }
 

@@ -7,13 +7,7 @@ import { followCredentialsFile } from './s3-credentials.ts';
 export type BucketSettings = Pick<Config, 's3Bucket' | 's3Endpoint' | 's3PublicEndpoint' | 's3Region' | 's3PathStyle'>;
 
 /** A bucket with one client for our own requests and one that signs links for callers. */
-export interface Bucket {
-  readonly name: string;
-  readonly client: S3Client;
-  readonly publicClient: S3Client;
-  /** The clock of S3, as the SDK knows it from its answers: S3 refuses URLs that were signed by one that is off. */
-  readonly now: () => Date;
-}
+export type Bucket = ReturnType<typeof openBucket>;
 
 const callTimeoutMs = 10_000;
 /** Error names of S3 for a missing object or upload in an existing bucket. */
@@ -22,11 +16,12 @@ const missingErrors = ['NotFound', 'NoSuchKey', 'NoSuchUpload'];
 const defaultRegion = 'us-east-1';
 
 /** Returns a bucket; sends no request yet. */
-export function openBucket(settings: BucketSettings): Bucket {
+export function openBucket(settings: BucketSettings) {
   const { s3Bucket, s3Endpoint, s3PublicEndpoint } = settings;
   if (s3Bucket === null) throw new Error('TRAWL_S3_BUCKET is needed here.');
   const client = openClient(settings, s3Endpoint);
   return {
+    /** The clock of S3, as the SDK knows it from its answers: S3 refuses URLs that were signed by one that is off. */
     now: () => new Date(Date.now() + client.config.systemClockOffset),
     name: s3Bucket,
     client,

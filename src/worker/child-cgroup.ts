@@ -3,17 +3,13 @@ import { dirname, join } from 'node:path';
 import { readText } from './process-usage.ts';
 
 /** Cgroup of the children of one attempt, or of the inspector; the orphan cleaner removes it. */
-export interface ChildCgroup {
-  readonly folder: string;
-  /** Returns true when the kernel ended a child because all together reached the limit. */
-  readonly wasReached: () => boolean;
-}
+export type ChildCgroup = ReturnType<typeof makeChildCgroup>;
 
 /** Swap of a cgroup of version 1. With it the limit of memory is reached before that of memory and swap, whose failures Linux 6.18 does not count. */
 const swapBytes = 2 ** 20;
 
 /** Makes a cgroup whose processes may use so much memory together, swap included but for 1 MiB. */
-export function makeChildCgroup(folder: string, memoryBytes: number): ChildCgroup {
+export function makeChildCgroup(folder: string, memoryBytes: number) {
   mkdirSync(folder);
   const isSecond = existsSync(join(dirname(folder), 'cgroup.controllers'));
   const limits = isSecond
@@ -24,7 +20,8 @@ export function makeChildCgroup(folder: string, memoryBytes: number): ChildCgrou
     if (existsSync(join(folder, name))) writeFileSync(join(folder, name), String(value));
   }
   const count = (file: string, pattern: RegExp) => Number(pattern.exec(readText(join(folder, file)))?.[1] ?? 0);
-  // Without its own limit in reach, the kernel ended the child because the machine was full, which is not the child's doing.
+  // True when the kernel ended a child because all together reached the limit. Without that limit in reach, it ended the child because the
+  // machine was full, which is not the child's doing.
   const wasReached = isSecond
     ? () => count('memory.events', /^oom (\d+)/m) > 0 && count('memory.events', /^oom_kill (\d+)/m) > 0
     : () => count('memory.failcnt', /(\d+)/) > 0 && count('memory.oom_control', /^oom_kill (\d+)/m) > 0;

@@ -3,30 +3,12 @@ import { retry } from '../base/backoff.ts';
 import { type HttpAnswer, type HttpRequest, sendRequest } from '../base/http-client.ts';
 import { parseJson } from '../base/parse-json.ts';
 import type { ServerAddress } from '../base/server-address.ts';
-import {
-  type AttemptProgress,
-  type AttemptSpec,
-  readPermit,
-  readSpec,
-  type UploadPermit,
-  type UploadRequest,
-} from '../model/attempt-protocol.ts';
+import { type AttemptProgress, readPermit, readSpec, type UploadRequest } from '../model/attempt-protocol.ts';
 import type { StageTime } from '../model/attempt-stages.ts';
 import type { Outcome } from '../model/outcome.ts';
 
 /** Verdict of a worker, with the stages of its attempt. */
 export type ToldOutcome = Outcome & { readonly stages: readonly StageTime[] };
-
-/** Calls to the gateway of the controller; each is retried until `patienceSeconds` are over, unless it says otherwise. */
-export interface GatewayClient {
-  readonly readSpec: () => Promise<AttemptSpec>;
-  /** Not retried: the next report follows anyway. */
-  readonly reportProgress: (progress: AttemptProgress) => Promise<void>;
-  readonly askPermit: (upload: UploadRequest) => Promise<UploadPermit>;
-  /** Not retried: the stream can be read only once. */
-  readonly putObject: (bytes: Readable, upload: Omit<UploadRequest, 'parts'>) => Promise<void>;
-  readonly sendVerdict: (outcome: ToldOutcome) => Promise<void>;
-}
 
 /** 410: the job has ended or goes on in another attempt. */
 export class AttemptOver extends Error {}
@@ -45,13 +27,16 @@ export function send(request: Omit<HttpRequest, 'idleMs' | 'maxAnswerBytes'>): P
   return sendRequest({ ...request, idleMs, maxAnswerBytes });
 }
 
+/** Calls to the gateway of the controller; each is retried until `patienceSeconds` are over, unless it says otherwise. */
+export type GatewayClient = ReturnType<typeof openGatewayClient>;
+
 /** The token is read anew for each call because a cluster rotates it; `patienceSeconds` limits one call with its retries. */
 export function openGatewayClient(
   address: ServerAddress,
   token: () => string,
   patienceSeconds: number,
   signal: AbortSignal,
-): GatewayClient {
+) {
   const callOnce = async (method: 'GET' | 'POST', path: string, json?: unknown) => {
     const body = json === undefined ? '' : JSON.stringify(json);
     const headers = {
@@ -67,13 +52,15 @@ export function openGatewayClient(
   };
   return {
     readSpec: async () => readSpec(await call('GET', '/v1/attempt')) ?? refuse('The order makes no sense'),
-    reportProgress: async (progress) => {
+    /** Not retried: the next report follows anyway. */
+    reportProgress: async (progress: AttemptProgress) => {
       await callOnce('POST', '/v1/attempt/progress', progress);
     },
-    askPermit: async (upload) => {
+    askPermit: async (upload: UploadRequest) => {
       return readPermit(await call('POST', '/v1/attempt/permit', upload)) ?? refuse('The permit makes no sense');
     },
-    putObject: async (body, { bytes, content_type, sha256, ext }) => {
+    /** Not retried: the stream can be read only once. */
+    putObject: async (body: Readable, { bytes, content_type, sha256, ext }: Omit<UploadRequest, 'parts'>) => {
       const headers = {
         authorization: `Bearer ${token()}`,
         'content-type': content_type,
@@ -83,7 +70,7 @@ export function openGatewayClient(
       };
       judge(await send({ to: { server: address, path: '/v1/attempt/object' }, method: 'PUT', headers, body, signal }));
     },
-    sendVerdict: async (outcome) => {
+    sendVerdict: async (outcome: ToldOutcome) => {
       await call('POST', '/v1/attempt/verdict', outcome);
     },
   };

@@ -7,9 +7,6 @@ import { cgroupPrefix, removeCgroup } from '../base/cgroup.ts';
 import { killProcess, untilGone } from '../base/child-process.ts';
 import { removal, removeFolder } from '../media/child-folder.ts';
 
-/** A process that outlives a killed worker, ends its children and removes its folder and its cgroup. */
-export type OrphanCleaner = Awaited<ReturnType<typeof startOrphanCleaner>>;
-
 /**
  * Each line of input replaces the list of groups. The input ends with the worker, however the worker ends. The first process of a
  * group is bubblewrap, with which its namespace ends, or a supervisor, which then ends all that its command started. Removal is

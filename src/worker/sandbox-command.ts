@@ -22,7 +22,7 @@ export function hasOwnUser(sandbox: Sandbox): boolean {
 }
 
 /** The only network route out of a sandbox: each port inside leads to a socket outside. */
-export interface EgressRoute {
+interface EgressRoute {
   readonly ports: readonly number[];
   /** Folder of the UNIX sockets, each named by its port. */
   readonly sockets: string;

@@ -6,13 +6,12 @@ import type { ServerAddress } from '../base/server-address.ts';
 import { layWrappers } from '../media/ffmpeg-arguments.ts';
 import { spawnChild } from '../media/spawn-child.ts';
 import type { ChildEnd, MediaTools, RunChild } from '../media/tools.ts';
-import { type ChildCgroup, makeChildCgroup } from './child-cgroup.ts';
+import { makeChildCgroup } from './child-cgroup.ts';
 import type { Breach } from './child-limits.ts';
 import { startEgressForwarder } from './egress-forwarder.ts';
 import type { ProgramPaths } from './find-programs.ts';
-import { type OrphanCleaner, startOrphanCleaner } from './orphan-cleaner.ts';
+import { startOrphanCleaner } from './orphan-cleaner.ts';
 import {
-  type EgressRoute,
   hasNamespaces,
   hasOwnUser,
   ownUser,
@@ -103,26 +102,14 @@ interface HomeOptions {
   readonly programs: Pick<ProgramPaths, 'ffmpeg' | 'ffprobe'>;
 }
 
-export interface WorkerHome {
-  /** The only folder that children may write to. */
-  readonly folder: string;
-  /** Wrappers of ffmpeg and ffprobe, beside the folder of children. */
-  readonly wrappers: string;
-  readonly route: EgressRoute;
-  /** File with the seccomp filter of children, which they cannot reach. */
-  readonly filter: string | null;
-  readonly cgroup: ChildCgroup | null;
-  readonly cleaner: OrphanCleaner;
-  /** Ends what processes that have ended left open at a port. */
-  readonly endConnections: (port: number) => void;
-  readonly close: () => Promise<void>;
-}
+export type WorkerHome = Awaited<ReturnType<typeof openHome>>;
 
 /** Makes a closed folder with a folder for children in it, and beside that what they need but must not change. */
-export async function openHome(options: HomeOptions): Promise<WorkerHome> {
+export async function openHome(options: HomeOptions) {
   const { beginning, name, egress, sandbox, cgroups, memoryBytes, programs, connections } = options;
   await makeFolder(dirname(beginning), 0o700);
   const cleaner = await startOrphanCleaner(beginning, cgroups);
+  /** The only folder that children may write to. */
   const folder = join(cleaner.folder, name);
   const sockets = join(cleaner.folder, 'egress');
   try {
@@ -130,7 +117,9 @@ export async function openHome(options: HomeOptions): Promise<WorkerHome> {
     await mkdir(folder, { mode: 0o711 });
     await mkdir(sockets, { mode: 0o711 });
     const cgroup = cleaner.cgroup === null ? null : makeChildCgroup(cleaner.cgroup, memoryBytes);
+    /** File that children cannot reach. */
     const filter = await laySeccompFilter(join(cleaner.folder, 'seccomp'), hasNamespaces(sandbox));
+    /** Of ffmpeg and ffprobe, beside the folder of children. */
     const wrappers = layWrappers(join(cleaner.folder, 'tools'), programs);
     // Without mounts of their own, children of another user come through this folder, but cannot list it.
     if (sandbox === 'landlock-user') await chmod(cleaner.folder, 0o711);
@@ -140,6 +129,7 @@ export async function openHome(options: HomeOptions): Promise<WorkerHome> {
       to: egress,
       folder: hasNamespaces(sandbox) ? sockets : null,
     });
+    /** `endConnections` ends what processes that have ended left open at a port. */
     const { ports, endConnections } = forwarder;
     const close = async () => {
       await forwarder.close();

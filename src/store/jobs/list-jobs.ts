@@ -77,11 +77,6 @@ async function readIndexed(
   return jobs.filter((job) => job !== null);
 }
 
-interface IndexPage {
-  readonly indexed: IndexedJob[];
-  readonly isLast: boolean;
-}
-
 /** Jobs after a cursor, newest first, of the ranges of the index that begin at these scores. */
 async function readPage(
   store: RecordStore,
@@ -89,7 +84,7 @@ async function readPage(
   starts: readonly number[],
   after: Cursor | null,
   size: number,
-): Promise<IndexPage> {
+) {
   const pages = await Promise.all(starts.map((start) => readRange(store, key, start, after, size)));
   // A job may have left a range for a later one between the two looks at it.
   const twice = pages.findIndex(({ isSeenTwice }) => isSeenTwice);
@@ -105,13 +100,7 @@ async function readPage(
 }
 
 /** A page of one range, whose end `isSeenTwice` when it was read again; jobs of the same millisecond stand in the order of their ids, last first. */
-async function readRange(
-  store: RecordStore,
-  key: string,
-  start: number,
-  after: Cursor | null,
-  size: number,
-): Promise<IndexPage & { readonly isSeenTwice: boolean }> {
+async function readRange(store: RecordStore, key: string, start: number, after: Cursor | null, size: number) {
   const below = `(${after === null ? start + startOf('Running') : scoresAt(start, after.created_at)[0]}`;
   const limit = ['WITHSCORES', 'LIMIT', '0', String(size + spare)];
   const [sameAsCursor, flat] = await Promise.all([

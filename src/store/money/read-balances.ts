@@ -27,26 +27,24 @@ return { 'read', redis.call('HGETALL', account), redis.call('HGETALL', packs), i
   redis.call('LINDEX', ledgerDays, -1) or '', redis.call('ZRANGE', packQueue, 0, -1), newest and newest[1] or '' }
 `;
 
-export interface RawBalances {
-  readonly fields: Record<string, string>;
-  readonly packs: Record<string, string>;
-  /** Number of open jobs and of synchronous calls under way: each has one hold. */
-  readonly open: number;
-  /** JSON of the newest archived part of the ledger, '' without one. */
-  readonly newestPart: string;
-  /** Ids of the packs that charges draw from, in their order. */
-  readonly packQueue: readonly string[];
-  /** Id of the newest entry that Redis has of the ledger, '' without one. */
-  readonly newestEntry: string;
-}
+export type RawBalances = Awaited<ReturnType<typeof readRawBalances>>;
 
-export async function readRawBalances(store: RecordStore, accountId: string): Promise<RawBalances> {
+export async function readRawBalances(store: RecordStore, accountId: string) {
   const reply = await run(store, readBalancesScript, { accountId });
   const fields = pairs(reply[1]);
   if (fields.id === undefined) throw refuse('not_found', 'There is no such account');
-  const packQueue = reply[5] as string[];
-  const [newestPart, newestEntry] = [text(reply[4]), text(reply[6])];
-  return { fields, packs: pairs(reply[2]), open: Number(reply[3]), newestPart, packQueue, newestEntry };
+  return {
+    fields,
+    packs: pairs(reply[2]),
+    /** Number of open jobs and of synchronous calls under way: each has one hold. */
+    open: Number(reply[3]),
+    /** JSON of the newest archived part of the ledger, '' without one. */
+    newestPart: text(reply[4]),
+    /** Ids of the packs that charges draw from, in their order. */
+    packQueue: reply[5] as string[],
+    /** Id of the newest entry that Redis has of the ledger, '' without one. */
+    newestEntry: text(reply[6]),
+  };
 }
 
 export function parseBalances(

@@ -74,12 +74,6 @@ local function end_shown()
 end
 `;
 
-/** The other people of an account, as a script takes them: ids with spaces between, and four keys of each. */
-interface OtherPeople {
-  readonly ids: string;
-  readonly keys: readonly string[];
-}
-
 /** Each try but the first follows one who was added: people who are added for ever hold up no change for longer. */
 const maxTries = recordLimits.peopleOfAccount;
 
@@ -88,7 +82,7 @@ export async function withOthers(
   store: RecordStore,
   accountId: string,
   email: string,
-  step: (others: OtherPeople) => Promise<ScriptReply>,
+  step: (others: Awaited<ReturnType<typeof readOthers>>) => Promise<ScriptReply>,
 ): Promise<ScriptReply> {
   for (let tries = 0; tries < maxTries; tries++) {
     const reply = await step(await readOthers(store, accountId, email));
@@ -97,7 +91,8 @@ export async function withOthers(
   throw refuse('unavailable');
 }
 
-async function readOthers(store: RecordStore, accountId: string, email: string): Promise<OtherPeople> {
+/** Returns the other people of an account, as a script takes them: ids with spaces between, and four keys of each. */
+async function readOthers(store: RecordStore, accountId: string, email: string) {
   const known = accountId === '' ? {} : pairs(await store.connection.read(['HGETALL', keys.people(accountId)]));
   const own = personIdOf(email);
   const ids = Object.keys(known).filter((personId) => personId !== own);

@@ -6,11 +6,7 @@ import { weaknesses } from './durability.ts';
 import { fullRatio, memoryRatio, readMemory } from './redis-memory.ts';
 
 /** Decides whether anything new is admitted. What was admitted still ends. */
-export interface AdmissionGate {
-  /** False while Redis is nearly full, or may lose what it has acknowledged. */
-  readonly isOpen: boolean;
-  readonly close: () => void;
-}
+export type AdmissionGate = Awaited<ReturnType<typeof watchAdmissions>>;
 
 const intervalMs = 1_000;
 
@@ -23,7 +19,7 @@ export async function watchAdmissions(
   { redisMemory, durability: mode }: Pick<Config, 'redisMemory' | 'durability'>,
   metrics: Metrics,
   log: Log,
-): Promise<AdmissionGate> {
+) {
   let isFull = false;
   let seen = '';
   const judge = () => {
@@ -58,7 +54,11 @@ export async function watchAdmissions(
     clearInterval(timer);
     endWatch();
   };
-  const gate = { isOpen: true, close };
+  const gate = {
+    /** False while Redis is nearly full, or may lose what it has acknowledged. */
+    isOpen: true,
+    close,
+  };
   await look();
   return gate;
 }

@@ -19,16 +19,6 @@ export interface ServerOptions {
   readonly onRestart?: () => void;
 }
 
-export interface RedisServer {
-  readonly socket: string;
-  /** URL for `connect`, with the password. */
-  readonly url: string;
-  /** Returns the pid of the present process; a restart changes it. */
-  readonly pid: () => number;
-  /** Ends the server and waits until it is gone. Further calls return the same promise. */
-  readonly stop: () => Promise<void>;
-}
-
 const maxSocketBytes = 107;
 const logFile = 'redis.log';
 const passwordFile = 'password';
@@ -42,12 +32,14 @@ const damagedFile = /append only file|\bAOF\b|RDB reading|loading DB|load DB/i;
 const systemError =
   /: (Permission denied|No space left on device|Read-only file system|Is a directory|Input\/output error)$/;
 
+export type RedisServer = Awaited<ReturnType<typeof startRedis>>;
+
 /**
  * Starts a redis-server that keeps every change on disk, and keeps it running until it is stopped; it ends with this process
  * at the latest. Resolves once Redis answers, which takes as long as reading its file. Each start makes a new password: a child of
  * trawl that reaches the socket, which Landlock cannot bar, learns nothing there.
  */
-export async function startRedis(options: ServerOptions): Promise<RedisServer> {
+export async function startRedis(options: ServerOptions) {
   const folder = resolve(options.folder);
   const socket = join(folder, 'redis.sock');
   if (Buffer.byteLength(socket) > maxSocketBytes) {
@@ -96,8 +88,11 @@ export async function startRedis(options: ServerOptions): Promise<RedisServer> {
   let stopped: Promise<void> | undefined;
   return {
     socket,
+    /** URL for `connect`, with the password. */
     url: urlOf(socket, password),
+    /** Returns the pid of the present process; a restart changes it. */
     pid: () => server.pid,
+    /** Ends the server and waits until it is gone. Further calls return the same promise. */
     stop: () => {
       stopped ??= stop();
       return stopped;

@@ -4,13 +4,7 @@ import type { Writable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { endChild } from '../../base/child-process.ts';
 
-export interface RedisProcess {
-  readonly pid: number;
-  /** Resolves with how it ended, in words. */
-  readonly ended: Promise<string>;
-  /** Ends it, by force if it takes too long, and waits until it is gone. */
-  stop(): Promise<void>;
-}
+export type RedisProcess = ReturnType<typeof spawnRedis>;
 
 /** Answer of a Redis to PING: `loading` while it reads its file, `silent` when it listens but does not answer. */
 type PingAnswer = 'ready' | 'loading' | 'silent' | 'absent';
@@ -36,7 +30,7 @@ export function isSupportedVersion(version: string): boolean {
  * Starts a redis-server in its folder, with a password that nobody sees in its arguments. It ends with this process, even when that
  * is killed.
  */
-export function spawnRedis(folder: string, options: readonly string[], password?: string): RedisProcess {
+export function spawnRedis(folder: string, options: readonly string[], password?: string) {
   // setpriv asks the kernel to send TERM when this process ends. The shell, which runs after that, starts nothing when this
   // process has ended already. Each program replaces the one before it, so the pid stays.
   const start = ['--pdeathsig', 'TERM', 'sh', '-c', 'test "$PPID" = "$0" && exec redis-server "$@"', `${process.pid}`];
@@ -53,11 +47,14 @@ export function spawnRedis(folder: string, options: readonly string[], password?
   // EPIPE: it ended before it read its settings, and its end tells why.
   stdin?.on('error', () => {});
   stdin?.end(password === undefined ? '' : `requirepass ${password}\n`);
+  /** Resolves with how it ended, in words. */
   const ended = new Promise<string>((resolve) => {
     child.once('exit', (code, signal) => resolve(signal ? `by ${signal}` : `with exit code ${code}`));
     child.once('error', (error) => resolve(`before it began: ${error.message}`));
   });
-  return { pid: child.pid ?? 0, ended, stop: () => endChild(child, ended, stopMs) };
+  /** Ends it, by force if it takes too long, and waits until it is gone. */
+  const stop = () => endChild(child, ended, stopMs);
+  return { pid: child.pid ?? 0, ended, stop };
 }
 
 /** Waits until a server answers PING, however long it reads its file; throws how it ended when it does before that. */
