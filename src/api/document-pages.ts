@@ -36,10 +36,7 @@ const pageHeaders = {
   'cross-origin-opener-policy': 'same-origin',
 };
 
-export interface PageBody {
-  readonly plain: Buffer;
-  readonly pressed: Buffer;
-}
+type PageBody = Awaited<ReturnType<typeof withPressed>>;
 
 /** GET of the page that says what this service is. */
 export function showWelcome(publicUrl: () => string): OpenHandler {
@@ -74,7 +71,7 @@ function showPage(name: string, fill: (text: string) => string): OpenHandler {
   };
 }
 
-async function withPressed(plain: Buffer): Promise<PageBody> {
+async function withPressed(plain: Buffer) {
   return { plain, pressed: await press(plain) };
 }
 

@@ -26,12 +26,7 @@ export interface BackupManifest {
 }
 
 /** A backup that was found whole. */
-export interface Backup {
-  readonly folder: string;
-  readonly manifest: BackupManifest;
-  /** Number of the format of the values. */
-  readonly format: number;
-}
+export type Backup = Awaited<ReturnType<typeof openBackup>>;
 
 export const manifestFile = 'manifest.json';
 export const snapshotFile = 'record.rdb';
@@ -56,7 +51,7 @@ export async function listBackups(folder: string): Promise<string[]> {
 }
 
 /** Finds a backup, or the newest one below a folder, and reads all of it; throws a sentence unless it is whole. */
-export async function openBackup(given: string): Promise<Backup> {
+export async function openBackup(given: string) {
   const folder = await findBackup(given);
   const manifest = await readManifest(folder);
   if (manifest.keys === 0) throw broken(folder, 'it has no key of a record');

@@ -248,14 +248,9 @@ function newsOf(event: Stripe.Event): PaymentNews | null {
   return { kind: 'declined', purchase, payment: id, reason: last_payment_error?.message ?? 'The payment failed.' };
 }
 
-interface Terms {
-  readonly amount: number;
-  readonly currency: string;
-  readonly customer: string;
-  readonly method: string;
-}
+type Terms = ReturnType<typeof termsOf>;
 
-function termsOf({ amount, currency, customer, payment_method }: Stripe.PaymentIntent): Terms {
+function termsOf({ amount, currency, customer, payment_method }: Stripe.PaymentIntent) {
   return { amount, currency, customer: idOf(customer), method: idOf(payment_method) };
 }
 

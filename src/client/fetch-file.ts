@@ -30,10 +30,7 @@ const gone = 'The service does not keep the file any more';
 const maxMismatches = 2;
 
 /** Bytes on the disk so far, and their hash. */
-interface Received {
-  bytes: number;
-  hash: ReturnType<typeof createHash>;
-}
+type Received = Awaited<ReturnType<typeof startAgain>>;
 
 /** Fetches a result into its partial file, going on where a broken connection ended, until its checksum is right. */
 export async function fetchFile(options: FetchOptions): Promise<void> {
@@ -136,7 +133,7 @@ function startOf({ status, headers }: Response): number {
   return Number(/^bytes (\d+)-/.exec(headers.get('content-range') ?? '')?.[1] ?? Number.NaN);
 }
 
-async function startAgain(handle: FileHandle, start: number): Promise<Received> {
+async function startAgain(handle: FileHandle, start: number) {
   if (start !== 0) throw new Error('the server sent another part than was asked for');
   await handle.truncate(0).catch(refuseWrite);
   return { bytes: 0, hash: createHash('sha256') };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import type { Express, Request, Response } from 'express';
-import { type PageBody, sendPage } from '../api/document-pages.ts';
+import { sendPage } from '../api/document-pages.ts';
 import type { KeylessLimit } from '../api/keyless-limit.ts';
 import { errorReply, sendReply } from '../api/reply.ts';
 import { views } from './dashboard-views.ts';
@@ -20,11 +20,7 @@ const files: Readonly<Record<string, string>> = {
   '/vendor/uplot.css': fileURLToPath(import.meta.resolve('uplot/dist/uPlot.min.css')),
 };
 
-interface PageFile extends PageBody {
-  readonly type: keyof typeof types;
-  /** Time for which a browser keeps it without asking. */
-  readonly seconds: number;
-}
+type PageFile = ReturnType<typeof readPageFile>;
 
 /** Adds the files of the pages, which are the same for everybody and hold nothing of an account. */
 export function servePages(app: Express, limitKeyless: KeylessLimit): void {
@@ -51,10 +47,12 @@ export function servePages(app: Express, limitKeyless: KeylessLimit): void {
   });
 }
 
-function readPageFile(path: string, name: string): PageFile {
+function readPageFile(path: string, name: string) {
   const plain = readFileSync(name);
   const type = path.slice(path.lastIndexOf('.') + 1) as keyof typeof types;
-  return { type, plain, pressed: gzipSync(plain), seconds: path.startsWith('/vendor/') ? week : 0 };
+  /** Time for which a browser keeps it without asking. */
+  const seconds = path.startsWith('/vendor/') ? week : 0;
+  return { type, plain, pressed: gzipSync(plain), seconds };
 }
 
 function send(req: Request, res: Response, file: PageFile): void {

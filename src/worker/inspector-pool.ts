@@ -44,16 +44,13 @@ export interface InspectorPoolOptions {
   readonly log: Log;
 }
 
-export interface InspectorPool extends Inspector {
-  readonly isReady: () => boolean;
-  readonly close: () => Promise<void>;
-}
+export type InspectorPool = Awaited<ReturnType<typeof startInspectorPool>>;
 
 const maxProcesses = 128;
 const backoff = { firstMs: 500, maxMs: 30_000 };
 const homeName = 'inspector-';
 
-export async function startInspectorPool(options: InspectorPoolOptions): Promise<InspectorPool> {
+export async function startInspectorPool(options: InspectorPoolOptions) {
   // Left by an inspector that was killed together with its orphan cleaner; there is one inspector in a data folder.
   const names = (await readdir(options.root).catch(() => [])).filter((name) => name.startsWith(homeName));
   await Promise.all(names.map((name) => removeFolder(join(options.root, name))));
