@@ -4,12 +4,11 @@ import type { BlockedAddresses, FindCaller } from '../api/caller-address.ts';
 import type { ApiReply } from '../api/reply.ts';
 import { isRefusal, Refusal, refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
-import type { Seal } from '../base/seal.ts';
 import { accountToOpen, personIdOf, readEmail } from '../model/person.ts';
 import { readPerson } from '../store/people/read-people.ts';
-import type { RecordStore } from '../store/script.ts';
 import { type OpenCall, type OpenRoute, openRoute } from './dashboard-app.ts';
 import { views } from './dashboard-views.ts';
+import type { PasskeyParts } from './passkey-routes.ts';
 import { readCookie, type SessionCookies, writeCookie } from './session-cookies.ts';
 
 interface OpenidOptions {
@@ -19,13 +18,10 @@ interface OpenidOptions {
   readonly clientSecret: () => string | null;
 }
 
-export interface OpenidParts {
-  readonly store: RecordStore;
-  readonly seal: Seal;
+export interface OpenidParts extends Pick<PasskeyParts, 'store' | 'seal' | 'dashboardUrl'> {
   readonly cookies: SessionCookies;
   readonly findCaller: FindCaller;
   readonly blocked: BlockedAddresses;
-  readonly dashboardUrl: () => string;
   readonly log: Log;
 }
 

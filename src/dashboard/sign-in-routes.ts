@@ -1,9 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Request } from 'express';
-import type { BlockedAddresses, FindCaller } from '../api/caller-address.ts';
 import type { ApiReply } from '../api/reply.ts';
 import { refuse, unless } from '../base/errors.ts';
-import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { relyingParty } from '../model/passkey.ts';
 import {
@@ -34,18 +32,14 @@ import {
   readRoute,
 } from './dashboard-app.ts';
 import { requireRead, requireText } from './given-values.ts';
+import type { OpenidParts } from './openid-routes.ts';
 import { type PasskeyParts, readPasskeySignIn, scopeOf } from './passkey-routes.ts';
 import { hashPassword, isPassword } from './password-hash.ts';
-import type { SessionCookies } from './session-cookies.ts';
 
-interface SignInParts extends PasskeyParts {
+interface SignInParts extends PasskeyParts, OpenidParts {
   /** A mail server brings sign-in links. */
   readonly hasMailer: boolean;
-  readonly cookies: SessionCookies;
-  readonly blocked: BlockedAddresses;
-  readonly findCaller: FindCaller;
   readonly metrics: Pick<Metrics, 'auth_failures_total'>;
-  readonly log: Log;
 }
 
 /** Requests for a link that were answered and are not finished; more are refused. */

@@ -4,12 +4,14 @@ import type { Job } from './job.ts';
 import { spanIdOf, type TraceContext } from './trace-context.ts';
 
 /** Attempt of a job with the marks that the record keeps of it. */
-interface AttemptTimes {
+export interface AttemptTimes {
   readonly attempt: number;
   readonly started_at?: number;
   readonly ended_at?: number;
+  /** `completed`, or why it ended. */
   readonly code?: string;
   readonly counts?: string;
+  /** Stages that its worker told: with the end of the attempt, or with the beginning of one that goes on. */
   readonly stages?: readonly StageMark[];
 }
 

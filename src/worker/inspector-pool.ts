@@ -6,7 +6,6 @@ import { retry } from '../base/backoff.ts';
 import { failures } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { connectionsOfInspection, inspectionFileBytes, inspectionMemoryBytes } from '../base/resource-limits.ts';
-import type { ServerAddress } from '../base/server-address.ts';
 import { shareRun } from '../base/single-flight.ts';
 import { removeFolder } from '../media/child-folder.ts';
 import { listEntries } from '../media/inspect-url.ts';
@@ -16,25 +15,20 @@ import type { InspectionFailure, Inspector } from '../model/inspection-result.ts
 import { readDetail } from '../model/outcome.ts';
 import { type Breach, breaches, type ChildLimits } from './child-limits.ts';
 import { childUsers } from './child-users.ts';
-import { type ProgramPaths, readableFolders } from './find-programs.ts';
+import { readableFolders } from './find-programs.ts';
 import { InspectorBusy, shareSlots } from './inspection-slots.ts';
 import { type InspectorParent, startInspectorParent } from './inspector-parent.ts';
 import { findDescendants } from './process-usage.ts';
 import type { MediaActions } from './run-attempt.ts';
-import { hasNamespaces, hasOwnUser, type Sandbox, sandboxCommand, systemPaths } from './sandbox-command.ts';
+import { hasNamespaces, hasOwnUser, sandboxCommand, systemPaths } from './sandbox-command.ts';
 import { endingOf } from './sandbox-ending.ts';
 import { seccompFilter } from './seccomp-filter.ts';
 import { type ChildWatch, startChildWatch } from './watch-limits.ts';
-import { openHome, type WorkerHome } from './workspace.ts';
+import { openHome, type WorkerHome, type WorkspaceOptions } from './workspace.ts';
 
-export interface InspectorPoolOptions {
+export interface InspectorPoolOptions
+  extends Pick<WorkspaceOptions, 'programs' | 'root' | 'cgroups' | 'egress' | 'sandbox'> {
   readonly inspectUrl: MediaActions['inspectUrl'];
-  readonly programs: ProgramPaths;
-  readonly egress: ServerAddress;
-  readonly root: string;
-  /** Folder of the cgroup below which the inspector gets one of its own; `null` where none can be made. */
-  readonly cgroups: string | null;
-  readonly sandbox: Sandbox;
   readonly plugins: readonly string[];
   readonly inspectSeconds: number;
   /** Further requests wait for a slot, or are refused. */

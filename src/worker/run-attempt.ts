@@ -2,16 +2,14 @@ import { availableParallelism } from 'node:os';
 import { failures } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { copiesOfFile } from '../base/resource-limits.ts';
-import type { ServerAddress } from '../base/server-address.ts';
 import { Failed, type MediaOrder, type MediaTools, type Produced } from '../media/tools.ts';
 import type { AttemptProgress, AttemptSpec } from '../model/attempt-protocol.ts';
 import { type Metadata, shortenMetadata } from '../model/metadata.ts';
 import { type Delivered, maxDetailLength, type Outcome, readDetail } from '../model/outcome.ts';
 import { type Breach, breaches, type ChildLimits } from './child-limits.ts';
-import { type ProgramPaths, readableFolders } from './find-programs.ts';
+import { readableFolders } from './find-programs.ts';
 import { AttemptOver, type GatewayClient } from './gateway-client.ts';
 import { startProgressReporter } from './progress-reporter.ts';
-import type { Sandbox } from './sandbox-command.ts';
 import type { StageClock } from './stage-clock.ts';
 import { uploadFile } from './upload-file.ts';
 import { openWorkspace, type Workspace, type WorkspaceOptions } from './workspace.ts';
@@ -26,14 +24,11 @@ export interface MediaActions {
   readonly inspectUrl: (order: MediaOrder, tools: MediaTools, signal: AbortSignal) => Promise<Metadata>;
 }
 
-interface AttemptOptions {
+type SharedOptions = 'programs' | 'root' | 'cgroups' | 'egress' | 'sandbox' | 'signal';
+
+export interface AttemptOptions extends Pick<WorkspaceOptions, SharedOptions> {
   readonly gateway: GatewayClient;
   readonly media: MediaActions;
-  readonly programs: ProgramPaths;
-  readonly egress: ServerAddress;
-  readonly root: string;
-  readonly cgroups: string | null;
-  readonly sandbox: Sandbox;
   readonly plugins: readonly string[];
   readonly memoryBytes: number;
   readonly slowBytes: number;
@@ -42,7 +37,6 @@ interface AttemptOptions {
   /** Takes the stages of the attempt. */
   readonly stages: StageClock;
   readonly log: Log;
-  readonly signal: AbortSignal;
 }
 
 class AttemptCut extends Error {

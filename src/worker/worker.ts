@@ -11,25 +11,20 @@ import { attemptMemoryBytes } from '../base/resource-limits.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import { type Outcome, writeTerminationMessage } from '../model/outcome.ts';
 import { enterIsolation } from './enter-isolation.ts';
-import type { ProgramPaths } from './find-programs.ts';
 import { type GatewayClient, openGatewayClient, type ToldOutcome } from './gateway-client.ts';
-import { type MediaActions, runAttempt } from './run-attempt.ts';
+import { type AttemptOptions, runAttempt } from './run-attempt.ts';
 import { startStageClock } from './stage-clock.ts';
 
 /** Exit codes: a permanent failure is `failed`, one that a new attempt may avoid is `retryable`. */
 const exitCodes = { done: 0, failed: 64, retryable: 75, interrupted: 143 } as const;
 
-interface WorkerOptions {
+interface WorkerOptions extends Pick<AttemptOptions, 'media' | 'programs' | 'egress' | 'log'> {
   readonly config: Pick<Config, 'cgroup' | 'data' | 'sandbox' | 'workerNetwork' | 'ytdlpPlugins'>;
   /** True in a container of a cluster. */
   readonly isPod: boolean;
   readonly gateway: ServerAddress;
-  readonly egress: ServerAddress;
   /** File for the outcome, at most 4 KB, which Kubernetes puts into the pod's status; `null` outside a cluster. */
   readonly terminationFile: string | null;
-  readonly programs: ProgramPaths;
-  readonly media: MediaActions;
-  readonly log: Log;
   /** File with the token; its content may change while the attempt runs. */
   readonly tokenFile: string | null;
   /** Without a file, the first line is the token, and the end of input interrupts the attempt. */

@@ -1,6 +1,7 @@
 import { msOf, readStages, type StageMark } from '../../model/attempt-stages.ts';
 import type { Job, JobStatus } from '../../model/job.ts';
 import type { QueuePosition } from '../../model/job-json.ts';
+import type { AttemptTimes } from '../../model/job-spans.ts';
 import { keys } from '../keys.ts';
 import { number, pairs, type RecordStore, text } from '../script.ts';
 import { type JobTexts, readEnds, type StoredEnd } from './ended-job.ts';
@@ -84,18 +85,11 @@ export async function readPositions(
   return ranks.map((rank) => ({ before: number(rank), ...shared }));
 }
 
-export interface AttemptMark {
-  readonly attempt: number;
-  readonly started_at?: number;
-  readonly ended_at?: number;
-  /** `completed`, or why it ended. */
-  readonly code?: string;
+export interface AttemptMark extends AttemptTimes {
   /** As what it counts, when another attempt follows. */
   readonly counts?: 'failure' | 'interruption';
   /** Reason that the runner or the worker gave, when another attempt follows. */
   readonly reason?: string;
-  /** Stages that its worker told: with the end of the attempt, or with the beginning of one that goes on. */
-  readonly stages?: readonly StageMark[];
 }
 
 export function openJobOf(fields: Readonly<Record<string, string>>): StoredJob {
