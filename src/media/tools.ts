@@ -1,4 +1,5 @@
 import { type FailureCode, failures } from '../base/errors.ts';
+import type { UploadRequest } from '../model/attempt-protocol.ts';
 import type { Endpoint } from '../model/job.ts';
 import type { Metadata } from '../model/metadata.ts';
 import type { Args } from '../model/request-parameters.ts';
@@ -69,13 +70,9 @@ export interface ChildEnd {
   readonly stderr: string;
 }
 
-export interface Produced {
+export interface Produced extends Omit<UploadRequest, 'parts'> {
   readonly file: string;
   readonly metadata: Metadata;
-  readonly bytes: number;
-  readonly sha256: string;
-  readonly content_type: string;
-  readonly ext: string;
 }
 
 /** The job fails with this code. The message is safe for the caller to read. */

@@ -2,7 +2,7 @@ import { isJsonObject } from '../base/parse-json.ts';
 import { readStageTimes, type StageTime } from './attempt-stages.ts';
 import { contentTypes } from './content-types.ts';
 import { type Endpoint, endpoints } from './job.ts';
-import { maxKeyLength } from './outcome.ts';
+import { type Delivered, maxKeyLength } from './outcome.ts';
 import type { Args } from './request-parameters.ts';
 
 /*
@@ -39,10 +39,7 @@ export interface AttemptProgress {
 }
 
 /** Body of `POST /v1/attempt/permit`: the file that is to be uploaded. */
-export interface UploadRequest {
-  readonly bytes: number;
-  readonly sha256: string;
-  readonly content_type: string;
+export interface UploadRequest extends Omit<Delivered, 'key'> {
   readonly ext: string;
   /** SHA-256 of the bytes of each part, in hex; none when the file goes whole to the gateway. */
   readonly parts: readonly string[];

@@ -1,19 +1,11 @@
 import { isRefusal } from '../base/errors.ts';
-import type { Log } from '../base/log.ts';
-import type { ServerAddress } from '../base/server-address.ts';
 import { describeTest, type TestEnd } from '../model/receiver-test.ts';
-import type { RecordStore } from '../store/script.ts';
 import { accountOfTest, endTest, type TakenTest, takeTest } from '../store/webhooks/receiver-tests.ts';
-import { makeTestRequest, type PayloadOptions } from './payload.ts';
+import type { DeliveryOptions } from './deliver-webhooks.ts';
+import { makeTestRequest } from './payload.ts';
 import { sendWebhook } from './send-webhook.ts';
 
-interface TestOptions extends Pick<PayloadOptions, 'seal'> {
-  readonly store: RecordStore;
-  readonly proxy: ServerAddress;
-  /** Of an attempt to deliver a webhook. */
-  readonly limitSeconds: number;
-  readonly log: Log;
-}
+type TestOptions = Pick<DeliveryOptions, 'seal' | 'store' | 'proxy' | 'limitSeconds' | 'log'>;
 
 /** Tests at once in one controller; the page asks again for those that no controller had room for. */
 const maxAtOnce = 16;

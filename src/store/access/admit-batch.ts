@@ -2,7 +2,7 @@ import type { JobWebhook } from '../jobs/read-job.ts';
 import { keys, shortId } from '../keys.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { askAgain, type RecordStore, run, type ScriptReply, script } from '../script.ts';
-import { type Admission, judgedValues, type NewJob, type Repeat, readAdmission } from './admit-call.ts';
+import { type Admission, type CreditCall, judgedValues, type NewJob, readAdmission } from './admit-call.ts';
 import { authorizeArgNames, authorizeLua, type Caller, type Rates, readRates } from './authorize.ts';
 import { admissionKeyNames, creditFields, judgedArgNames } from './credit-rules.ts';
 import { jobRules, jobTexts, queueJobs } from './queue-jobs.ts';
@@ -60,13 +60,7 @@ return { 'admitted', batchId, '', rates, held + wanted }
 `;
 
 /** A batch as the record takes it over. */
-export interface NewBatch {
-  readonly id: string;
-  /** False when its parameters are wrong. */
-  readonly valid: boolean;
-  /** False while nothing new is admitted. */
-  readonly isOpen: boolean;
-  readonly repeat: Repeat | null;
+export interface NewBatch extends Omit<CreditCall, 'work'> {
   /** At least one. Of an invalid batch only their number counts. */
   readonly items: readonly { readonly jobId: string; readonly work: NewJob }[];
   /** Number of items that count against the quotas of the key. */

@@ -1,5 +1,6 @@
 import type { Log } from '../../base/log.ts';
 import { recordLimits } from '../../model/record-limits.ts';
+import type { CountedLine } from '../../model/usage-history.ts';
 import { keys } from '../keys.ts';
 import { type RecordStore, run, script } from '../script.ts';
 
@@ -37,13 +38,10 @@ end
 return { 'written' }
 `;
 
-export interface LogLine {
-  readonly at: number;
+export interface LogLine extends CountedLine {
   readonly endpoint: string;
-  readonly status: number;
   readonly duration_ms: number;
   readonly ip: string;
-  readonly credits: number;
 }
 
 /** The key whose request log gets a line. */

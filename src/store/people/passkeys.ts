@@ -69,11 +69,7 @@ redis.call('HDEL', passkeyOwners, passkeyId)
 return { 'removed' }
 `;
 
-interface NewPasskey {
-  readonly id: string;
-  readonly name: string;
-  readonly key: string;
-  readonly counter: number;
+interface NewPasskey extends Pick<Passkey, 'id' | 'name' | 'key' | 'counter'> {
   readonly transports: readonly string[];
 }
 
