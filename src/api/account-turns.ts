@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { CountsByName } from '../base/counts.ts';
 import { refuse } from '../base/errors.ts';
+import { mayTakeSlot } from '../model/slot-share.ts';
 import type { KeyedCall } from './api-call.ts';
 import { onLeave } from './on-leave.ts';
 import { rateSentence } from './reply.ts';
@@ -9,16 +10,19 @@ import { rateSentence } from './reply.ts';
 export type TakeTurn = <T>(call: Pick<KeyedCall, 'key' | 'res'>, work: () => Promise<T>) => Promise<T | null>;
 
 const maxReading = 4;
-const maxWaiting = 500;
+/** Of all accounts, as many as an API has requests in hand: one account takes half, each further one half of the rest. */
+const maxWaiting = 1000;
 const retrySeconds = 1;
 
 /**
  * Returns a function that does at most 4 works of an account at once, such as pages of 100 jobs, and further ones in their order: the
- * commands of hundreds would be sent to Redis before those of everybody else. The one after 500 that wait is refused.
+ * commands of hundreds would be sent to Redis before those of everybody else. The one after 500 that wait is refused, sooner while those of
+ * other accounts wait.
  */
 export function makeAccountTurns(): TakeTurn {
   const reading = new CountsByName();
   const waiting = new Map<string, (() => void)[]>();
+  let allWaiting = 0;
   return async ({ key: { accountId }, res }, work) => {
     if (reading.of(accountId) < maxReading) reading.change(accountId, 1);
     else await waitForTurn(accountId, res);
@@ -30,13 +34,19 @@ export function makeAccountTurns(): TakeTurn {
       if (others?.length === 0) waiting.delete(accountId);
       // A turn is handed on as it is.
       if (next === undefined) reading.change(accountId, -1);
-      else next();
+      else {
+        allWaiting--;
+        next();
+      }
     }
   };
 
   function waitForTurn(accountId: string, res: ServerResponse): Promise<void> {
     const others = waiting.get(accountId) ?? [];
-    if (others.length >= maxWaiting) throw refuse('rate_limited', rateSentence('waiting-calls'), retrySeconds);
+    if (!mayTakeSlot(others.length, maxWaiting - allWaiting)) {
+      throw refuse('rate_limited', rateSentence('waiting-calls'), retrySeconds);
+    }
+    allWaiting++;
     waiting.set(accountId, others);
     const turn = Promise.withResolvers<void>();
     others.push(turn.resolve);

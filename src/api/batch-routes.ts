@@ -116,9 +116,10 @@ function newBatch(routes: BatchRoutes, call: KeyedCall, request: ReadRequest, re
 /** GET of a batch: its counts, and a page of its jobs in the order of its items. */
 export function getBatch({ store, takeTurn }: Pick<JobRoutes, 'store' | 'takeTurn'>): KeyedHandler {
   return async (call) => {
-    const { batch, fields } = await enterBatch(store, call);
-    const { cursor } = requireParameters(batchPageParameters, call.given);
+    const { id, fields } = await enterBatch(store, call);
     return takeTurn(call, async () => {
+      const batch = await readOwnBatch(store, call, id);
+      const { cursor } = requireParameters(batchPageParameters, call.given);
       const body = await viewBatch(store, batch, Number(cursor ?? 0));
       return { status: 200, body: filterFields(body, fields) };
     });
@@ -129,8 +130,9 @@ export function getBatch({ store, takeTurn }: Pick<JobRoutes, 'store' | 'takeTur
 export function deleteBatch(routes: Pick<JobRoutes, 'store' | 'takeTurn' | 'cancelled'>): KeyedHandler {
   return async (call) => {
     const { store } = routes;
-    const { batch, fields } = await enterBatch(store, call);
+    const { id, fields } = await enterBatch(store, call);
     return routes.takeTurn(call, async () => {
+      const batch = await readOwnBatch(store, call, id);
       await cancelOpen(routes, batch);
       const after = (await readBatch(store, batch.id)) ?? batch;
       return { status: 200, body: filterFields(await viewBatch(store, after, 0), fields) };
@@ -155,14 +157,19 @@ async function cancelIfOpen(store: RecordStore, jobId: string, cancelled: JobRou
   if (done) cancelled(job);
 }
 
-/** Lets in a free call about one of the caller's own batches, and reads the batch. */
+/** Lets in a free call about a batch. */
 async function enterBatch(store: RecordStore, call: KeyedCall) {
   await enterFree(store, call);
   const flags = requireFlags(call);
   const { jobId: id } = requireParsed(parseJobId(String(call.req.params.id)));
+  return { ...flags, id };
+}
+
+/** Reads a batch at the turn of its call: a cancel or an end may come while that waits. */
+async function readOwnBatch(store: RecordStore, { key }: KeyedCall, id: string): Promise<StoredBatch> {
   const batch = await readBatch(store, id);
-  if (batch?.account !== call.key.accountId) throw refuse('not_found');
-  return { ...flags, batch };
+  if (batch?.account !== key.accountId) throw refuse('not_found');
+  return batch;
 }
 
 async function viewBatch(store: RecordStore, batch: StoredBatch, from: number) {

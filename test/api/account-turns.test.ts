@@ -3,6 +3,10 @@ import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { makeAccountTurns, type TakeTurn } from '../../src/api/account-turns.ts';
 import type { Refusal } from '../../src/base/errors.ts';
+import { cancelBatch } from '../../src/store/batches/cancel-batch.ts';
+import { readBatch } from '../../src/store/batches/read-batch.ts';
+import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
+import { readJob } from '../../src/store/jobs/read-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { film } from '../support/calls.ts';
@@ -76,6 +80,31 @@ describe('the works of an account', () => {
     await Promise.all(many);
     expect(await takeTurn(by('a'), async () => 'again')).to.equal('again');
   });
+
+  it('are refused sooner while those of other accounts wait: several noisy ones leave room for the requests of everybody', async () => {
+    const takeTurn = makeAccountTurns();
+    let gate = Promise.withResolvers<void>();
+    const refusedOf = async (account: string) => {
+      let refused = 0;
+      const many = Array.from({ length: maxReading + maxWaiting }, () =>
+        takeTurn(by(account), () => gate.promise).catch(() => refused++),
+      );
+      all.push(...many);
+      // A refusal settles at once, a call that waits does not.
+      await new Promise(setImmediate);
+      return refused;
+    };
+    const all: Promise<unknown>[] = [];
+    const waiting = [];
+    for (const account of ['a', 'b', 'c', 'd']) waiting.push(maxWaiting - (await refusedOf(account)));
+    expect(waiting).to.deep.equal([500, 250, 125, 63]);
+    gate.resolve();
+    await Promise.all(all);
+    gate = Promise.withResolvers();
+    expect(await refusedOf('d')).to.equal(0);
+    gate.resolve();
+    await Promise.all(all);
+  });
 });
 
 describe('pages of jobs that one account asks for at once', () => {
@@ -125,6 +154,22 @@ describe('pages of jobs that one account asks for at once', () => {
     gate.resolve();
     const answers = await Promise.all([...lists, seen]);
     expect(answers.map(({ status }) => status)).to.deep.equal(answers.map(() => 200));
+  });
+
+  it('are those of a batch as it is at its turn: one that was cancelled meanwhile is not Completed', async () => {
+    const body = { endpoint: 'video', items: [{ query: film }] };
+    const { batch_id } = (await api.call('POST', '/v1/batches', { key: noisy.key, body })).json;
+    const lists = Array.from({ length: maxReading }, () => api.get('/v1/jobs', noisy.key));
+    await until(() => readsOf(keys.jobs(noisy.account)) >= 2 * maxReading, 10, 'four lists are read');
+    const view = api.get(`/v1/batches/${batch_id}`, noisy.key);
+    // By then the view waits for its turn. It may come later, too: nothing here depends on it.
+    expect((await api.get('/v1/usage', noisy.key)).json.held).to.equal(1);
+    await cancelBatch(api.store, batch_id);
+    const [id = ''] = (await readBatch(api.store, batch_id))?.jobIds ?? [];
+    await cancelJob(api.store, (await readJob(api.store, id))!);
+    gate.resolve();
+    await Promise.all(lists);
+    expect((await view).json.status).to.equal('Cancelled');
   });
 
   for (const [verb, method, counts] of [
