@@ -42,6 +42,7 @@ const accepted: readonly (readonly [string, Readonly<Record<string, unknown>>])[
   ['large numbers', { 'workers.most': 2_000_000, 'workers.mostEnded': 0, 'backup.keep': 1 }],
   ['the last port', { 'api.service.port': 65535, 'networkPolicy.redis': [{ cidr: '10.0.0.7/32', port: '65535' }] }],
   ['budgets in percent', { 'api.podDisruptionBudget.maxUnavailable': '100%' }],
+  ['a budget in quotes', { 'api.podDisruptionBudget.maxUnavailable': '1' }],
   ['quantities of each form', { 'workers.cpu': '1.5', 'workers.memory': '4096M' }],
   [
     'values that nothing reads, whatever they are',

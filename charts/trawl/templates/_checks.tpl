@@ -34,7 +34,7 @@
   {{- $least := hasKey $leasts $name | ternary (index $leasts $name) (regexMatch "\\.(replicas|maxUnavailable)$" $name | ternary 0 1) -}}
   {{- if not $isRead -}}
   {{- else if and (hasSuffix ".maxUnavailable" $name) (kindIs "string" $number) -}}
-    {{- if not (regexMatch "^(100|[0-9]{1,2})%$" $number) }}{{ fail (printf "%s must be a whole number, or a percentage such as 25%%" $name) }}{{ end -}}
+    {{- if not (regexMatch "^((100|[0-9]{1,2})%|[0-9]+)$" $number) }}{{ fail (printf "%s must be a whole number, or a percentage such as 25%%" $name) }}{{ end -}}
   {{- else if and (hasSuffix ".port" $name) (gt (float64 $number) 65535.0) }}{{ fail (printf "%s must be 65535 or less" $name) }}
   {{- else if or (kindIs "invalid" $number) (lt (float64 $number) (float64 $least)) (ne (floor $number) (float64 $number)) }}{{ fail (printf "%s must be a whole number of %d or more" $name $least) }}{{ end -}}
 {{- end -}}
