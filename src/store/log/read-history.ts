@@ -57,8 +57,8 @@ export async function readHistoryAndHours(
     });
     found.push(...(await Promise.all(days)).flat());
   }
-  const order = ({ day, key }: HistoryDay) => `${day} ${key}`;
-  return { days: found.sort((a, b) => (order(a) < order(b) ? -1 : 1)), hours: sumDays(hours) };
+  const isBefore = (a: HistoryDay, b: HistoryDay) => a.day < b.day || (a.day === b.day && a.key < b.key);
+  return { days: found.sort((a, b) => (isBefore(a, b) ? -1 : 1)), hours: sumDays(hours) };
 }
 
 /** Counts a stream and its archived parts, again when lines were moved from one to the other meanwhile. */
