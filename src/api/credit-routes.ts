@@ -233,6 +233,9 @@ function metadataReply(call: KeyedCall, body: { readonly metadata: unknown }): A
   return { status: 200, body: filterFields(body, requireFlags(call).fields) };
 }
 
+/** The sentence of the failure speaks of a job, which this caller does not have. */
+const readTooLong = 'Reading the source took longer than its time limit';
+
 /** Asks the inspector until the time limit; the question ends when the caller has gone, and with a 503 when the process ends before. */
 export async function askWithin<T>(
   { inspectSeconds, ending }: Pick<CreditRoutes, 'inspectSeconds' | 'ending'>,
@@ -249,7 +252,7 @@ export async function askWithin<T>(
   try {
     return await ask(AbortSignal.any([gone.signal, limit]));
   } catch (error) {
-    if (limit.aborted) return { failure: { code: 'timeout', text: failures.timeout.sentence } } as const;
+    if (limit.aborted) return { failure: { code: 'timeout', text: readTooLong } } as const;
     throw ending.aborted || hasBrokenOff(error) ? refuse('unavailable') : error;
   } finally {
     forget();

@@ -108,7 +108,7 @@ describe('synchronous metadata that takes too long', () => {
     const late = Promise.withResolvers<object>();
     api.inspect(() => late.promise);
     const answer = await api.get(metadata, caller.key, { query: film });
-    expectRefused(answer, 500, 'internal_error', 'The job took longer than its time limit');
+    expectRefused(answer, 500, 'internal_error', 'Reading the source took longer than its time limit');
     const { balances } = await readSnapshot(api.store, caller.account);
     expect([balances.held, balances.credits_consumed]).to.deep.equal([0, 0]);
     late.resolve({});
