@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 
-const lookMs = 50;
+const lookMs = 200;
 /** Looks until the caller is asked again: every 2 s. */
-const looksBetween = 40;
+const looksBetween = 10;
 
 /**
  * Calls `leave` when the caller of an unfinished answer has left; returns a function that ends this. One that has left looks like one that
