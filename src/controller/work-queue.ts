@@ -63,10 +63,10 @@ export function makeWorkQueue({ maxRunning, maxStarting, work, onError, onRoom }
   const runOne = async (id: string) => {
     const delayMs = await tryWork(id, () => starts.claim(id));
     running.delete(id);
-    const held = starts.end(id);
+    const next = starts.end(id);
+    if (next !== null) add(next);
     if (again.delete(id)) add(id);
     else if (delayMs !== null) add(id, Math.max(1, delayMs));
-    if (held !== null) add(held);
     startRuns();
   };
   return {
@@ -85,7 +85,7 @@ export function makeWorkQueue({ maxRunning, maxStarting, work, onError, onRoom }
   };
 }
 
-/** Ids whose runs make a worker, and those that wait until one of these has ended. */
+/** Ids whose runs make a worker or are about to, and those that wait until one of these has ended, in the order of their claims. */
 function makeStarts(max: number) {
   const running = new Set<string>();
   const held = new Set<string>();
@@ -96,11 +96,14 @@ function makeStarts(max: number) {
       else if (!running.has(id)) held.add(id);
       return running.has(id);
     },
-    /** Ends a run, which may have claimed nothing. Returns an id that may claim a start now, else `null`. */
+    /** Ends a run, which may have claimed nothing. Returns the id that its start falls to, else `null`. */
     end(id: string): string | null {
       running.delete(id);
       const [next = null] = held;
-      return running.size < max ? next : null;
+      if (next === null || running.size >= max) return null;
+      held.delete(next);
+      running.add(next);
+      return next;
     },
     forget: (id: string) => held.delete(id),
     clear: () => held.clear(),
@@ -111,9 +114,15 @@ function makeStarts(max: number) {
 function withBackoff(work: WorkQueueOptions['work'], onError: WorkQueueOptions['onError']): WorkQueueOptions['work'] {
   const failures = new Map<string, number>();
   return async (id, claimStart) => {
+    let isHeld = false;
+    const claim = () => {
+      isHeld = !claimStart();
+      return !isHeld;
+    };
     try {
-      const delayMs = await work(id, claimStart);
-      failures.delete(id);
+      const delayMs = await work(id, claim);
+      // A start that waits has not succeeded yet.
+      if (!isHeld) failures.delete(id);
       return delayMs;
     } catch (error) {
       const count = (failures.get(id) ?? 0) + 1;

@@ -74,4 +74,42 @@ describe('the work queue', () => {
     ends.get('B')?.(null);
     await queue.close();
   });
+
+  it('gives a start that has ended to the id that has waited longest for one, not to one that runs meanwhile', async () => {
+    for (const id of ['A', 'B', 'c', 'D']) queue.add(id);
+    await until(() => begun.includes('c'), 1, 'another id runs beside the start');
+    ends.get('A')?.(null);
+    await until(() => begun.includes('D') && ends.size === 3, 1, 'one more start is made');
+    expect([...ends.keys()]).to.deep.equal(['A', 'c', 'B']);
+    await end('B');
+    expect(begun).to.deep.equal(['A', 'B', 'c', 'D', 'B', 'D']);
+    for (const id of ['c', 'D']) ends.get(id)?.(null);
+    await queue.close();
+  });
+
+  it('goes on doubling the delay of an id that fails after it has waited for a start', async () => {
+    const [failedAt, { promise: held, resolve }]: [number[], PromiseWithResolvers<null>] = [
+      [],
+      Promise.withResolvers(),
+    ];
+    let triedAt = 0;
+    const work = async (id: string, claimStart: () => boolean) => {
+      if (id === 'b') triedAt = performance.now();
+      if (!claimStart()) {
+        if (id === 'b') resolve(null);
+        return null;
+      }
+      if (id === 'a') return held;
+      throw new Error('no start');
+    };
+    const onError = () => {
+      failedAt.push(performance.now());
+      if (failedAt.length === 2) failing.add('a');
+    };
+    const failing = makeWorkQueue({ maxRunning: 2, maxStarting: 1, work, onError, onRoom: () => undefined });
+    failing.add('b');
+    await until(() => failedAt.length === 4, 20, 'it has failed twice, waited, and failed twice');
+    await failing.close();
+    expect(triedAt - failedAt[2]!).to.be.at.least(700);
+  });
 });
