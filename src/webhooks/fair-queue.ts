@@ -139,7 +139,8 @@ function watchLate({ maxAttemptsOfSlow, maxKnown }: QueueLimits) {
       busy.change(host, -1);
       if (end === 'hung') remember(hung, due.receiver, maxKnown);
       if (end === 'answered') hung.delete(due.receiver);
-      if (end === 'hung' || isSlow) remember(slow, host, maxKnown);
+      // An attempt that waited for egress has not asked its host.
+      if (end === 'hung' || (isSlow && end !== 'unsent')) remember(slow, host, maxKnown);
       else if (end === 'answered') slow.delete(host);
     },
   };

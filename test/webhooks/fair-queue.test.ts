@@ -117,6 +117,13 @@ describe('the fair queue of webhooks', () => {
     expect(receivers(slow)).to.deep.equal(['a', 'a']);
   });
 
+  it('takes no host for a slow one whose attempt waited for egress and never reached it', () => {
+    const accounts = Array.from({ length: 12 }, (_, n) => `${n}@a/`);
+    const queue = fill([...accounts, ...accounts]);
+    for (const one of takeAll(queue)) queue.done(one, 'unsent', true);
+    expect(takeAll(queue)).to.have.length(8);
+  });
+
   it('ignores a webhook that is queued or being sent, and takes it again once its attempt has ended', () => {
     const queue = fill(['a']);
     queue.add(due('a', 0), 0);
