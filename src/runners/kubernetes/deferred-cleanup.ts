@@ -30,8 +30,8 @@ const jobTurnMs = 600;
 /**
  * Postpones the cleanup of finished attempts while new Jobs wait for their pods. By default the Job controller of Kubernetes writes 20
  * times a second, in the order in which Jobs became due: twice for a new pod, and for a finished one three times, or once when we
- * have removed it before. How a finished attempt ended is in the record already, so new pods go first. Of any attempts at most eight are
- * removed at once, and the others later: an admission webhook of the cluster may hold up each change for 30 s, and the step that waits for it.
+ * have removed it before. How a finished attempt ended is in the record already, so new pods go first. At most eight steps wait for a removal,
+ * and eight removals run beside them: an admission webhook of the cluster may hold up each change for 30 s.
  */
 export class DeferredCleanup implements AttemptCleanup {
   readonly #options: DeferredCleanupOptions;
