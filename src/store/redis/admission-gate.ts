@@ -6,7 +6,7 @@ import { weaknesses } from './durability.ts';
 import { fullRatio, memoryRatio, readMemory } from './redis-memory.ts';
 
 /** Decides whether anything new is admitted. What was admitted still ends. */
-export type AdmissionGate = Awaited<ReturnType<typeof watchAdmissions>>;
+export type AdmissionGate = Readonly<Awaited<ReturnType<typeof watchAdmissions>>>;
 
 const intervalMs = 1_000;
 
