@@ -1,97 +1,101 @@
-import { IncomingMessage, ServerResponse } from 'node:http';
-import { Socket } from 'node:net';
-import { setImmediate as turn } from 'node:timers/promises';
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
-import { makeAccountTurns } from '../../src/api/account-turns.ts';
-import { Refusal } from '../../src/base/errors.ts';
+import { makeAccountTurns, type TakeTurn } from '../../src/api/account-turns.ts';
+import type { Refusal } from '../../src/base/errors.ts';
+import { until } from '../support/until.ts';
 
-const [maxReading, maxWaiting] = [4, 500];
+const maxReading = 4;
+const maxWaiting = 500;
 
-describe('the turns of an account', () => {
-  /** Calls in the order of their asking, and the numbers of those whose work has begun. */
-  const start = () => {
+/** A call of an account whose caller stays. */
+function by(accountId: string): Parameters<TakeTurn>[0] {
+  const socket = Object.assign(new EventEmitter(), { writable: true, writableLength: 0, write: () => true });
+  const res = Object.assign(new EventEmitter(), { req: { socket, httpVersion: '1.1' } });
+  return { key: { accountId, keyId: '', hash: '' }, res: res as unknown as ServerResponse };
+}
+
+describe('the works of an account', () => {
+  it(`are begun ${maxReading} at once, the others in their order, and beside those of other accounts`, async () => {
     const takeTurn = makeAccountTurns();
-    const begun: number[] = [];
-    const calls: { readonly ended: Promise<unknown>; readonly end: () => void; readonly leave: () => void }[] = [];
-    const ask = (accountId: string) => {
-      const number = calls.length;
-      const res = new ServerResponse(new IncomingMessage(new Socket()));
-      const work = Promise.withResolvers<string>();
-      const ended = takeTurn({ key: { accountId }, res } as Parameters<typeof takeTurn>[0], () => {
-        begun.push(number);
-        return work.promise;
+    const begun: string[] = [];
+    const ends: (() => void)[] = [];
+    const ask = (account: string, name: string) =>
+      takeTurn(by(account), () => {
+        begun.push(name);
+        return new Promise<void>((resolve) => ends.push(resolve));
       });
-      calls.push({ ended, end: () => work.resolve(`answer ${number}`), leave: () => res.destroy() });
-      return ended;
+    const all = ['1', '2', '3', '4', '5', '6'].map((name) => ask('a', name));
+    all.push(ask('b', 'other'));
+    expect(begun).to.deep.equal(['1', '2', '3', '4', 'other']);
+    for (const name of ['5', '6']) {
+      ends.shift()?.();
+      await until(() => begun.includes(name), 10, 'the next one is begun');
+      expect(begun.at(-1)).to.equal(name);
+    }
+    for (const end of ends) end();
+    await Promise.all(all);
+  });
+
+  it('go on after one that fails', async () => {
+    const takeTurn = makeAccountTurns();
+    const fails = Array.from({ length: 20 }, () => takeTurn(by('a'), () => Promise.reject(new Error('no'))));
+    const settled = await Promise.allSettled(fails);
+    expect(settled.filter(({ status }) => status === 'rejected')).to.have.length(20);
+    expect(await takeTurn(by('a'), async () => 'yes')).to.equal('yes');
+  });
+
+  it('are not begun for a caller that has left before its turn', async () => {
+    const takeTurn = makeAccountTurns();
+    const gate = Promise.withResolvers<void>();
+    const first = Array.from({ length: maxReading }, () => takeTurn(by('a'), () => gate.promise));
+    const left = by('a');
+    let isAsked = false;
+    left.res.writeContinue = () => (isAsked = true);
+    const begun = takeTurn(left, async () => 'begun');
+    left.res.req.socket.emit('end');
+    expect(isAsked, 'asked whether it has left').to.equal(true);
+    Object.assign(left.res, { destroyed: true }).emit('close');
+    gate.resolve();
+    expect(await begun).to.equal(null);
+    await Promise.all(first);
+  });
+
+  it(`are refused while ${maxWaiting} wait, and taken again when these are done`, async () => {
+    const takeTurn = makeAccountTurns();
+    const gate = Promise.withResolvers<void>();
+    const many = Array.from({ length: maxReading + maxWaiting }, () => takeTurn(by('a'), () => gate.promise));
+    const refused: Refusal = await takeTurn(by('a'), async () => undefined).catch((error) => error);
+    expect([refused.code, refused.retryAfter]).to.deep.equal(['rate_limited', 1]);
+    expect(refused.message).to.equal('You have exceeded the waiting-calls rate limit on your subscription');
+    expect(await takeTurn(by('b'), async () => 'other')).to.equal('other');
+    gate.resolve();
+    await Promise.all(many);
+    expect(await takeTurn(by('a'), async () => 'again')).to.equal('again');
+  });
+
+  it('are refused sooner while those of other accounts wait: several noisy ones leave room for the requests of everybody', async () => {
+    const takeTurn = makeAccountTurns();
+    let gate = Promise.withResolvers<void>();
+    const refusedOf = async (account: string) => {
+      let refused = 0;
+      const many = Array.from({ length: maxReading + maxWaiting }, () =>
+        takeTurn(by(account), () => gate.promise).catch(() => refused++),
+      );
+      all.push(...many);
+      // A refusal settles at once, a call that waits does not.
+      await new Promise(setImmediate);
+      return refused;
     };
-    const askTimes = (count: number, accountId: string) => Array.from({ length: count }, () => ask(accountId));
-    return { calls, begun, ask, askTimes };
-  };
-
-  it('are four at once, and the others in their order, each when one before it has ended', async () => {
-    const { calls, begun, askTimes } = start();
-    const answers = askTimes(7, 'acme');
-    expect(begun).to.deep.equal([0, 1, 2, 3]);
-    for (const ends of [2, 0, 4]) {
-      calls[ends]!.end();
-      await calls[ends]!.ended;
-      await turn();
-    }
-    expect(begun).to.deep.equal([0, 1, 2, 3, 4, 5, 6]);
-    for (const call of calls) call.end();
-    expect(await Promise.all(answers)).to.deep.equal(calls.map((_, n) => `answer ${n}`));
-  });
-
-  it('do not wait for those of another account', () => {
-    const { begun, askTimes } = start();
-    askTimes(maxReading + 3, 'acme');
-    askTimes(maxReading, 'other');
-    expect(begun).to.deep.equal([0, 1, 2, 3, 7, 8, 9, 10]);
-  });
-
-  it('are free again after work that ended or failed, however many there were', async () => {
-    const { calls, begun, askTimes } = start();
-    for (let round = 0; round < 3; round++) {
-      const answers = askTimes(maxReading + 2, 'acme');
-      for (const call of calls) call.end();
-      await Promise.all(answers);
-    }
-    expect(begun).to.have.length(3 * (maxReading + 2));
-    askTimes(maxReading + 1, 'acme');
-    expect(begun, 'four at once again').to.have.length(3 * (maxReading + 2) + maxReading);
-  });
-
-  it('pass by a caller that has left meanwhile', async () => {
-    const { calls, begun, askTimes } = start();
-    askTimes(maxReading + 2, 'acme');
-    calls[4]!.leave();
-    calls[0]!.end();
-    expect(await calls[4]!.ended).to.equal(null);
-    await turn();
-    expect(begun).to.deep.equal([0, 1, 2, 3, 5]);
-  });
-
-  it(`are refused for a time behind ${maxWaiting} that wait, and only then`, async () => {
-    const { calls, ask, askTimes } = start();
-    const answers = askTimes(maxReading + maxWaiting, 'acme');
-    const refusal = await ask('acme').then(
-      () => null,
-      (error: unknown) => error,
-    );
-    expect(refusal).to.be.instanceOf(Refusal).and.to.deep.include({ code: 'rate_limited', retryAfter: 1 });
-    for (const call of calls) call.end();
-    expect(await Promise.all(answers)).to.have.length(maxReading + maxWaiting);
-  });
-
-  it('leave half of the places that are free to a second account', async () => {
-    const { calls, ask, askTimes } = start();
-    const answers = [...askTimes(maxReading + maxWaiting, 'acme'), ...askTimes(maxReading + maxWaiting / 2, 'other')];
-    const refused = await Promise.allSettled([ask('acme'), ask('other')]);
-    expect(refused.map(({ status }) => status)).to.deep.equal(['rejected', 'rejected']);
-    for (const call of calls) call.end();
-    expect(await Promise.all(answers)).to.have.length(2 * maxReading + 1.5 * maxWaiting);
-    const again = askTimes(maxReading + maxWaiting, 'other');
-    for (const call of calls) call.end();
-    expect(await Promise.all(again), 'places that are free again').to.have.length(maxReading + maxWaiting);
+    const all: Promise<unknown>[] = [];
+    const waiting = [];
+    for (const account of ['a', 'b', 'c', 'd']) waiting.push(maxWaiting - (await refusedOf(account)));
+    expect(waiting).to.deep.equal([500, 250, 125, 63]);
+    gate.resolve();
+    await Promise.all(all);
+    gate = Promise.withResolvers();
+    expect(await refusedOf('d')).to.equal(0);
+    gate.resolve();
+    await Promise.all(all);
   });
 });
