@@ -102,17 +102,23 @@ describe('parameters', () => {
 });
 
 describe('synchronous metadata that takes too long', () => {
+  let api: TestApi;
+  const late = Promise.withResolvers<object>();
+  before(async () => {
+    api = await startApi({ TRAWL_INSPECT_SECONDS: '1' });
+  });
+  after(async () => {
+    late.resolve({});
+    await api.stop();
+  });
+
   it('limit-client D27: is 500 after its time limit, and free', async () => {
-    const api = await startApi({ TRAWL_INSPECT_SECONDS: '1' });
     const caller = await api.addCaller();
-    const late = Promise.withResolvers<object>();
     api.inspect(() => late.promise);
     const answer = await api.get(metadata, caller.key, { query: film });
     expectRefused(answer, 500, 'internal_error', 'Reading the source took longer than its time limit');
     const { balances } = await readSnapshot(api.store, caller.account);
     expect([balances.held, balances.credits_consumed]).to.deep.equal([0, 0]);
-    late.resolve({});
-    await api.stop();
   });
 });
 
