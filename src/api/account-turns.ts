@@ -50,6 +50,7 @@ export function makeAccountTurns(): TakeTurn {
     waiting.set(accountId, others);
     const turn = Promise.withResolvers<void>();
     others.push(turn.resolve);
+    // A caller that has closed its side is asked whether it has left; its turn then finds `res` destroyed.
     return turn.promise.finally(onLeave(res, () => {}));
   }
 }

@@ -173,11 +173,8 @@ export class JobAdvancer {
     const noted = await noteProgress(store, job, job.attempt, progress);
     if (noted.refused) return atOnceMs;
     const now = store.clock.now();
-    const begun = {
-      status: 'Running',
-      started_at: job.started_at ?? now,
-      deadline: job.deadline ?? now + lastsMs,
-    } as const;
+    const { started_at, deadline } = job;
+    const begun = { status: 'Running', started_at: started_at ?? now, deadline: deadline ?? now + lastsMs } as const;
     return this.#decide({ ...situation, job: { ...job, ...(running ? begun : {}), stage } });
   }
 

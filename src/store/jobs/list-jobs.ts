@@ -41,7 +41,7 @@ export async function listJobs(store: RecordStore, account: string, { status, li
   const starts =
     status === undefined ? (['Running', 'CompletedJob'] as const) : [status === 'ended' ? 'CompletedJob' : status];
   const jobs: Job[] = [];
-  // Of those that wait; one that began to wait again meanwhile has none.
+  // A job that began to wait again meanwhile has no position.
   const positions = new Map<string, QueuePosition>();
   let after = first;
   for (let read = 0; read < maxRead; ) {
