@@ -1,10 +1,13 @@
-"""Makes yt-dlp mistrust what it is sent: how much of a page it reads and hands on, which URLs it follows, what it takes for an order of its own."""
+"""Makes yt-dlp mistrust what it is sent: how much of a page it reads and hands on, which URLs it follows, what it takes for an order of its own,
+and which descriptions it bears."""
 import functools
+import math
 import re
 import secrets
 import sys
 import zlib
 
+import yt_dlp
 import yt_dlp.networking._urllib as transport
 import yt_dlp.utils
 from yt_dlp.networking.exceptions import RequestError
@@ -12,6 +15,9 @@ from yt_dlp.networking.exceptions import RequestError
 PAGE_BYTES = 64 * 2**20
 MAX_NUMBER = 2**63
 SMUGGLED = '#__youtubedl_smuggle'
+# trawl reads none of these, and yt-dlp fails on one that has not the shape it expects.
+UNREAD = set('chapters subtitles automatic_captions artist artists album_artist album_artists composer composers creator creators '
+             'genre genres'.split())
 WEB_URL = re.compile(r'(?i)https?://[^/?#\\@\s]')
 
 
@@ -21,6 +27,28 @@ class TooLarge(RequestError):
 
 class UnsupportedUrl(RequestError):
     """Neither http nor https, or without a host right after two slashes."""
+
+
+class TolerantDownloader(yt_dlp.YoutubeDL):
+    """Fails no medium because its page describes it wrongly."""
+
+    def process_video_result(self, info_dict, download=True):
+        for each in (info_dict, *(info_dict.get('formats') or ())):
+            for name, value in list(each.items()):
+                if name in UNREAD or isinstance(value, float) and not math.isfinite(value):
+                    del each[name]
+        return super().process_video_result(info_dict, download)
+
+    def _sanitize_thumbnails(self, info_dict):
+        try:
+            super()._sanitize_thumbnails(info_dict)
+        except Exception:  # pictures of any other shape than yt-dlp expects
+            info_dict['thumbnails'] = None
+        if not isinstance(info_dict.get('thumbnail'), str):
+            info_dict['thumbnail'] = None
+
+    def _match_entry(self, *_, **__):
+        """Takes every medium: trawl sets none of yt-dlp's filters, and these fail on a date that no calendar has."""
 
 
 def judge_url(url):

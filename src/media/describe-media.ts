@@ -1,4 +1,5 @@
 import { type Metadata, readMetadata } from '../model/metadata.ts';
+import { isDay } from '../model/timestamp.ts';
 import { chooseFormatsFor } from './choose-formats.ts';
 import { type FileProbe, faultOfBytes, readProbe } from './probe-file.ts';
 import type { SourceFormat, SourcePage } from './source-page.ts';
@@ -70,8 +71,10 @@ function knownExt(ext: unknown): unknown {
   return ext === 'unknown_video' ? null : ext;
 }
 
+/** Returns YYYYMMDD as a number; `null` for a date that no calendar has. */
 function readDate(text: unknown): number | null {
-  return typeof text === 'string' && /^\d{8}$/.test(text) ? Number(text) : null;
+  const [date, ...parts] = (typeof text === 'string' && /^([1-9]\d{3})(\d\d)(\d\d)$/.exec(text)) || [];
+  return isDay(parts.join('-')) ? Number(date) : null;
 }
 
 function whole(value: unknown): number | null {

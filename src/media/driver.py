@@ -50,7 +50,7 @@ class Playlist(Exception):
     """The URL names more than one medium."""
 
 
-class Downloader(yt_dlp.YoutubeDL):
+class Downloader(bounds.TolerantDownloader):
     """Takes a playlist of exactly one entry for that entry, and refuses every other one before reading it."""
 
     def add_default_info_extractors(self):

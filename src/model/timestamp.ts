@@ -18,7 +18,8 @@ export function writeTime(time: number | null): string | null {
   return time === null ? null : new Date(time).toISOString();
 }
 
-function isDay(day: string): boolean {
+/** True for `YYYY-MM-DD` of a day that exists. */
+export function isDay(day: string): boolean {
   const time = Date.parse(`${day}T00:00:00Z`);
   // Date.parse may roll 30 February over into March instead of refusing it.
   return !Number.isNaN(time) && writeTime(time).startsWith(day);

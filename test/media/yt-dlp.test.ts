@@ -103,6 +103,44 @@ print(json.dumps([driver.bounded(each) for each in (float('nan'), float('inf'), 
     }
   });
 
+  for (const [what, wrong, described] of [
+    ['an upload date that no calendar has', { upload_date: '20231345' }, { upload_date: null, title: 'A film' }],
+    ['an upload date of one digit', { upload_date: '0' }, { upload_date: null }],
+    ['an upload date that is a number', { upload_date: 20260102 }, { upload_date: null }],
+    ['a list of pictures in place of one', { thumbnail: [{ url: 'https://example.com/1.jpg' }] }, { thumbnail: null }],
+    ['a list of pictures without URLs', { thumbnails: [{ id: 1 }, { id: 'x' }] }, { thumbnail: null }],
+    ['chapters without times', { chapters: [null] }, {}],
+    ['subtitles without URLs', { subtitles: { en: [{}] }, automatic_captions: { en: null } }, {}],
+    ['an artist who is a list', { artist: ['Somebody'], genres: [null] }, {}],
+    ['an infinite length', { duration: '1e999' }, {}],
+    ['infinite facts of its format', { format: { tbr: '1e999', fps: '1e999', height: '1e999' } }, { title: 'A film' }],
+  ] as const) {
+    it(`D26: delivers and describes a film whose page gives ${what}; that failed the job`, async () => {
+      const fixture = await openMediaFixture();
+      const { format = {}, ...fields } = { ...wrong } as Record<string, unknown> & { readonly format?: object };
+      const formats = [{ format_id: 'x', url: `${fixture.source.url}/films/clip.mp4`, ext: 'mp4', ...format }];
+      // JSON has no infinity, but Python reads this number as one.
+      const page = JSON.stringify({ info: { title: 'A film', formats, ...fields } }).replaceAll('"1e999"', '1e999');
+      const order = {
+        endpoint: 'video',
+        args: { query: fixture.source.addPage('odd', page), video_format: 'mp4' },
+      } as const;
+      const { folder, remove } = aFolder();
+      try {
+        const inspected = await inspectUrl(
+          { ...order, endpoint: 'metadata' },
+          aTools(folder, fixture.proxy.url),
+          never,
+        );
+        expect(inspected).to.include(described);
+        await fixture.make(order, ({ produced }) => expect(produced?.metadata).to.include(described));
+      } finally {
+        remove();
+        await fixture.stop();
+      }
+    });
+  }
+
   for (const [name, expected] of [
     ['page.mp4', 'unsupported_url'],
     ['noise.mp4', 'unsupported_url'],

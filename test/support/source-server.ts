@@ -125,7 +125,7 @@ function makeRoutes(
       const page = pages.get(rest[0] ?? '');
       answer
         .writeHead(page === undefined ? 404 : 200, { 'content-type': 'application/json' })
-        .end(JSON.stringify(page ?? {}));
+        .end(typeof page === 'string' ? page : JSON.stringify(page ?? {}));
     },
     status: (reply) => gone(reply, Number(reply.rest[0] ?? 404) || 404),
     html: ({ answer, rest }) =>
