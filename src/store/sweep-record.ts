@@ -5,6 +5,7 @@ import { maxHoldMs, releaseExpiredCall } from './access/release-call.ts';
 import { tellExpiry } from './accounts/key-expiry.ts';
 import { finishRemovals } from './accounts/remove-account.ts';
 import { endBatch } from './batches/end-batch.ts';
+import { readBatch } from './batches/read-batch.ts';
 import { removeBatch } from './batches/remove-batch.ts';
 import { removeJob } from './jobs/remove-job.ts';
 import { keys, longId } from './keys.ts';
@@ -125,8 +126,19 @@ function sweepBatches(store: RecordStore, ageMs: number, options: SweepOptions):
   return removeDue(store, keys.endedBatches, before, options, (id) => removeBatch(store, id, ageMs));
 }
 
-/** Jobs that may have files stay until these are gone. */
-function sweepJobs(store: RecordStore, ageMs: number, options: SweepOptions): Promise<number> {
+/** Jobs that may have files stay until these are gone, and those of an open batch until it has counted them. */
+async function sweepJobs(store: RecordStore, ageMs: number, options: SweepOptions): Promise<number> {
   const before = store.clock.now() - ageMs;
-  return removeDue(store, keys.ended, before, options, (member) => removeJob(store, longId(member), ageMs), 0);
+  const counted = await jobsOfOpenBatches(store, before);
+  const remove = async (jobId: string) => !counted.has(jobId) && removeJob(store, jobId, ageMs);
+  return removeDue(store, keys.ended, before, options, (member) => remove(longId(member)), 0);
+}
+
+/** Returns the jobs of all open batches that began before a time: no other has a job that ended before it. */
+async function jobsOfOpenBatches(store: RecordStore, before: number): Promise<ReadonlySet<string>> {
+  const found = new Set<string>();
+  for (const id of await store.connection.read(['ZRANGEBYSCORE', keys.openBatches, '-inf', String(before)])) {
+    for (const jobId of (await readBatch(store, id))?.jobIds ?? []) found.add(jobId);
+  }
+  return found;
 }

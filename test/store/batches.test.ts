@@ -151,6 +151,27 @@ describe('batches of the record', () => {
     });
   });
 
+  it('counts the jobs that ended longer ago than an ended job is kept, while it runs', async () => {
+    const caller = await anAccount(store, { credits: 9 });
+    const { id, items } = await anAdmittedBatch(store, caller, 3);
+    const alone = await anAdmittedBatch(store, caller, 1);
+    await cancelJobs(store, alone.id);
+    for (const _ of [1, 2]) {
+      const job = (await startNext(store))!;
+      await settleJob(store, holder, job, completed);
+      await dropFile(store, job.id);
+    }
+    const short = { ...lifetimes, job: 60_000 };
+    await sweepRecord(store, short);
+    store.advance(short.job + 1_000);
+    expect(await sweepRecord(store, short)).to.include({ jobs: 1 });
+    await lead(store, holder);
+    await cancelJob(store, await theJob(store, items[2]!.jobId));
+    expect(await sweepRecord(store, short)).to.include({ endedBatches: 1, jobs: 2 });
+    const counts = { queued: 0, running: 0, completed: 2, failed: 1 };
+    expect(await summaryOf(id)).to.deep.include({ counts, credits: { held: 0, charged: 2 } });
+  });
+
   it('ends before the sweep removes old jobs, however many of them there are', async () => {
     const caller = await anAccount(store, { credits: 10 });
     await cancelJobs(store, (await anAdmittedBatch(store, caller, 3)).id);

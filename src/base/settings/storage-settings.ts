@@ -25,7 +25,7 @@ export const storageSettings = [
     name: 'TRAWL_JOB_DAYS',
     kind: kind.duration,
     default: '30',
-    text: 'Days after which an ended job is removed from the record: its id is then unknown.',
+    text: 'Days after which an ended job is removed from the record: its id is then unknown. It stays as long as its file does (`TRAWL_FILE_HOURS`), and while its batch runs.',
   },
   {
     name: 'TRAWL_LOG_DAYS',

@@ -38,7 +38,7 @@ export async function readBatch(store: RecordStore, id: string): Promise<StoredB
   };
 }
 
-/** Counts the jobs of a batch by their status; before its end, one that the record has forgotten counts nowhere. */
+/** Counts the jobs of a batch by their status. The sweep forgets none of them before their batch has ended. */
 export async function summarizeBatch(store: RecordStore, batch: StoredBatch): Promise<BatchSummary> {
   if (batch.ended !== null) return summarize(batch, { queued: 0, running: 0, ...batch.ended });
   const counts: Record<keyof BatchCounts, number> = { queued: 0, running: 0, completed: 0, failed: 0 };
