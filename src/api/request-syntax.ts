@@ -156,8 +156,8 @@ function parseObject(bytes: Buffer): RequestBody | null {
   }
 }
 
-/** Returns a parameter that stands twice in one object of a JSON text, or `null`: `JSON.parse` keeps the last one, other parsers the first. */
-function repeatedName(json: string): string | null {
+/** Returns a parameter, of those that are judged, that stands twice in one object of a JSON text, or `null`: `JSON.parse` keeps the last one, other parsers the first. */
+export function repeatedName(json: string, judged: Pick<Set<string>, 'has'> = bodyNames): string | null {
   const seen: Set<string>[] = [];
   let objects = 0;
   for (const [token, colon] of json.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|[{}]/g)) {
@@ -169,7 +169,7 @@ function repeatedName(json: string): string | null {
       const name: string = JSON.parse(token.slice(0, -colon.length));
       const names = seen[objects - 1];
       if (names?.has(name)) return name;
-      if (bodyNames.has(name)) names?.add(name);
+      if (judged.has(name)) names?.add(name);
     }
   }
   return null;

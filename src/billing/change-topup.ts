@@ -20,7 +20,7 @@ interface TopupChange {
   readonly hasProvider: boolean;
 }
 
-/** Changes what is chosen; throws the reason why an account cannot have what it would then have enabled (D82). */
+/** Changes what is chosen, and notes nothing where that is nothing; throws the reason why an account cannot have what it would then have enabled (D82). */
 export async function changeTopup(
   store: RecordStore,
   accountId: string,
@@ -29,6 +29,7 @@ export async function changeTopup(
 ): Promise<Topup> {
   const { plan } = await readSnapshot(store, accountId);
   const before = topupOf(await readTopup(store, accountId));
+  if (Object.keys(choice).length === 0) return before;
   const wanted = { ...before, ...choice };
   const refusal = by === 'owner' ? ownerProblem(before, wanted, await listOffers(store)) : null;
   if (refusal !== null) throw refuse('forbidden', refusal);

@@ -3,8 +3,8 @@ import express, { type Express, type NextFunction, type Request, type Response }
 import type { FindCaller } from '../api/caller-address.ts';
 import type { KeylessLimit } from '../api/keyless-limit.ts';
 import { type ApiReply, errorReply, sendReply } from '../api/reply.ts';
-import { hasBody } from '../api/request-syntax.ts';
-import { refuse } from '../base/errors.ts';
+import { hasBody, repeatedName } from '../api/request-syntax.ts';
+import { isRefusal, refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { countInWindows } from '../base/window-count.ts';
@@ -119,7 +119,7 @@ export function makeDashboard(parts: DashboardParts): Express {
     next();
   });
   parts.extend(app);
-  app.use('/api', express.json({ limit: maxBody, verify: requireUtf8 }), requireObject);
+  app.use('/api', express.json({ limit: maxBody, verify: judgeBody }), requireObject);
   for (const route of parts.openRoutes) {
     add(app, route, async (call) => {
       requireOwnOrigin(parts, call.req);
@@ -210,9 +210,11 @@ function requireObject(req: Request, res: Response, next: NextFunction): void {
   sendReply(res, errorReply(refuse('bad_request', `Bad Request: the body must be ${wanted}`)));
 }
 
-/** Refuses bytes that the parser would replace by U+FFFD. */
-function requireUtf8(_req: unknown, _res: unknown, body: Buffer): void {
+/** Refuses bytes that the parser would replace by U+FFFD, and a member that stands twice, of which it would take the last. */
+function judgeBody(_req: unknown, _res: unknown, body: Buffer): void {
   if (!isUtf8(body)) throw new Error('the body is not UTF-8');
+  const name = repeatedName(body.toString(), { has: () => true });
+  if (name !== null) throw refuse('bad_request', `Bad Request: ${name.slice(0, 50)} must be a single value, given once`);
 }
 
 function measure({ metrics }: DashboardParts, req: Request, res: Response): void {
@@ -235,7 +237,7 @@ function failOutside({ log }: DashboardParts, error: unknown, req: Request, res:
     res.destroy();
     return;
   }
-  const isCallers = status >= 400 && status < 500;
+  const isCallers = status >= 400 && status < 500 && !isRefusal(error, 'bad_request');
   const wrong = error instanceof URIError ? 'the address cannot be decoded' : 'the body must be JSON in UTF-8';
   const refused = isCallers ? refuse('bad_request', `Bad Request: ${wrong}`) : error;
   sendReply(res, errorReply(status === 413 ? refuse('payload_too_large') : refused));

@@ -59,6 +59,25 @@ describe('the audit log on the dashboard', () => {
     expect((await owner.ask('GET', '/api/audit')).text).to.equal(before);
   });
 
+  it('has no entry of a change that names nothing to change', async () => {
+    const { caller, api, owner } = dashboard;
+    await owner.ask('POST', '/api/keys', { alias: 'main' });
+    const before = (await owner.ask('GET', '/api/audit')).text;
+    const { json: topup } = await owner.ask('GET', '/api/topup');
+    for (const body of [{}, { quotas: {} }]) {
+      const { status, json } = await owner.ask('PATCH', '/api/keys/main', body);
+      expect([status, json.alias]).to.deep.equal([200, 'main']);
+    }
+    expect((await owner.ask('PATCH', '/api/keys/none', {})).status).to.equal(404);
+    for (const body of [{}, { pack: {} }]) {
+      const { status, json } = await owner.ask('PUT', '/api/topup', body);
+      expect([status, json]).to.deep.equal([200, topup]);
+    }
+    const actor = { via: 'dashboard', who: 'ada@example.com', from: '192.0.2.9' } as const;
+    expect((await setAccount({ ...api.store, actor }, caller.account, {})).id).to.equal(caller.account);
+    expect((await owner.ask('GET', '/api/audit')).text).to.equal(before);
+  });
+
   it('has no entry of a body that is no object or has an unknown member, nor of such a pack: all are refused', async () => {
     const { owner } = dashboard;
     const before = (await owner.ask('GET', '/api/audit')).text;

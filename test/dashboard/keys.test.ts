@@ -116,6 +116,27 @@ describe('keys on the dashboard', () => {
     expect(await find('a\uFFFD')).to.equal(undefined);
   });
 
+  it('are changed by no body with a member that is given twice, of which another parser takes the first', async () => {
+    await create({});
+    const known = await find('own');
+    for (const [text, name] of [
+      ['{"active":false,"active":true}', 'active'],
+      ['{"quotas":{"daily":1,"total":2,"\\u0064aily":3}}', 'daily'],
+    ] as const) {
+      const answer = await fetch(`${api.dashboardUrl}/api/keys/own`, {
+        method: 'PATCH',
+        headers: {
+          ...{ cookie: owner.cookie, origin: api.dashboardUrl, 'x-csrf-token': owner.csrf },
+          'content-type': 'application/json',
+        },
+        body: text,
+      });
+      const error = `Bad Request: ${name} must be a single value, given once`;
+      expect([answer.status, await answer.json()]).to.deep.equal([400, { error }]);
+    }
+    expect(await find('own')).to.deep.equal(known);
+  });
+
   it('are refused with a sentence about the address when that cannot be decoded', async () => {
     const { status, json } = await owner.ask('PATCH', '/api/keys/100%', { active: false });
     expect([status, json.error]).to.deep.equal([400, 'Bad Request: the address cannot be decoded']);

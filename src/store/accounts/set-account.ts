@@ -78,16 +78,17 @@ export function accountFields({ alerts, ...fields }: Omit<AccountChange, 'plan'>
   return { ...fields, alert: alerts === undefined ? undefined : alerts ? '' : 'off' };
 }
 
-/** Throws `not_found` for an unknown account or plan. */
+/** Throws `not_found` for an unknown account or plan. A change without a field leaves no entry in the audit log. */
 export async function setAccount(store: RecordStore, accountId: string, change: AccountChange): Promise<Account> {
   const { plan: wanted, ...fields } = change;
   const plan = wanted === undefined ? '' : (wanted ?? '-');
   const period = periodAt(store.clock.now(), store.clock.now());
+  const texts = hashTexts(accountFields(fields));
+  if (plan === '' && Object.keys(texts).length === 0) return readAccount(store, accountId);
   const { webhook_secret: secret, ...shown } = change;
   const noted = { ...shown, ...(secret === undefined ? {} : { webhook_secret: secret === null ? null : 'new' }) };
   const note = { accountId, action: 'account.change', target: '', change: noted } as const;
-  const texts = JSON.stringify(hashTexts(accountFields(fields)));
-  const values = { accountId, plan, fields: texts, start: period.start, finish: period.end };
+  const values = { accountId, plan, fields: JSON.stringify(texts), start: period.start, finish: period.end };
   const [word] = await withRolledPeriod(store, accountId, () => runNoted(store, setAccountScript, values, note));
   if (word === 'no_plan') throw refuse('not_found', `There is no plan ${plan}`);
   if (word === 'not_found') throw refuse('not_found', 'There is no such account');

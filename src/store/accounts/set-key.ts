@@ -23,10 +23,12 @@ export interface KeyChange extends Partial<Pick<Key, 'category' | 'active' | 'ex
   readonly quotas?: Partial<Quotas>;
 }
 
+/** Throws `not_found` for an unknown key. A change without a field leaves no entry in the audit log. */
 export async function setKey(store: RecordStore, accountId: string, alias: string, change: KeyChange): Promise<Key> {
   const hash = await findKeyHash(store, accountId, alias);
-  const fields = JSON.stringify(keyFields(change));
-  const values = { accountId, alias, hash, fields, member: expiryMember(accountId, hash) };
+  const fields = keyFields(change);
+  if (Object.keys(fields).length === 0) return readKeyByHash(store, hash);
+  const values = { accountId, alias, hash, fields: JSON.stringify(fields), member: expiryMember(accountId, hash) };
   const note = { accountId, action: 'key.change', target: alias, change } as const;
   const [word] = await runNoted(store, setKeyScript, values, note);
   if (word !== 'set') throw refuse('not_found', `The account has no key ${alias}`);
