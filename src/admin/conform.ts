@@ -1,4 +1,4 @@
-import { Refusal, refuse } from '../base/errors.ts';
+import { isRefusalCode, Refusal, refuse } from '../base/errors.ts';
 import { printable, type Terminal } from '../base/terminal.ts';
 import { UsageError } from './command.ts';
 import { parseOptions, reportError, showProgress } from './command-io.ts';
@@ -102,8 +102,12 @@ async function greet(
     throw refuse('unavailable', `Nobody answers at ${url}: ${message}`);
   });
   const error = pick(seen.json, 'error');
+  const code = seen.headers.get('x-error-code');
   if (seen.status !== 200)
-    throw refuse('unavailable', `The usage of this key answers ${seen.status} ${error ?? ''}`.trim());
+    throw refuse(
+      isRefusalCode(code) ? code : 'unavailable',
+      `The usage of this key answers ${seen.status} ${error ?? ''}`.trim(),
+    );
   const most = mediaUrl === null ? 0 : checks.reduce((sum, { credits }) => sum + (credits ?? 0), 0);
   const name = printable(String(pick(seen.json, 'account.slug')));
   const sentence = `${checks.length} rows of the contract at ${url}, account ${name}: at most ${most} credits are spent.\n\n`;

@@ -214,7 +214,8 @@ function requireObject(req: Request, res: Response, next: NextFunction): void {
 function judgeBody(_req: unknown, _res: unknown, body: Buffer): void {
   if (!isUtf8(body)) throw new Error('the body is not UTF-8');
   const name = repeatedName(body.toString(), { has: () => true });
-  if (name !== null) throw refuse('bad_request', `Bad Request: ${name.slice(0, 50)} must be a single value, given once`);
+  if (name !== null)
+    throw refuse('bad_request', `Bad Request: ${name.slice(0, 50)} must be a single value, given once`);
 }
 
 function measure({ metrics }: DashboardParts, req: Request, res: Response): void {

@@ -48,11 +48,13 @@ export function readWhole(
   return { problem: `${subject} must be a whole number from ${min} to ${top}` };
 }
 
-/** A whole number within limits, or `null` for no limit, which is the word `none`. */
+/** A whole number within limits, or `null` for no limit, which a text says as `none`. */
 export function readWholeOrNone(value: unknown, limits: WholeLimits = {}): ReadInput<number | null> {
   if (value === null || value === 'none') return { value: null };
   const read = readWhole(value, limits);
-  return read.problem === undefined ? read : { problem: `${read.problem}, or none` };
+  return read.problem === undefined
+    ? read
+    : { problem: `${read.problem}, or ${typeof value === 'number' ? 'null' : 'none'}` };
 }
 
 export function readSwitch(value: unknown, what = 'The switch'): ReadInput<boolean> {

@@ -193,7 +193,7 @@ describe('trawl conform', () => {
     const wrong = await conform(['--base-url', api.url, '--key', 'nonsense', '--json']);
     expect([wrong.code, JSON.parse(wrong.out)]).to.deep.equal([
       1,
-      { error: 'The usage of this key answers 401 Invalid API Key', code: 'unavailable' },
+      { error: 'The usage of this key answers 401 Invalid API Key', code: 'invalid_api_key' },
     ]);
   });
 

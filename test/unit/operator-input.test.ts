@@ -139,6 +139,10 @@ describe('readWholeOrNone', () => {
   for (const value of ['None', '', '-1', undefined]) {
     it(`refuses ${shown(value)} with a sentence`, () => expectSentence(readWholeOrNone(value)));
   }
+  it('names null as allowed in the refusal of a number of JSON, where the word none is no number', () => {
+    const { problem } = readWholeOrNone(0, { min: 1, max: 9, subject: 'monthly_cap_cents' });
+    expect(problem).to.equal('monthly_cap_cents must be a whole number from 1 to 9, or null');
+  });
   it('names none as allowed in the refusal', () => {
     const { problem } = readWholeOrNone('x', { min: 1, max: 9, subject: '--per-second' });
     expect(problem).to.equal('--per-second must be a whole number from 1 to 9, or none');
