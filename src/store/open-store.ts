@@ -66,7 +66,8 @@ async function open(
   isUsed = false,
 ): Promise<OpenStore> {
   const connection = await connect(() => config.redisUrl ?? url, { log, observeReplicas, patience, openMs });
-  const clock = makeClock(connection.clock, config.clockFile ?? undefined);
+  const warn = () => log.warn('TRAWL_CLOCK_FILE holds no number of seconds: the clock stays as it was');
+  const clock = makeClock(connection.clock, config.clockFile ?? undefined, warn);
   const close = async () => {
     clock.close();
     await connection.close();

@@ -87,6 +87,25 @@ describe('the clock', () => {
     expect(isAhead(clock, 100_000)).to.equal(true);
   });
 
+  it('warns of a file that holds no number of seconds, once a minute, and not of one that is missing or being written', async () => {
+    const rows = [
+      [null, 0],
+      ['', 0],
+      ['60', 0],
+      ['soon', 1],
+      ['1e3', 1],
+      ['9'.repeat(30), 1],
+    ] as const;
+    for (const [text, count] of rows) {
+      if (text !== null) writeFileSync(file, text);
+      let warnings = 0;
+      const told = makeClock(Date, file, () => warnings++);
+      await passReading();
+      told.close();
+      expect(warnings, String(text)).to.equal(count);
+    }
+  });
+
   it('reads no more after it was closed', async () => {
     const closed = start('1');
     closed.close();

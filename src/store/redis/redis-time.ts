@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { onceAMinute } from '../../base/once-a-minute.ts';
 
 /** The clock of Redis, as this process knows it. */
 export interface RecordClock {
@@ -72,11 +73,18 @@ export class RedisClock implements RecordClock {
   }
 }
 
-/** Returns a clock that follows another one, for a rehearsal ahead by the seconds in the file, which is read again every 100 ms. */
-export function makeClock(followed: Pick<RecordClock, 'now'>, file?: string) {
+/**
+ * Returns a clock that follows another one, for a rehearsal ahead by the seconds in the file, which is read again every 100 ms. `warn`
+ * is called, once a minute, while the file holds anything else: the last offset then stays.
+ */
+export function makeClock(followed: Pick<RecordClock, 'now'>, file?: string, warn = (): void => {}) {
   let offsetMs = 0;
+  const complain = onceAMinute(warn);
   const read = (path: string) => {
-    offsetMs = readOffsetMs(path) ?? offsetMs;
+    const text = readText(path);
+    const givenMs = offsetOf(text);
+    if (givenMs !== null) offsetMs = givenMs;
+    else if (text !== '') complain();
   };
   if (file) read(file);
   const timer = file ? setInterval(read, rereadFileMs, file).unref() : undefined;
@@ -90,15 +98,18 @@ export function makeClock(followed: Pick<RecordClock, 'now'>, file?: string) {
   };
 }
 
-function readOffsetMs(path: string): number | undefined {
+/** Returns '' while the file is missing or empty, as it may be while it is replaced. */
+function readText(path: string): string {
   try {
-    const text = readFileSync(path, 'utf8').trim();
-    const seconds = /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
-    return Math.abs(seconds) <= maxOffsetSeconds ? Math.round(seconds * 1000) : undefined;
+    return readFileSync(path, 'utf8').trim();
   } catch {
-    // The file may be missing while it is replaced: the last value holds until the next reading.
-    return undefined;
+    return '';
   }
+}
+
+function offsetOf(text: string): number | null {
+  const seconds = /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+  return Math.abs(seconds) <= maxOffsetSeconds ? Math.round(seconds * 1000) : null;
 }
 
 /** Redis did not answer in time. */
