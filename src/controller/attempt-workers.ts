@@ -1,3 +1,6 @@
+import type { Log } from '../base/log.ts';
+import type { Metrics } from '../base/metrics.ts';
+import { onceAMinute } from '../base/once-a-minute.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import { hasOpenAttempt, type Seen } from '../model/next.ts';
 import { attemptNameOf, attemptNumberOf, type Runner, StartDelayed } from '../runners/runner.ts';
@@ -9,6 +12,28 @@ import type { RecordStore } from '../store/script.ts';
 /** Stage of a job whose worker cannot be made. */
 export const startRefused = 'It cannot be started now';
 const waitingForStart = { progress: 0, running: false, speed_bytes: null, eta_seconds: null };
+
+/**
+ * Returns what notes a step of a job that failed. A start that the cluster delays is none: its caller reads the reason, and the age of
+ * what waits is measured.
+ */
+export function noteFailedSteps({
+  metrics,
+  log,
+}: {
+  readonly metrics: Pick<Metrics, 'reconcile_errors_total'>;
+  readonly log: Log;
+}) {
+  const warnOfDelay = onceAMinute((reason: string) => log.warn('jobs wait for their start', { reason }));
+  return (jobId: string, error: unknown): void => {
+    if (error instanceof StartDelayed) {
+      warnOfDelay(error.reason);
+      return;
+    }
+    metrics.reconcile_errors_total.inc();
+    log.warn('a step of the job failed: it is tried again', { job: jobId, error });
+  };
+}
 
 /** Sees the worker of a job's attempt. Once that is over, `list` finds leftovers without a request to the cluster. */
 export async function seeWorker(runner: Runner, job: Job): Promise<Seen> {

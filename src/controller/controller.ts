@@ -12,6 +12,7 @@ import { makeTake } from '../store/jobs/take-jobs.ts';
 import { channels } from '../store/keys.ts';
 import { maxClockDifferenceMs } from '../store/redis/redis-time.ts';
 import { type AdvanceOptions, JobAdvancer } from './advance-job.ts';
+import { noteFailedSteps } from './attempt-workers.ts';
 import { makePreempter } from './preempter.ts';
 import { StorageLane } from './storage-lane.ts';
 import { StorageProbe } from './storage-probe.ts';
@@ -90,10 +91,7 @@ export class Controller {
       maxRunning: maxJobsAtOnce,
       maxStarting: maxStartsAtOnce,
       work: (jobId, claimStart) => this.#advancer.advance(jobId, claimStart),
-      onError: (jobId, error) => {
-        metrics.reconcile_errors_total.inc();
-        log.warn('a step of the job failed: it is tried again', { job: jobId, error });
-      },
+      onError: noteFailedSteps({ metrics, log }),
       onRoom: () => void this.#takeFlight.run(),
     });
     this.#requeueFlight = rerun(() =>

@@ -4,7 +4,7 @@ import { type Controller, type ControllerOptions, startController } from '../../
 import type { Seen } from '../../src/model/next.ts';
 import type { Delivered } from '../../src/model/outcome.ts';
 import { sharesOf } from '../../src/model/preemption.ts';
-import { jobIdOf, type Runner } from '../../src/runners/runner.ts';
+import { jobIdOf, type Runner, StartDelayed } from '../../src/runners/runner.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { readActiveJobs } from '../../src/store/jobs/open-work.ts';
 import { keys } from '../../src/store/keys.ts';
@@ -91,6 +91,17 @@ describe('the controller', () => {
     await until(async () => (await errors()) > 0, 20, 'a step has failed');
     const passes = await metrics.registry.getSingleMetricAsString('trawl_reconcile_seconds');
     expect(passes).to.match(/^trawl_reconcile_seconds_count [1-9]/m);
+  });
+
+  it('counts no failed step while the quota of the cluster delays a start, and starts the job then', async () => {
+    const reason = 'The quota of the cluster is used up';
+    hungStart = Promise.reject(new StartDelayed(reason, new Error('exceeded quota')));
+    hungStart.catch(() => undefined);
+    const id = await admitted(store, await anAccount(store, { credits: 1 }));
+    await until(async () => starting >= 3 && (await theJob(store, id)).stage === reason, 20, 'it is tried again');
+    expect((await metrics.reconcile_errors_total.get()).values[0]?.value ?? 0).to.equal(0);
+    hungStart = null;
+    await isRunning(id);
   });
 
   it('takes no more jobs than the work queue has free slots, so that ended attempts are settled first', async () => {

@@ -1,6 +1,19 @@
+import { expect } from 'chai';
 import type { Seen } from '../../src/model/next.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
-import { attemptName, deleted, deletedLater, disrupted, terminated, unheard } from '../support/cluster-objects.ts';
+import { lacksPod } from '../../src/runners/kubernetes/judge-attempt.ts';
+import { readJobSnapshot, readPodSnapshot } from '../../src/runners/kubernetes/snapshot.ts';
+import {
+  aRawJob,
+  aRawPod,
+  attemptName,
+  begun,
+  deleted,
+  deletedLater,
+  disrupted,
+  terminated,
+  unheard,
+} from '../support/cluster-objects.ts';
 import { failed, judgeRows, type Row } from '../support/cluster-rows.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
 
@@ -183,3 +196,17 @@ const rows: Record<string, Row> = {
 };
 
 describe('how an attempt in a cluster ends', () => judgeRows(rows));
+
+describe('a Job without a pod', () => {
+  const job = readJobSnapshot(aRawJob());
+  const pod = (uid: string) => readPodSnapshot(aRawPod({ metadata: ownedBy(uid) }));
+  it('is one whose only pod is left of an earlier Job of its name: the cluster was never asked why it has none', () => {
+    expect(lacksPod({ job, pods: [pod('an-earlier-job')] }, begun + 5_000)).to.equal(true);
+    expect(lacksPod({ job, pods: [pod('an-earlier-job'), pod('job-1')] }, begun + 5_000)).to.equal(false);
+  });
+  it('is none before 5 s, in which the cluster makes the pod, and none without a Job', () => {
+    expect(lacksPod({ job, pods: [] }, begun + 4_999)).to.equal(false);
+    expect(lacksPod({ job, pods: [] }, begun + 5_000)).to.equal(true);
+    expect(lacksPod({ job: null, pods: [] }, begun + 5_000)).to.equal(false);
+  });
+});

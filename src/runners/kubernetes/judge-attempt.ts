@@ -24,6 +24,8 @@ export interface AttemptJudgement {
 /** Settings that limit how long a pod may wait for a node, its image or a queue. */
 type StartLimits = Pick<WorkerShape, 'queue' | 'awaySeconds' | 'startSeconds'>;
 
+/** A Job without a pod for this long is read from the API server. */
+const missingPodMs = 5_000;
 /** A pod that still runs so long after its deletion was asked for counts as gone: its node may be dead. */
 export const podLeaveMs = 3_000;
 /** While most nodes are unreachable Kubernetes evicts no pod: then a pod counts as lost so long after its eviction was due. */
@@ -40,8 +42,7 @@ const notStartedAlarm = 'DeadlineExceeded: the container of the pod was not star
 /** Returns the state of an attempt. The last phase of its pod ends it, and so does the end of the Job or a deletion. */
 export function judgeAttempt(objects: AttemptObjects, limits: StartLimits, now: number): AttemptJudgement {
   const { job, faults } = objects;
-  // A Job may have the name of an earlier one, of which a pod is left, as after a backup was put back.
-  const pods = objects.pods.filter(({ jobUid }) => job === null || jobUid === null || jobUid === job.uid);
+  const pods = ownPods(objects);
   const pod =
     pods.find(({ phase }) => phase === 'Succeeded') ?? pods.find((one) => !isTerminal(one)) ?? pods[0] ?? null;
   if (pod && isTerminal(pod)) {
@@ -58,6 +59,17 @@ export function judgeAttempt(objects: AttemptObjects, limits: StartLimits, now: 
   const wait = pod ? explainPendingPod(pod, limits, now) : explainMissingPod(job?.isSuspended ?? false, faults);
   if (!wait.outcome) return certain({ is: 'waiting', reason: wait.reason });
   return { ...uncertain({ is: 'ended', outcome: wait.outcome, neverRan: true }), alarm: alarmOf(pod, faults) };
+}
+
+/** Returns the pods of the Job itself: it may have the name of an earlier one, of which a pod is left, as after a backup was put back. */
+export function ownPods({ job, pods }: Pick<AttemptObjects, 'job' | 'pods'>): readonly PodSnapshot[] {
+  return pods.filter(({ jobUid }) => job === null || jobUid === null || jobUid === job.uid);
+}
+
+/** True for a Job that has been without a pod for so long that the API server is asked why. */
+export function lacksPod(objects: Pick<AttemptObjects, 'job' | 'pods'>, now: number): boolean {
+  const { job } = objects;
+  return job !== null && now - job.createdAt >= missingPodMs && ownPods(objects).length === 0;
 }
 
 export function isTerminal({ phase }: PodSnapshot): boolean {

@@ -7,7 +7,7 @@ import { ClusterState } from './cluster-state.ts';
 import { DeferredCleanup, PodWatermark } from './deferred-cleanup.ts';
 import type { InformerTimes } from './informer.ts';
 import { makeJob, type WorkerShape } from './job-manifest.ts';
-import { type AttemptJudgement, isTerminal, judgeAttempt, podLeaveMs } from './judge-attempt.ts';
+import { type AttemptJudgement, isTerminal, judgeAttempt, lacksPod, ownPods, podLeaveMs } from './judge-attempt.ts';
 import { apiPathsOf, type KubeClient, KubeError, metadataOnly } from './kube-client.ts';
 import { jobNameLabel } from './labels.ts';
 import { exceedsQuota, noPod, quotaUsedUp } from './pending-reason.ts';
@@ -31,8 +31,6 @@ interface KubernetesRunnerOptions {
 
 /** Cached state that is older than this is refreshed before it counts. */
 const maxStateAgeMs = 300_000;
-/** A Job without a pod for this long is read from the API server. */
-const missingPodMs = 5_000;
 const metricMs = 5_000;
 /** The state that the caller of `start` knows already. */
 const startedText = JSON.stringify({ is: 'waiting', reason: null } satisfies Seen);
@@ -73,9 +71,9 @@ export class KubernetesRunner implements Runner {
       : immediate;
     const cleanup = this.#cleanup;
     const seenOf = (attemptName: string): Seen => {
-      const { seen } = this.#judgeCached(attemptName);
+      const { seen, isPodMissing } = this.#judgeCached(attemptName);
       const isUnexplained = seen.is === 'waiting' && seen.reason === null;
-      return isUnexplained && this.#lacksPod(attemptName) ? { is: 'waiting', reason: noPod } : seen;
+      return isUnexplained && isPodMissing ? { is: 'waiting', reason: noPod } : seen;
     };
     const parts = { client, cleanup, seenOf, state: this.state, now: () => this.#ageNow() };
     this.#timers.add(setInterval(() => setRunnerGauges(metrics, parts), metricMs));
@@ -142,16 +140,10 @@ export class KubernetesRunner implements Runner {
     return true;
   }
 
-  #judgeCached(attemptName: string): AttemptJudgement {
+  #judgeCached(attemptName: string): AttemptJudgement & { readonly isPodMissing: boolean } {
     const objects = { job: this.state.jobOf(attemptName), pods: this.state.podsOf(attemptName), faults: [] };
-    return judgeAttempt(objects, this.#options.shape, this.#ageNow());
-  }
-
-  /** True for a Job that has been without a pod for so long that the API server is asked why. */
-  #lacksPod(attemptName: string): boolean {
-    const job = this.state.jobOf(attemptName);
-    const isOld = job !== null && this.#ageNow() - job.createdAt >= missingPodMs;
-    return isOld && this.state.podsOf(attemptName).length === 0;
+    const now = this.#ageNow();
+    return { ...judgeAttempt(objects, this.#options.shape, now), isPodMissing: lacksPod(objects, now) };
   }
 
   #ageNow(): number {
@@ -164,9 +156,9 @@ export class KubernetesRunner implements Runner {
     const { shape } = this.#options;
     if (this.state.ageMs() > maxStateAgeMs) await this.state.refresh();
     const cached = this.#judgeCached(attemptName);
-    if (cached.isCertain && !this.#lacksPod(attemptName)) return cached;
+    if (cached.isCertain && !cached.isPodMissing) return cached;
     const fresh = await this.#readObjects(attemptName);
-    const faults = fresh.job !== null && fresh.pods.length === 0 ? await this.#readFaults(fresh.job) : [];
+    const faults = fresh.job !== null && ownPods(fresh).length === 0 ? await this.#readFaults(fresh.job) : [];
     return judgeAttempt({ ...fresh, faults }, shape, this.#ageNow());
   }
 
