@@ -9,7 +9,7 @@ import { type ApiCaller, aFilm, startApi, type TestApi } from '../support/api.ts
 import { expectRefused, film, unknownId } from '../support/calls.ts';
 import { deliverBytes } from '../support/deliver-bytes.ts';
 import { endJob, runJob, submitApart } from '../support/job-steps.ts';
-import { anotherKey, failed } from '../support/record.ts';
+import { anotherKey, completed, failed } from '../support/record.ts';
 import { until } from '../support/until.ts';
 
 const aliases = ['/v1/jobs', '/api/v1/jobs', '/jobs'];
@@ -76,6 +76,16 @@ describe('polling', () => {
     await sweepRecord(api.store, { job: 500, line: 1e12 });
     expectRefused(await api.get(`/v1/jobs/${id}`, caller.key), 404, 'not_found', 'Not Found');
     expect((await api.get('/v1/jobs', caller.key)).json.jobs).to.deep.equal([]);
+  });
+
+  it('D24: a job whose file was removed for its age has no link once TRAWL_FILE_HOURS is raised', async () => {
+    const caller = await api.addCaller();
+    const id = await submit(caller);
+    await endJob(api.store, id);
+    expect((await poll(caller, id)).result.response).to.be.a('string');
+    await dropFile(api.store, id);
+    const { status, result } = await poll(caller, id);
+    expect([status, result.response, result.sha256]).to.deep.equal(['CompletedJob', null, completed.delivered?.sha256]);
   });
 
   it('job-created_at D18 D19 D20 D21: a job that waits has no times but its creation, and shows its place', async () => {

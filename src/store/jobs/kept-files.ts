@@ -1,7 +1,7 @@
 import { keys, longId, shortId } from '../keys.ts';
 import { findOld } from '../old-entries.ts';
 import { type RecordStore, run, script } from '../script.ts';
-import { readEnd } from './ended-job.ts';
+import { readEnd, writeEnd } from './ended-job.ts';
 
 /**
  * A job that may have files in the object store has a score of its end minus this among the jobs that have ended, which is
@@ -14,11 +14,18 @@ export function fileScore(at: string): string {
   return `string.format('%d', ${at} - ${keptFileShift})`;
 }
 
-/** Gives an ended job the score of one without files. Answers {'dropped'} or {'not_kept'}. */
+/**
+ * Gives an ended job the score of one without files, and marks the one that it delivered as removed: its age alone would not say so once
+ * `TRAWL_FILE_HOURS` is raised. Answers {'dropped'} or {'not_kept'}.
+ */
 const dropFileScript = script('drop-file', 'always', ['ended', 'endedJob'], ['shortId'])`${readEnd}
 local score = redis.call('ZSCORE', ended, shortId)
 if not score or tonumber(score) >= 0 then return { 'not_kept' } end
-local words = read_end()
+local words, marks, texts = read_end()
+if words and words.status == 'C' and words.removed_at == '' then
+  words.removed_at = string.format('%d', now)
+  ${writeEnd((name) => `words.${name}`, 'marks', 'texts')}
+end
 if words then redis.call('ZADD', ended, words.ended_at, shortId) else redis.call('ZREM', ended, shortId) end
 return { 'dropped' }
 `;
