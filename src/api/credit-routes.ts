@@ -50,6 +50,8 @@ export interface CreditRoutes {
 /** The hold of a synchronous call outlives the call's time limit by this much, so that its charge still finds it. */
 const graceSeconds = 15;
 const badIdempotencyKey = 'Bad Request: Idempotency-Key must be 1 to 255 visible characters';
+const lostAuthorization =
+  'Bad Request: the webhook_authorization of this job cannot be read since the secret of the service was changed: start a new job that names it';
 
 /** GET or POST of a download: a job, at once. */
 export function startDownload(credit: CreditRoutes, endpoint: 'video' | 'audio'): KeyedHandler {
@@ -81,16 +83,22 @@ export function startRetry(credit: CreditRoutes): KeyedHandler {
     const [flags, id] = [parseFlags(call.given), parseJobId(String(call.req.params.id))];
     const fault = faultOf(call) ?? (flags.ok ? null : flags.sentence) ?? (id.ok ? null : id.sentence);
     const repeat = repeatOf(credit, 'retry', call, () => (fault === null && id.ok ? id.jobId : `wrong: ${fault}`));
-    const found = id.ok ? await readStored(credit.store, id.jobId) : null;
-    const old = found?.job.account === call.key.accountId ? found : null;
+    const old = id.ok ? await findOwn(credit, call, id.jobId) : null;
     if (fault !== null || old === null || !isEnded(old.job.status)) {
       const code = fault !== null ? 'bad_request' : old === null ? 'not_found' : 'not_ended';
       return refuseRetry(credit, call, repeat, refuse(code, fault ?? undefined));
     }
-    const made = newJob(call, old.job.endpoint, old.job.args, old.webhook);
+    const webhook = sealAnew(credit, old.webhook);
+    if (webhook === 'lost') return refuseRetry(credit, call, repeat, refuse('bad_request', lostAuthorization));
+    const made = newJob(call, old.job.endpoint, old.job.args, webhook);
     // Its line in the request log names the endpoint of the job, whose first method is not kept.
     return accept(credit, call, { ...made, method: 'GET' }, repeat);
   };
+}
+
+async function findOwn({ store }: CreditRoutes, { key }: KeyedCall, jobId: string) {
+  const found = await readStored(store, jobId);
+  return found?.job.account === key.accountId ? found : null;
 }
 
 /**
@@ -160,6 +168,13 @@ export function webhookOf(
   if (url === null) return null;
   const authorization = secret === null ? '' : seal.seal('webhook', secret);
   return { url, receiver: receiverOf(key.accountId, url), authorization };
+}
+
+/** Returns the webhook of an earlier job, its authorization sealed with the present secret; 'lost' when no secret opens it any more. */
+function sealAnew({ seal }: Pick<CreditRoutes, 'seal'>, webhook: NewJob['webhook']): NewJob['webhook'] | 'lost' {
+  if (!webhook?.authorization) return webhook;
+  const plain = seal.open('webhook', webhook.authorization);
+  return plain === null ? 'lost' : { ...webhook, authorization: seal.seal('webhook', plain) };
 }
 
 /** Returns the job that a call of its endpoint makes; the line of its billing names the call's method. */

@@ -151,7 +151,7 @@ describe('a job that has ended', () => {
       const again = await api.call('POST', `/v1/jobs/${hooked}/retry`, { key: caller.key });
       expect(again.status).to.equal(202);
       const [old, fresh] = [await readWebhook(api.store, hooked), await readWebhook(api.store, again.json.job_id)];
-      expect(fresh).to.deep.equal(old);
+      expect(fresh).to.deep.equal({ ...old, authorization: fresh?.authorization });
       expect(await admin('webhook', 'replay', hooked)).to.include({
         job: hooked,
         url: hook,

@@ -203,7 +203,9 @@ describe('jobs', () => {
         expect([fresh.status, fresh.endpoint, fresh.id === id]).to.deep.equal(['QueuedJob', old.endpoint, false]);
         const webhook = await readWebhook(api.store, fresh.id);
         expect(webhook?.authorization).to.be.a('string').and.not.contain('Bearer');
-        expect(webhook).to.deep.equal(await readWebhook(api.store, id));
+        // Sealed anew: that it opens as before is a test of the secret's rotation.
+        const { authorization } = webhook ?? {};
+        expect(webhook).to.deep.equal({ ...(await readWebhook(api.store, id)), authorization });
         expect((await readSnapshot(api.store, caller.account)).balances.held).to.equal(1);
       });
     }

@@ -1,8 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { makeSeal } from '../../src/base/seal.ts';
+import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
-import { creditPaths, film } from '../support/calls.ts';
+import { creditPaths, expectRefused, film } from '../support/calls.ts';
+import { endJob } from '../support/job-steps.ts';
+import { failed } from '../support/record.ts';
+import { readWebhook } from '../support/stored-job.ts';
 
 const [former, present] = [randomBytes(32), randomBytes(32)];
 /** The settings of each step of docs/operate.md, in their order; the one before and the one after run side by side. */
@@ -58,6 +62,17 @@ describe('a new TRAWL_SECRET, step by step', () => {
         expect((await apis[other]!.call('POST', '/v1/batches', options)).json).to.deep.equal(first.json);
       });
 
+      it(`a retry in step ${other} of a job from step ${one} has its webhook opened by the secret of step ${other} alone`, async () => {
+        const hook = { webhook_url: 'https://example.com/hook', webhook_authorization: 'Bearer x' };
+        const params = { query: film, ...hook };
+        const { json } = await apis[one]!.call('GET', '/v1/video/download', { key: caller.key, params });
+        await endJob(apis[0]!.store, json.job_id, failed);
+        const again = await apis[other]!.call('POST', `/v1/jobs/${json.job_id}/retry`, { key: caller.key });
+        const webhook = await readWebhook(apis[0]!.store, again.json.job_id);
+        const alone = makeSeal({ secret: steps[other]!.secret });
+        expect(alone.open('webhook', webhook!.authorization)).to.equal('Bearer x');
+      });
+
       it(`links and sealed texts made in step ${one} hold in step ${other}`, () => {
         const [maker, reader] = [makeSeal(steps[one]!), makeSeal(steps[other]!)];
         expect(reader.verify('link', 'a', maker.sign('link', 'a'))).to.equal(true);
@@ -65,4 +80,15 @@ describe('a new TRAWL_SECRET, step by step', () => {
       });
     }
   }
+
+  it('D83: a retry of a job whose webhook_authorization no secret opens any more is 400, and holds nothing', async () => {
+    const [first, last] = [apis[0]!, apis.at(-1)!];
+    const { key, account } = await first.addCaller();
+    const hook = { webhook_url: 'https://example.com/hook', webhook_authorization: 'Bearer x' };
+    const { json } = await first.call('GET', '/v1/video/download', { key, params: { query: film, ...hook } });
+    await endJob(first.store, json.job_id, failed);
+    const refused = await last.call('POST', `/v1/jobs/${json.job_id}/retry`, { key });
+    expectRefused(refused, 400, 'bad_request', /^Bad Request: the webhook_authorization of this job cannot be read/);
+    expect((await readSnapshot(first.store, account)).balances.held).to.equal(0);
+  });
 });
