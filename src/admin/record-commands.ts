@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Backup } from '../backup/backup-manifest.ts';
 import type { RestoreReport } from '../backup/restore-backup.ts';
-import { refuse } from '../base/errors.ts';
+import { refuse, unless } from '../base/errors.ts';
 import { invoiceNumber } from '../model/purchase.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { type CommandResult, command, type ParseValue } from './command.ts';
@@ -42,7 +42,10 @@ export const recordCommands = [
   command({
     name: 'record restore',
     text: 'Puts a backup in place of the record while the service is stopped, and names what the backup did not know.',
-    json: '{folder, taken_at, keys, revoked, revocations_since, unknown_jobs, disabled_topups, next_invoice, draining_since}',
+    json: [
+      '{folder, taken_at, keys, revoked, revocations_since, unknown_jobs, disabled_topups, next_invoice, draining_since,',
+      'unreadable_secrets}',
+    ].join(' '),
     whileStopped: true,
     operands: { DIR: { read: folder, text: 'Folder of one backup, or of several, of which the newest is taken.' } },
     options: {
@@ -56,9 +59,10 @@ export const recordCommands = [
         text: 'Does not ask the storage of finished files, which is lost too: revocations since the backup are not known.',
       },
     },
-    run: async (given, { store, objects, progress }) => {
+    run: async (given, { store, seal, objects, progress }) => {
       const { openBackup } = await import('../backup/backup-manifest.ts');
       const { restoreBackup } = await import('../backup/restore-backup.ts');
+      const { listUnreadableSecrets } = await import('../store/accounts/reseal-webhook-secret.ts');
       const backup = await openBackup(given.DIR);
       const restored = await restoreBackup({
         store,
@@ -68,12 +72,17 @@ export const recordCommands = [
         isLast: given['nothing-since'] ?? false,
         progress: (keys) => progress(`${keys} of ${backup.manifest.keys} keys are restored`),
       });
-      return reportOf(backup, restored);
+      const current = await seal().catch(unless('unavailable'));
+      return reportOf(backup, restored, current === null ? [] : await listUnreadableSecrets(store, current));
     },
   }),
 ];
 
-function reportOf({ folder, manifest }: Backup, report: RestoreReport): CommandResult {
+function reportOf(
+  { folder, manifest }: Backup,
+  report: RestoreReport,
+  unreadable_secrets: readonly string[],
+): CommandResult {
   const { taken_at, begun_at } = manifest;
   const {
     keys,
@@ -106,10 +115,14 @@ function reportOf({ folder, manifest }: Backup, report: RestoreReport): CommandR
     drainSince === null
       ? ''
       : `\nThe backup was taken in a drain, which lasts since ${timeText(drainSince)} UTC: new jobs and calls get 503 until \`trawl admin drain off\`.\n`,
+    listText(
+      'Accounts whose webhooks fail, because TRAWL_SECRET was changed since: name its value of then in TRAWL_SECRET_OLD before you start the service',
+      unreadable_secrets,
+    ),
   ];
   return {
     value: {
-      ...{ folder, taken_at, keys, unknown_jobs, disabled_topups, next_invoice },
+      ...{ folder, taken_at, keys, unknown_jobs, disabled_topups, next_invoice, unreadable_secrets },
       draining_since: writeTime(drainSince),
       revocations_since: writeTime(revocationsSince),
       revoked: revoked.map(({ at, ...row }) => ({ ...row, at: writeTime(at) })),

@@ -1,8 +1,10 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { appendFileSync, readdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { expect } from 'chai';
+import { makeSeal } from '../../src/base/seal.ts';
+import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { keys } from '../../src/store/keys.ts';
 import { readAudit } from '../../src/store/log/read-audit.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
@@ -67,6 +69,23 @@ describe('backup and restore', () => {
     expect(out).to.include('`trawl admin drain off`');
     await backUp();
     expect((await restore('--replace')).json.draining_since).to.equal(null);
+  });
+
+  it('name the accounts whose webhook secret neither value of TRAWL_SECRET opens, and none where one does', async () => {
+    const [then, now] = [randomBytes(32), randomBytes(32)];
+    const { accountId, slug } = await anAccount(store);
+    await anAccount(store);
+    const sealed = makeSeal({ secret: then }).seal('webhook_secret', 'whsec_a');
+    await setAccount(store, accountId, { webhook_secret: sealed });
+    await backUp();
+    const env = { TRAWL_REDIS_URL: target.url, TRAWL_DATA: home, TRAWL_SECRET: now.toString('base64') };
+    const line = ['record', 'restore', backups, '--replace'];
+    expect((await runBeside(line, env)).json.unreadable_secrets).to.deep.equal([slug]);
+    expect((await sayBeside(line, env)).out).to.match(
+      new RegExp(`TRAWL_SECRET was changed since: name its value of then in TRAWL_SECRET_OLD .*:\\n${slug}\\n`),
+    );
+    const both = { ...env, TRAWL_SECRET_OLD: then.toString('base64') };
+    expect((await runBeside(line, both)).json.unreadable_secrets).to.deep.equal([]);
   });
 
   it('take one moment while the service works: every balance follows from its ledger', async () => {

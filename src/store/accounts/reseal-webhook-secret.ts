@@ -1,6 +1,9 @@
 import type { Seal } from '../../base/seal.ts';
 import { keys } from '../keys.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
+import { listAccounts } from './read-accounts.ts';
+
+const purpose = 'webhook_secret';
 
 /** Replaces the sealed webhook secret of an account, unless another one was set meanwhile. Answers {'resealed'} or {'changed'}. */
 const resealScript = script('reseal-webhook-secret', 'always', ['account'], ['sealed', 'resealed'])`
@@ -18,11 +21,24 @@ export async function resealWebhookSecret(
   accountId: string,
   seal: Pick<Seal, 'open' | 'seal'>,
 ): Promise<boolean> {
-  const purpose = 'webhook_secret';
-  const sealed = text(await store.connection.read(['HGET', keys.account(accountId), purpose]));
+  const sealed = await readSealed(store, accountId);
   if (sealed === '') return true;
   const plain = seal.open(purpose, sealed);
   if (plain === null) return false;
   await run(store, resealScript, { accountId, sealed, resealed: seal.seal(purpose, plain) });
   return true;
+}
+
+/** Returns the slugs of the accounts whose webhook secret is sealed with a TRAWL_SECRET that is not known: their webhooks cannot be signed. */
+export async function listUnreadableSecrets(store: RecordStore, seal: Pick<Seal, 'open'>): Promise<string[]> {
+  const unreadable: string[] = [];
+  for (const [slug, id] of await listAccounts(store)) {
+    const sealed = await readSealed(store, id);
+    if (sealed !== '' && seal.open(purpose, sealed) === null) unreadable.push(slug);
+  }
+  return unreadable;
+}
+
+async function readSealed({ connection }: RecordStore, accountId: string): Promise<string> {
+  return text(await connection.read(['HGET', keys.account(accountId), purpose]));
 }
