@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { escapeHtml } from '../base/escape-html.ts';
-import { signInUrl } from '../model/person.ts';
+import { signInLinkMs, signInUrl } from '../model/person.ts';
 import { type EndedPurchase, invoiceNumber, writePrice } from '../model/purchase.ts';
 import { writeTime } from '../model/timestamp.ts';
 import type { Mail, MailedLink } from '../store/mail/take-mail.ts';
@@ -143,14 +143,19 @@ function lapsedLine(lapsed: number, total: number): string {
 }
 
 /** `null` for a link whose secret can no longer be opened. */
-function linkPage(mail: MailedLink, { account: { name }, secret, dashboardUrl }: Reader): Page | null {
+function linkPage(
+  mail: MailedLink & Pick<Mail, 'at'>,
+  { account: { name }, secret, dashboardUrl }: Reader,
+): Page | null {
   if (secret === null) return null;
   const url = signInUrl(dashboardUrl, secret);
+  // A moment, because the mail server may have been away for longer than the link works.
+  const end = minuteOf(mail.at + signInLinkMs[mail.kind]);
   if (mail.kind === 'invitation') {
     return {
       subject: `${mail.by} invites you to ${name}`,
       lines: [
-        `${mail.by} invites you to the account ${name} as ${mail.role}. This link signs you in once, within 72 hours; set a password or a passkey then.`,
+        `${mail.by} invites you to the account ${name} as ${mail.role}. This link signs you in once, until ${end} UTC; set a password or a passkey then.`,
         'If you expect no invitation, ignore this mail.',
       ],
       url,
@@ -159,7 +164,7 @@ function linkPage(mail: MailedLink, { account: { name }, secret, dashboardUrl }:
   return {
     subject: 'Your sign-in link',
     lines: [
-      'Somebody, probably you, asked for a sign-in link for this e-mail address. It signs you in once, within an hour; set a new password then.',
+      `Somebody, probably you, asked for a sign-in link for this e-mail address. It signs you in once, until ${end} UTC; set a new password then.`,
       'If it was not you, ignore this mail: nothing has changed.',
     ],
     url,
@@ -170,7 +175,7 @@ function keyPage(
   { alias, expires }: Mail & { readonly kind: 'key' },
   { account: { name }, dashboardUrl }: Reader,
 ): Page {
-  const end = writeTime(expires).slice(0, 16).replace('T', ' ');
+  const end = minuteOf(expires);
   return {
     subject: `The key ${alias} of ${name} expires on ${end.slice(0, 10)}`,
     lines: [
@@ -179,6 +184,10 @@ function keyPage(
     ],
     url: `${dashboardUrl}/keys`,
   };
+}
+
+function minuteOf(time: number): string {
+  return writeTime(time).slice(0, 16).replace('T', ' ');
 }
 
 /** Cards end with a month, wherever their owners are. */

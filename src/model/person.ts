@@ -99,5 +99,8 @@ export function signInUrl(dashboardUrl: string, secret: string): string {
   return `${dashboardUrl}/sign-in#${secret}`;
 }
 
+/** Time for which a sign-in link works: that of an invitation, and one that somebody asked for with an e-mail address alone. */
+export const signInLinkMs = { invitation: 72 * 3_600_000, link: 3_600_000 } as const;
+
 /** Purpose for which the secrets of sign-in links are sealed while their mails wait. */
 export const mailedLinkPurpose = 'mailed link';

@@ -202,6 +202,30 @@ describe('mails', () => {
     expect(sender.box.mails).to.have.length(2);
   });
 
+  it('say until when their sign-in link works, also when the mail server was away for longer', async () => {
+    const { accountId } = await aMailedBuyer('ada@example.com');
+    const [lost, invited] = ['ada@example.com', 'new@example.com'].map((email) => {
+      const secret = makePersonSecret(personIdOf(email), randomBytes(32));
+      return { email, accountId, secret, sealed: sender.seal.seal(mailedLinkPurpose, secret) };
+    });
+    await mailSignInLink(store, lost!);
+    const mailed = { sealed: invited!.sealed, by: 'ada@example.com' };
+    await invitePerson(store, { ...invited!, role: 'member', isBound: true, mailed });
+    const left = (await store.connection.send(['HVALS', keys.outbox])) as string[];
+    await sender.send('smtp://127.0.0.1:1');
+    store.advance(80 * 3_600_000);
+    await sender.send();
+    const texts = sender.box.mails.map(({ mail }) => mail.text);
+    for (const [kind, hours] of Object.entries({ link: 1, invitation: 72 })) {
+      const { at } = left.map((json) => JSON.parse(json)).find((mail) => mail.kind === kind);
+      const end = new Date(at + hours * 3_600_000).toISOString().slice(0, 16).replace('T', ' ');
+      expect(
+        texts.find((text) => text?.includes(`once, until ${end} UTC`)),
+        kind,
+      ).to.include('/sign-in#');
+    }
+  });
+
   it('tell owners once, a week before a key expires, unless it was changed or is inactive', async () => {
     const { accountId } = await anAccount(store, { credits: 1 });
     await invited(store, accountId, 'owner', 'ada@example.com');

@@ -1,5 +1,5 @@
 import { refuse } from '../../base/errors.ts';
-import { type PersonRole, personIdOf, readPersonSecret } from '../../model/person.ts';
+import { type PersonRole, personIdOf, readPersonSecret, signInLinkMs } from '../../model/person.ts';
 import { recordLimits } from '../../model/record-limits.ts';
 import { keys } from '../keys.ts';
 import { outboxKeyNames, outboxLua } from '../lua/outbox.ts';
@@ -7,8 +7,6 @@ import { notedScript, type RecordStore, runNoted } from '../script.ts';
 import { keepNewest } from './keep-newest.ts';
 import { lastOwner, type RoleLoss, shownLinks, withOthers } from './shown-links.ts';
 
-/** A sign-in link works for 72 hours. */
-const linkMs = 72 * 3_600_000;
 /** No owner fills the mailbox of a stranger: a person gets one mail of an account in this time, also when removed and invited again. */
 const mailGapMs = 15 * 60_000;
 
@@ -88,7 +86,7 @@ export async function invitePerson(store: RecordStore, invitation: Invitation): 
     role: isOperator ? '1' : role,
     maxPeople: isOperator ? recordLimits.operators : recordLimits.peopleOfAccount,
     linkHash: readPersonSecret(secret)!.secretHash,
-    until_at: store.clock.now() + linkMs,
+    until_at: store.clock.now() + signInLinkMs.invitation,
     ...{ isBound, shownTo: shownTo.join(' '), keepsOwner, keptSession },
     mail: mailed && JSON.stringify({ kind: 'invitation', account: accountId, to: email, role, ...mailed }),
   };

@@ -1,10 +1,8 @@
-import { personIdOf, readPersonSecret } from '../../model/person.ts';
+import { personIdOf, readPersonSecret, signInLinkMs } from '../../model/person.ts';
 import { outboxKeyNames, outboxLua } from '../lua/outbox.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { keepNewest } from './keep-newest.ts';
 
-/** A link that somebody asked for with an e-mail address alone works for an hour. */
-const linkMs = 3_600_000;
 /** Least time between two such mails to a person, so that a stranger cannot fill a mailbox. */
 const gapMs = 15 * 60_000;
 
@@ -48,7 +46,7 @@ export async function mailSignInLink(
     personId: personIdOf(email),
     accountId,
     linkHash: readPersonSecret(secret)!.secretHash,
-    until_at: store.clock.now() + linkMs,
+    until_at: store.clock.now() + signInLinkMs.link,
     gap: gapMs,
     mail: JSON.stringify({ kind: 'link', account: accountId, to: email, sealed }),
   });
