@@ -87,7 +87,9 @@ function makeDaySweep(options: SweeperOptions, tell: Tell): Sweep {
     if (days > 0) log.info('past lifetimes were removed', { days });
     const today = dayOf(store.clock.now());
     if (!goOn() || movedOn === today) return;
-    const entries = await archiveDays({ ...options, goOn });
+    // A job stays with its file, and its timeline reads the ledger of the record.
+    const job = Math.max(lifetimes.job, lifetimes.file);
+    const entries = await archiveDays({ ...options, lifetimes: { job }, goOn });
     if (goOn()) movedOn = today;
     if (entries > 0) log.info('ended days were moved to the object store', { entries });
   };

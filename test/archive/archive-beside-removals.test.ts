@@ -6,13 +6,16 @@ import { makeSeal } from '../../src/base/seal.ts';
 import { startSweeper } from '../../src/controller/sweeper.ts';
 import { type FolderStore, openFolder } from '../../src/objects/folder-store.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
+import { readJob } from '../../src/store/jobs/read-job.ts';
+import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { listArchivedParts } from '../../src/store/log/archived-parts.ts';
 import { ledgerStream } from '../../src/store/log/read-ledger.ts';
-import { freeLineStream } from '../../src/store/log/read-lines.ts';
+import { freeLineStream, paidLineStream } from '../../src/store/log/read-lines.ts';
 import { type LoggedKey, openRequestLog } from '../../src/store/log/write-lines.ts';
+import { findJobEntry } from '../../src/store/money/ledger-entry.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
 import { anOldAccount, objectsIn } from '../support/old-account.ts';
-import { anAccount, aRunningJob, type TestStore } from '../support/record.ts';
+import { anAccount, aRunningJob, completed, holder, type TestStore } from '../support/record.ts';
 import { aFolder, aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
@@ -61,6 +64,28 @@ describe('archiving beside removals', () => {
       await sweeping.close();
       remove();
     }
+  });
+
+  it('leaves the ledger entry of a job in the record for as long as the job, which stays with a file that is kept for longer', async () => {
+    const { folder, remove } = aFolder();
+    const objects = await openFolder({ folder, seal: makeSeal({ secret: Buffer.alloc(32) }), now: Date.now });
+    const caller = await anAccount(store, { credits: 1 });
+    const job = await aRunningJob(store, caller);
+    await settleJob(store, holder, job, completed);
+    store.advance(70 * day);
+    const sweeping = startSweeper({
+      ...{ store, objects, lifetimes: { ...lifetimes, file: 90 * day }, isLeading: () => true, metrics: makeMetrics() },
+      ...{ probe: { isAway: () => false, check: async () => true }, log: aLog().log },
+    });
+    try {
+      sweeping.wake();
+      const isMoved = async () => (await listArchivedParts(store, paidLineStream(caller.keyId))).length > 0;
+      await until(isMoved, 5, 'its line of the request log to be moved');
+    } finally {
+      await sweeping.close();
+      remove();
+    }
+    expect((await findJobEntry(store, (await readJob(store, job.id))!))?.kind).to.equal('charge');
   });
 
   it('leaves no object that no part names when the newest part of a key expires while its lines are archived', async () => {
