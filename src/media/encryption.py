@@ -1,4 +1,6 @@
 """Finds samples that only a key makes readable before a file is fetched: ffmpeg would copy them and not say so."""
+import io
+import math
 import re
 
 from yt_dlp.networking import Request
@@ -12,7 +14,7 @@ TO_ENTRIES = [b'moov', b'trak', b'mdia', b'minf', b'stbl', b'stsd']
 ENCRYPTED = re.compile(rb'enc[vatms]|drm[is]|aavd')  # samples of ISO/IEC 14496-12, 8.12, of iTunes and of Audible
 # Tags that ffmpeg gives encrypted tracks of WebM, and encrypted Windows Media.
 ENCRYPTION_TAGS = ('enc_key_id', 'encryption', 'asf_protection_type')
-MAX_BOXES, LONGEST_SKIP, LONGEST_INDEX = 64, 2**16, 2**26
+MAX_BOXES, PIECE, LONGEST_SKIP, LONGEST_INDEX = 64, 2**16, 2**16, 2**26
 
 
 def refuse_encrypted(ydl, info, probed):
@@ -36,12 +38,10 @@ def entries_of(index):
 
 def index_of(ydl, info):
     """Returns the index of an MP4, wherever it lies behind the URL of a format; nothing of other files."""
-    at, reached, answer = 0, None, None
+    at, reached, end, answer = 0, 0, 0, None
     for _ in range(MAX_BOXES):
-        if reached is None or at > reached + LONGEST_SKIP:
-            answer, reached = open_at(ydl, info, at), at
-        if answer is None:
-            return b''
+        if at + 16 > end or at > reached + LONGEST_SKIP:
+            (answer, end), reached = open_at(ydl, info, at, PIECE), at
         answer.read(at - reached)
         head = answer.read(8)
         if head[:4] == b'\0\0\0\1':
@@ -50,15 +50,21 @@ def index_of(ydl, info):
         if size < max(8, len(head)):
             return b''
         if head[4:8] == b'moov':
-            return head + answer.read(min(size, LONGEST_INDEX) - len(head))
+            wanted = min(size, LONGEST_INDEX)
+            if at + wanted > end:
+                (answer, _), head = open_at(ydl, info, at, wanted), b''
+            return head + answer.read(wanted - len(head))
         at, reached = at + size, at + len(head)
     return b''
 
 
-def open_at(ydl, info, at):
-    """Returns the answer of a source from a byte on, None for one that does not give it."""
+def open_at(ydl, info, at, length):
+    """Returns the answer of a source from a byte on, and where it ends; nothing of a source that does not give it."""
+    wanted = {'Accept-Encoding': 'identity', 'Range': f'bytes={at}-{at + length - 1}'}
     try:
-        answer = ydl.urlopen(Request(info['url'], headers={**headers_of(info), 'Accept-Encoding': 'identity', 'Range': f'bytes={at}-'}))
+        answer = ydl.urlopen(Request(info['url'], headers={**headers_of(info), **wanted}))
     except HTTPError:
-        return None
-    return answer if at == 0 or answer.status == 206 else None
+        return io.BytesIO(), at
+    if answer.status == 206:
+        return answer, at + length
+    return (answer if at == 0 else io.BytesIO()), math.inf

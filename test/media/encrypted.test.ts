@@ -70,6 +70,22 @@ describe('A file', () => {
     }
   });
 
+  it('is asked for its index in pieces, so that no source sends on what nobody reads', async () => {
+    source.ffmpeg('-i', source.film, '-c', 'copy', '-movflags', 'faststart', 'front.mp4');
+    const samples = Buffer.from('....mdat');
+    samples.writeUInt32BE(2 ** 20);
+    source.write('back.mp4', Buffer.concat([samples, Buffer.alloc(2 ** 20 - 8), readFileSync(source.path('front.mp4'))]));
+    for (const [name, expected] of [
+      ['front.mp4', 'bytes=0-65535'],
+      ['back.mp4', 'bytes=0-65535 bytes=1048576-1114111'],
+    ] as const) {
+      source.ranges.length = 0;
+      expect(await source.inspect(name), name).to.include({ width: 64 });
+      // ffprobe asks without an end, and leaves earlier.
+      expect(source.ranges.filter((range) => !range.endsWith('-')).join(' '), name).to.equal(expected);
+    }
+  });
+
   it('D60: in WebM whose tracks are encrypted is protected', async () => {
     source.ffmpeg('-i', source.film, '-c:v', 'libvpx', '-c:a', 'libvorbis', '-live', '1', 'clear.webm');
     source.write('scrambled.webm', withEncryption(readFileSync(source.path('clear.webm'))));

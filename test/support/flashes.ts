@@ -30,6 +30,8 @@ export interface Flashes {
   readonly ffmpeg: (...words: readonly string[]) => void;
   readonly write: (name: string, content: string | Buffer) => void;
   readonly path: (name: string) => string;
+  /** Ranges of bytes that files were asked for, in their order. */
+  readonly ranges: string[];
   /** Makes the file of an order and looks at it before it goes; gives the code of a failure instead. */
   readonly make: <T>(
     endpoint: MediaOrder['endpoint'],
@@ -49,7 +51,11 @@ export async function openFlashes(): Promise<Flashes> {
   const ffmpeg = (...words: readonly string[]) =>
     void execFileSync('ffmpeg', ['-nostdin', '-v', 'error', '-y', ...words], { cwd: folder });
   makeFilm(ffmpeg);
-  const server = createServer((asking, answer) => send(asking, answer, folder));
+  const ranges: string[] = [];
+  const server = createServer((asking, answer) => {
+    if (asking.headers.range !== undefined) ranges.push(asking.headers.range);
+    send(asking, answer, folder);
+  });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   const proxy = await startProxy((each) => each === host);
@@ -58,6 +64,7 @@ export async function openFlashes(): Promise<Flashes> {
     film,
     ffmpeg,
     path,
+    ranges,
     write: (name, content) => {
       mkdirSync(join(path(name), '..'), { recursive: true });
       writeFileSync(path(name), content);
