@@ -74,7 +74,10 @@ describe('A file', () => {
     source.ffmpeg('-i', source.film, '-c', 'copy', '-movflags', 'faststart', 'front.mp4');
     const samples = Buffer.from('....mdat');
     samples.writeUInt32BE(2 ** 20);
-    source.write('back.mp4', Buffer.concat([samples, Buffer.alloc(2 ** 20 - 8), readFileSync(source.path('front.mp4'))]));
+    source.write(
+      'back.mp4',
+      Buffer.concat([samples, Buffer.alloc(2 ** 20 - 8), readFileSync(source.path('front.mp4'))]),
+    );
     for (const [name, expected] of [
       ['front.mp4', 'bytes=0-65535'],
       ['back.mp4', 'bytes=0-65535 bytes=1048576-1114111'],
