@@ -22,6 +22,10 @@ const variants: readonly (readonly [string, Rendering])[] = [
     { values: { 'workers.policiesEnforced': true, imagePullSecrets: [{ name: 'a' }] } },
   ],
   [
+    'a user of the cluster and pull secrets',
+    { values: { adaptSecurityContext: 'force', imagePullSecrets: [{ name: 'a' }] } },
+  ],
+  [
     'TLS with the authorities of a ConfigMap',
     { values: { 'tls.enabled': true, 'tls.certManager.issuerRef': { name: 'a' }, 'tls.caConfigMap': 'bundle' } },
   ],

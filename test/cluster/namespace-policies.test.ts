@@ -212,7 +212,10 @@ describe('the namespace of the workers', () => {
       (_: Json, worker: Json) => (worker.securityContext.runAsNonRoot = false),
       (_: Json, worker: Json) => delete worker.securityContext.readOnlyRootFilesystem,
       (_: Json, worker: Json) => (worker.securityContext.runAsGroup = 0),
-      (pod: Json) => (pod.securityContext.seccompProfile = { type: 'Unconfined' }),
+      (pod: Json, _: Json, { annotations }: Json) => {
+        pod.securityContext.seccompProfile = { type: 'Unconfined' };
+        annotations['seccomp.security.alpha.kubernetes.io/pod'] = 'unconfined';
+      },
       (pod: Json) => (pod.securityContext.fsGroup = 0),
       (pod: Json) => (pod.securityContext.supplementalGroups = [1_000_680_000, 0]),
       // The level "restricted" of PodSecurity takes this type.
@@ -223,6 +226,7 @@ describe('the namespace of the workers', () => {
       expect(await said(change), String(change)).to.match(/only the securityContext of workers|PodSecurity/);
     }
     expect(await said((_, __, marks) => (marks.annotations.other = 'x'))).to.include('only the annotations');
+    expect(await said((pod) => pod.imagePullSecrets.push({ name: 'x' }))).to.include('only the imagePullSecrets');
   });
 
   it('lets go what was admitted under an older rule', async () => {
@@ -243,6 +247,8 @@ describe('the namespace of the workers', () => {
 /** Gives a pod what the constraint restricted-v2 of OpenShift gives it. */
 function asOpenShift(pod: Json, worker: Json, { annotations }: Json): void {
   annotations['openshift.io/scc'] = 'restricted-v2';
+  annotations['seccomp.security.alpha.kubernetes.io/pod'] = 'runtime/default';
+  pod.imagePullSecrets = [{ name: 'trawl-worker-dockercfg-x7k2p' }];
   Object.assign(pod.securityContext, { fsGroup: 1_000_680_000, seLinuxOptions: { level: 's0:c26,c5' } });
   Object.assign(worker.securityContext, { runAsUser: 1_000_680_000, runAsNonRoot: true });
 }

@@ -245,13 +245,35 @@ variables:
   expression: |-
     (!has(variables.pod.serviceAccount) || (variables.pod.serviceAccount == {{ .account | toRawJson }}))
 {{- if .pullSecrets }}
+{{- if .clusterUser }}
+- message: |-
+    trawl: only the imagePullSecrets of workers
+  expression: |-
+    (variables.pod.?imagePullSecrets.orValue([]).all(s, s.name.startsWith({{ .account | toRawJson }} + '-dockercfg-') || s in [{{ include "trawl.dynNames" .pullSecrets }}]))
+{{- else }}
 - message: |-
     trawl: only the imagePullSecrets of workers
   expression: |-
     (!has(variables.pod.imagePullSecrets) || (variables.pod.imagePullSecrets == [{{ include "trawl.dynNames" .pullSecrets }}]))
 {{- end }}
+{{- else }}
+{{- if .clusterUser }}
+- message: |-
+    trawl: only the imagePullSecrets of workers
+  expression: |-
+    (variables.pod.?imagePullSecrets.orValue([]).all(s, s.name.startsWith({{ .account | toRawJson }} + '-dockercfg-') || s in []))
+{{- end }}
+{{- end }}
 {{- if .runtimeClass }}
 {{- if .pullSecrets }}
+- message: |-
+    trawl: workers have no other fields
+  messageExpression: |-
+    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("runtimeClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priorityClassName"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])).join(', ')
+  expression: |-
+    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("runtimeClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priorityClassName"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])
+{{- else }}
+{{- if .clusterUser }}
 - message: |-
     trawl: workers have no other fields
   messageExpression: |-
@@ -266,8 +288,17 @@ variables:
   expression: |-
     variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("runtimeClassName"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priorityClassName"), dyn("priority"), dyn("preemptionPolicy"), dyn("overhead")])
 {{- end }}
+{{- end }}
 {{- else }}
 {{- if .pullSecrets }}
+- message: |-
+    trawl: workers have no other fields
+  messageExpression: |-
+    'trawl: workers have no ' + variables.pod.filter(f, !(f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priorityClassName"), dyn("priority"), dyn("preemptionPolicy")])).join(', ')
+  expression: |-
+    variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("imagePullSecrets"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priorityClassName"), dyn("priority"), dyn("preemptionPolicy")])
+{{- else }}
+{{- if .clusterUser }}
 - message: |-
     trawl: workers have no other fields
   messageExpression: |-
@@ -283,12 +314,13 @@ variables:
     variables.pod.all(f, f in [dyn("restartPolicy"), dyn("terminationGracePeriodSeconds"), dyn("serviceAccountName"), dyn("automountServiceAccountToken"), dyn("enableServiceLinks"), dyn("hostUsers"), dyn("dnsPolicy"), dyn("dnsConfig"), dyn("tolerations"), dyn("topologySpreadConstraints"), dyn("securityContext"), dyn("volumes"), dyn("schedulerName"), dyn("serviceAccount"), dyn("containers"), dyn("activeDeadlineSeconds"), dyn("nodeSelector"), dyn("affinity"), dyn("priorityClassName"), dyn("priority"), dyn("preemptionPolicy")])
 {{- end }}
 {{- end }}
+{{- end }}
 {{- if .queue }}
 {{- if .clusterUser }}
 - message: |-
     trawl: only the labels of workers
   expression: |-
-    (variables.marks.?labels.orValue({})[?"app.kubernetes.io/name"].orValue('') == "trawl-worker") && (variables.marks.?labels.orValue({})[?"app.kubernetes.io/managed-by"].orValue('') == "trawl") && (variables.marks.?labels.orValue({})[?"app.kubernetes.io/component"].orValue('') == "worker") && ("trawl/job" in variables.marks.?labels.orValue({})) && (variables.marks.?labels.orValue({}).all(k, k in [dyn("app.kubernetes.io/name"), dyn("app.kubernetes.io/managed-by"), dyn("app.kubernetes.io/component"), dyn("trawl/job"), {{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("openshift.io/scc"), dyn("openshift.io/required-scc"), dyn("security.openshift.io/validated-scc-subject-type"), dyn("controller-uid"), dyn("batch.kubernetes.io/controller-uid"), dyn("job-name"), dyn("batch.kubernetes.io/job-name")] || k.contains("kueue.x-k8s.io/")))
+    (variables.marks.?labels.orValue({})[?"app.kubernetes.io/name"].orValue('') == "trawl-worker") && (variables.marks.?labels.orValue({})[?"app.kubernetes.io/managed-by"].orValue('') == "trawl") && (variables.marks.?labels.orValue({})[?"app.kubernetes.io/component"].orValue('') == "worker") && ("trawl/job" in variables.marks.?labels.orValue({})) && (variables.marks.?labels.orValue({}).all(k, k in [dyn("app.kubernetes.io/name"), dyn("app.kubernetes.io/managed-by"), dyn("app.kubernetes.io/component"), dyn("trawl/job"), {{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("openshift.io/scc"), dyn("openshift.io/required-scc"), dyn("security.openshift.io/validated-scc-subject-type"), dyn("seccomp.security.alpha.kubernetes.io/pod"), dyn("controller-uid"), dyn("batch.kubernetes.io/controller-uid"), dyn("job-name"), dyn("batch.kubernetes.io/job-name")] || k.contains("kueue.x-k8s.io/")))
 {{- else }}
 - message: |-
     trawl: only the labels of workers
@@ -300,7 +332,7 @@ variables:
 - message: |-
     trawl: only the labels of workers
   expression: |-
-    (variables.marks.?labels.orValue({})[?"app.kubernetes.io/name"].orValue('') == "trawl-worker") && (variables.marks.?labels.orValue({})[?"app.kubernetes.io/managed-by"].orValue('') == "trawl") && (variables.marks.?labels.orValue({})[?"app.kubernetes.io/component"].orValue('') == "worker") && ("trawl/job" in variables.marks.?labels.orValue({})) && (variables.marks.?labels.orValue({}).all(k, k in [dyn("app.kubernetes.io/name"), dyn("app.kubernetes.io/managed-by"), dyn("app.kubernetes.io/component"), dyn("trawl/job"), {{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("openshift.io/scc"), dyn("openshift.io/required-scc"), dyn("security.openshift.io/validated-scc-subject-type"), dyn("controller-uid"), dyn("batch.kubernetes.io/controller-uid"), dyn("job-name"), dyn("batch.kubernetes.io/job-name")]))
+    (variables.marks.?labels.orValue({})[?"app.kubernetes.io/name"].orValue('') == "trawl-worker") && (variables.marks.?labels.orValue({})[?"app.kubernetes.io/managed-by"].orValue('') == "trawl") && (variables.marks.?labels.orValue({})[?"app.kubernetes.io/component"].orValue('') == "worker") && ("trawl/job" in variables.marks.?labels.orValue({})) && (variables.marks.?labels.orValue({}).all(k, k in [dyn("app.kubernetes.io/name"), dyn("app.kubernetes.io/managed-by"), dyn("app.kubernetes.io/component"), dyn("trawl/job"), {{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("openshift.io/scc"), dyn("openshift.io/required-scc"), dyn("security.openshift.io/validated-scc-subject-type"), dyn("seccomp.security.alpha.kubernetes.io/pod"), dyn("controller-uid"), dyn("batch.kubernetes.io/controller-uid"), dyn("job-name"), dyn("batch.kubernetes.io/job-name")]))
 {{- else }}
 - message: |-
     trawl: only the labels of workers
@@ -313,7 +345,7 @@ variables:
 - message: |-
     trawl: only the annotations of workers
   expression: |-
-    (variables.marks.?annotations.orValue({})[?"cluster-autoscaler.kubernetes.io/safe-to-evict"].orValue('') == "false") && (variables.marks.?annotations.orValue({})[?"karpenter.sh/do-not-disrupt"].orValue('') == "true") && (variables.marks.?annotations.orValue({}).all(k, k in [dyn("cluster-autoscaler.kubernetes.io/safe-to-evict"), dyn("karpenter.sh/do-not-disrupt"), {{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("openshift.io/scc"), dyn("openshift.io/required-scc"), dyn("security.openshift.io/validated-scc-subject-type")] || k.contains("kueue.x-k8s.io/")))
+    (variables.marks.?annotations.orValue({})[?"cluster-autoscaler.kubernetes.io/safe-to-evict"].orValue('') == "false") && (variables.marks.?annotations.orValue({})[?"karpenter.sh/do-not-disrupt"].orValue('') == "true") && (variables.marks.?annotations.orValue({}).all(k, k in [dyn("cluster-autoscaler.kubernetes.io/safe-to-evict"), dyn("karpenter.sh/do-not-disrupt"), {{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("openshift.io/scc"), dyn("openshift.io/required-scc"), dyn("security.openshift.io/validated-scc-subject-type"), dyn("seccomp.security.alpha.kubernetes.io/pod")] || k.contains("kueue.x-k8s.io/")))
 {{- else }}
 - message: |-
     trawl: only the annotations of workers
@@ -325,7 +357,7 @@ variables:
 - message: |-
     trawl: only the annotations of workers
   expression: |-
-    (variables.marks.?annotations.orValue({})[?"cluster-autoscaler.kubernetes.io/safe-to-evict"].orValue('') == "false") && (variables.marks.?annotations.orValue({})[?"karpenter.sh/do-not-disrupt"].orValue('') == "true") && (variables.marks.?annotations.orValue({}).all(k, k in [dyn("cluster-autoscaler.kubernetes.io/safe-to-evict"), dyn("karpenter.sh/do-not-disrupt"), {{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("openshift.io/scc"), dyn("openshift.io/required-scc"), dyn("security.openshift.io/validated-scc-subject-type")]))
+    (variables.marks.?annotations.orValue({})[?"cluster-autoscaler.kubernetes.io/safe-to-evict"].orValue('') == "false") && (variables.marks.?annotations.orValue({})[?"karpenter.sh/do-not-disrupt"].orValue('') == "true") && (variables.marks.?annotations.orValue({}).all(k, k in [dyn("cluster-autoscaler.kubernetes.io/safe-to-evict"), dyn("karpenter.sh/do-not-disrupt"), {{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("openshift.io/scc"), dyn("openshift.io/required-scc"), dyn("security.openshift.io/validated-scc-subject-type"), dyn("seccomp.security.alpha.kubernetes.io/pod")]))
 {{- else }}
 - message: |-
     trawl: only the annotations of workers
@@ -342,7 +374,7 @@ variables:
 - message: |-
     trawl: only the labels of workers
   expression: |-
-    request.kind.kind != 'Job' || ((object.metadata.?labels.orValue({})[?"app.kubernetes.io/name"].orValue('') == "trawl-worker") && (object.metadata.?labels.orValue({})[?"app.kubernetes.io/managed-by"].orValue('') == "trawl") && (object.metadata.?labels.orValue({})[?"app.kubernetes.io/component"].orValue('') == "worker") && ("trawl/job" in object.metadata.?labels.orValue({})) && (object.metadata.?labels.orValue({})[?"kueue.x-k8s.io/queue-name"].orValue('') == {{ .queue | toRawJson }}) && (object.metadata.?labels.orValue({}).all(k, k in [dyn("app.kubernetes.io/name"), dyn("app.kubernetes.io/managed-by"), dyn("app.kubernetes.io/component"), dyn("trawl/job"), dyn("kueue.x-k8s.io/queue-name"), {{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("openshift.io/scc"), dyn("openshift.io/required-scc"), dyn("security.openshift.io/validated-scc-subject-type"), dyn("controller-uid"), dyn("batch.kubernetes.io/controller-uid"), dyn("job-name"), dyn("batch.kubernetes.io/job-name")] || k.contains("kueue.x-k8s.io/"))))
+    request.kind.kind != 'Job' || ((object.metadata.?labels.orValue({})[?"app.kubernetes.io/name"].orValue('') == "trawl-worker") && (object.metadata.?labels.orValue({})[?"app.kubernetes.io/managed-by"].orValue('') == "trawl") && (object.metadata.?labels.orValue({})[?"app.kubernetes.io/component"].orValue('') == "worker") && ("trawl/job" in object.metadata.?labels.orValue({})) && (object.metadata.?labels.orValue({})[?"kueue.x-k8s.io/queue-name"].orValue('') == {{ .queue | toRawJson }}) && (object.metadata.?labels.orValue({}).all(k, k in [dyn("app.kubernetes.io/name"), dyn("app.kubernetes.io/managed-by"), dyn("app.kubernetes.io/component"), dyn("trawl/job"), dyn("kueue.x-k8s.io/queue-name"), {{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("openshift.io/scc"), dyn("openshift.io/required-scc"), dyn("security.openshift.io/validated-scc-subject-type"), dyn("seccomp.security.alpha.kubernetes.io/pod"), dyn("controller-uid"), dyn("batch.kubernetes.io/controller-uid"), dyn("job-name"), dyn("batch.kubernetes.io/job-name")] || k.contains("kueue.x-k8s.io/"))))
 {{- else }}
 - message: |-
     trawl: only the labels of workers
@@ -354,7 +386,7 @@ variables:
 - message: |-
     trawl: only the labels of workers
   expression: |-
-    request.kind.kind != 'Job' || ((object.metadata.?labels.orValue({})[?"app.kubernetes.io/name"].orValue('') == "trawl-worker") && (object.metadata.?labels.orValue({})[?"app.kubernetes.io/managed-by"].orValue('') == "trawl") && (object.metadata.?labels.orValue({})[?"app.kubernetes.io/component"].orValue('') == "worker") && ("trawl/job" in object.metadata.?labels.orValue({})) && (object.metadata.?labels.orValue({}).all(k, k in [dyn("app.kubernetes.io/name"), dyn("app.kubernetes.io/managed-by"), dyn("app.kubernetes.io/component"), dyn("trawl/job"), {{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("openshift.io/scc"), dyn("openshift.io/required-scc"), dyn("security.openshift.io/validated-scc-subject-type"), dyn("controller-uid"), dyn("batch.kubernetes.io/controller-uid"), dyn("job-name"), dyn("batch.kubernetes.io/job-name")])))
+    request.kind.kind != 'Job' || ((object.metadata.?labels.orValue({})[?"app.kubernetes.io/name"].orValue('') == "trawl-worker") && (object.metadata.?labels.orValue({})[?"app.kubernetes.io/managed-by"].orValue('') == "trawl") && (object.metadata.?labels.orValue({})[?"app.kubernetes.io/component"].orValue('') == "worker") && ("trawl/job" in object.metadata.?labels.orValue({})) && (object.metadata.?labels.orValue({}).all(k, k in [dyn("app.kubernetes.io/name"), dyn("app.kubernetes.io/managed-by"), dyn("app.kubernetes.io/component"), dyn("trawl/job"), {{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("openshift.io/scc"), dyn("openshift.io/required-scc"), dyn("security.openshift.io/validated-scc-subject-type"), dyn("seccomp.security.alpha.kubernetes.io/pod"), dyn("controller-uid"), dyn("batch.kubernetes.io/controller-uid"), dyn("job-name"), dyn("batch.kubernetes.io/job-name")])))
 {{- else }}
 - message: |-
     trawl: only the labels of workers
@@ -367,7 +399,7 @@ variables:
 - message: |-
     trawl: only the annotations of workers
   expression: |-
-    request.kind.kind != 'Job' || ((object.metadata.?annotations.orValue({}).all(k, k in [{{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("openshift.io/scc"), dyn("openshift.io/required-scc"), dyn("security.openshift.io/validated-scc-subject-type")] || k.contains("kueue.x-k8s.io/"))))
+    request.kind.kind != 'Job' || ((object.metadata.?annotations.orValue({}).all(k, k in [{{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("openshift.io/scc"), dyn("openshift.io/required-scc"), dyn("security.openshift.io/validated-scc-subject-type"), dyn("seccomp.security.alpha.kubernetes.io/pod")] || k.contains("kueue.x-k8s.io/"))))
 {{- else }}
 - message: |-
     trawl: only the annotations of workers
@@ -379,7 +411,7 @@ variables:
 - message: |-
     trawl: only the annotations of workers
   expression: |-
-    request.kind.kind != 'Job' || ((object.metadata.?annotations.orValue({}).all(k, k in [{{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("openshift.io/scc"), dyn("openshift.io/required-scc"), dyn("security.openshift.io/validated-scc-subject-type")])))
+    request.kind.kind != 'Job' || ((object.metadata.?annotations.orValue({}).all(k, k in [{{ with .marks }}{{ include "trawl.dyns" . }}, {{ end }}dyn("openshift.io/scc"), dyn("openshift.io/required-scc"), dyn("security.openshift.io/validated-scc-subject-type"), dyn("seccomp.security.alpha.kubernetes.io/pod")])))
 {{- else }}
 - message: |-
     trawl: only the annotations of workers

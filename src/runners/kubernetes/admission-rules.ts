@@ -51,11 +51,14 @@ const kueuePrefix = 'kueue.x-k8s.io/';
 /** Expression of RE2 for `host:port`, which begins with no hyphen as an option does. */
 const trialTarget = '^[0-9a-z.:\\[\\]][0-9a-z.:\\[\\]-]*:[0-9]+$';
 
-/** Fields that OpenShift gives the security of a pod and of its container when they name no user, and its annotations. */
+/** Fields that OpenShift gives the security of a pod and of its container when they name no user, and its annotations; the last one repeats the field of a pod. */
 const chosenByCluster = {
   pod: ['fsGroup', 'supplementalGroups', 'seLinuxOptions'],
   worker: ['runAsUser', 'runAsNonRoot', 'seLinuxOptions'],
-  marks: ['openshift.io/scc', 'openshift.io/required-scc', 'security.openshift.io/validated-scc-subject-type'],
+  marks: [
+    ...['openshift.io/scc', 'openshift.io/required-scc', 'security.openshift.io/validated-scc-subject-type'],
+    'seccomp.security.alpha.kubernetes.io/pod',
+  ],
 };
 
 export const admissionVariables = [
@@ -87,6 +90,7 @@ export function listAdmissionRules(shape: WorkerShape, allowances: AdmissionAllo
     ...(shape.hostUsers && { hostUsers: true }),
   };
   const added = [...computedOfPod, ...(shape.runtimeClass ? ['overhead'] : [])];
+  const pullSecrets = shape.clusterUser ? [['imagePullSecrets', []] as const] : [];
   return [
     rule('one container', 'variables.pod.containers.size() == 1'),
     rule('only the image of workers', `variables.worker.image in ${literal(images)}`),
@@ -106,9 +110,9 @@ export function listAdmissionRules(shape: WorkerShape, allowances: AdmissionAllo
       'pod',
       otherFields,
       defaults,
-      alternatives('').filter(([field]) => !placed.includes(field)),
+      [...alternatives('').filter(([field]) => !placed.includes(field)), ...pullSecrets],
       ['containers', 'activeDeadlineSeconds', ...placed, ...added],
-      securityOf('pod', otherFields),
+      { ...securityOf('pod', otherFields), ...comparePullSecrets(shape, alternatives('')) },
     ),
     ...compareMarks('variables.marks', marks, hasQueue, marksOfOthers),
     rule(
@@ -156,6 +160,16 @@ function compareSecurity(name: 'pod' | 'worker', expected: object): AdmissionRul
       ? [`${context}.?fsGroup.orValue(1) > 0`, `${context}.?supplementalGroups.orValue([]).all(g, g > 0)`]
       : []),
   );
+}
+
+/** Lets in the Secret for its own registry that OpenShift gives each service account, and through it each pod, beside those that are allowed. */
+function comparePullSecrets(shape: WorkerShape, alternatives: ReturnType<typeof alternativesOf>): OwnRules {
+  if (!shape.clusterUser) return {};
+  const allowed = alternatives.flatMap(valuesOf('imagePullSecrets')).flat();
+  const isOwn = `s.name.startsWith(${literal(shape.serviceAccount)} + '-dockercfg-')`;
+  const secrets = `${paths.pod}.?imagePullSecrets.orValue([])`;
+  const expression = `${secrets}.all(s, ${isOwn} || s in ${literal(allowed)})`;
+  return { imagePullSecrets: rule(`only the imagePullSecrets of ${owners.pod}`, expression) };
 }
 
 /** Compares the priority; the default one of the cluster, which pods get and Jobs do not, is let in where none is wanted. */

@@ -20,7 +20,11 @@ export function judgeAsOpenShift({ metadata = {}, spec = {} }: Json): AdmissionA
   );
   return {
     yes: [
-      set('/metadata/annotations', { ...metadata.annotations, 'openshift.io/scc': 'restricted-v2' }),
+      set('/metadata/annotations', {
+        ...{ ...metadata.annotations, 'openshift.io/scc': 'restricted-v2' },
+        'seccomp.security.alpha.kubernetes.io/pod': 'runtime/default',
+      }),
+      set('/spec/imagePullSecrets', [{ name: `${spec.serviceAccountName}-dockercfg-x7k2p` }]),
       set('/spec/securityContext', {
         ...{ ...securityContext, fsGroup: chosenUser, seLinuxOptions: { level: 's0:c26,c5' } },
       }),
