@@ -224,6 +224,16 @@ export const refusals: readonly (readonly [string, Readonly<Record<string, unkno
   ],
   ['a namespace in capitals', { 'workers.namespace': 'Films' }, /workers\.namespace must be the name of .* be Films$/m],
   ['a registry with a scheme', { 'images.registry': 'https://a.test/b' }, /images\.registry must have no scheme/],
+  [
+    'a label of all objects by which Services find pods',
+    { commonLabels: { 'app.kubernetes.io/instance': 'films' } },
+    /commonLabels must leave app\.kubernetes\.io\/instance as it is/,
+  ],
+  [
+    'a label of pods by which Services find them',
+    { 'egress.podLabels': { 'app.kubernetes.io/component': 'proxy' } },
+    /egress\.podLabels must leave app\.kubernetes\.io\/component as it is/,
+  ],
   ['half a digest', { 'images.worker.digest': '0e072d' }, /images\.worker\.digest must begin with sha256:/],
   ['half a worker', { 'workers.most': 1.5 }, /workers\.most must be a whole number of 1 or more/],
   [

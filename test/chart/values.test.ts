@@ -137,7 +137,6 @@ describe('the values of the chart', () => {
   });
 
   it('make texts of labels, annotations and selectors that are written as a number or as true', () => {
-    // Labels of all objects and of one stand in one map, where no name may stand twice.
     const written = (n: number) => ({ [`whole${n}`]: 1_000_000, [`yes${n}`]: true });
     const of = (name: string) => [`api.${name}`, `controller.${name}`, `egress.${name}`];
     const names = ['podLabels', 'podAnnotations', 'nodeSelector', 'serviceAccount.annotations'].flatMap(of);

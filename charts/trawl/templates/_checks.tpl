@@ -45,6 +45,14 @@
     {{- if and $isThere .enabled (gt (float64 .minReplicas) (float64 .maxReplicas)) }}{{ fail (printf "%s.autoscaling.maxReplicas must be at least minReplicas" $component) }}{{ end -}}
   {{- end -}}
 {{- end -}}
+{{- /* The API server would refuse Deployments amid an install, and Services would find no pods. */ -}}
+{{- range $place := list "commonLabels" "api.podLabels" "dashboard.podLabels" "controller.podLabels" "inspector.podLabels" "egress.podLabels" -}}
+  {{- $labels := $values -}}
+  {{- range splitList "." $place }}{{ $labels = index $labels . | default dict }}{{ end -}}
+  {{- range list "name" "instance" "component" -}}
+    {{- if hasKey $labels (printf "app.kubernetes.io/%s" .) }}{{ fail (printf "%s must leave app.kubernetes.io/%s as it is: Deployments, Services and network policies find pods by it" $place .) }}{{ end -}}
+  {{- end -}}
+{{- end -}}
 {{- range $secret := $values.imagePullSecrets -}}
   {{- if not (and (kindIs "map" $secret) $secret.name) }}{{ fail "each entry of imagePullSecrets needs a name, such as {name: registry}" }}{{ end -}}
 {{- end -}}

@@ -3,15 +3,17 @@
 {{ .Release.Name | trunc 40 | trimSuffix "-" }}
 {{- end }}
 
+{{- /* Labels of an object: ours, then commonLabels, then those of the object itself (moreLabels). Each name stands once, as kustomize and post-renderers want it. */ -}}
 {{- define "trawl.labels" -}}
-helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
-app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .root.Release.Service }}
-app.kubernetes.io/part-of: trawl
-{{ include "trawl.selector" . }}
-{{- with .root.Values.commonLabels }}
-{{ include "trawl.texts" . }}
-{{- end }}
+{{- $labels := fromYaml (include "trawl.selector" .) -}}
+{{- $_ := set $labels "helm.sh/chart" (printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_") -}}
+{{- $_ := set $labels "app.kubernetes.io/version" .root.Chart.AppVersion -}}
+{{- $_ := set $labels "app.kubernetes.io/managed-by" .root.Release.Service -}}
+{{- $_ := set $labels "app.kubernetes.io/part-of" "trawl" -}}
+{{- range list .root.Values.commonLabels .moreLabels -}}
+{{- range $name, $value := . }}{{ $_ := set $labels $name $value }}{{ end -}}
+{{- end -}}
+{{ include "trawl.texts" $labels }}
 {{- end }}
 
 {{- define "trawl.selector" -}}
@@ -22,7 +24,7 @@ app.kubernetes.io/component: {{ . }}
 {{- end }}
 {{- end }}
 
-{{- /* Name, namespace and labels of an object: root, component, and optionally name and namespace. */ -}}
+{{- /* Name, namespace and labels of an object: root, component, and optionally name, namespace and moreLabels. */ -}}
 {{- define "trawl.metadata" -}}
 name: {{ .name | default (printf "%s-%s" (include "trawl.name" .root) .component) | quote }}
 namespace: {{ .namespace | default .root.Release.Namespace | quote }}

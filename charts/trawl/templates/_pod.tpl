@@ -1,10 +1,7 @@
 {{- /* Labels and annotations of a pod: root, component, values. */ -}}
 {{- define "trawl.podMetadata" -}}
 labels:
-  {{- include "trawl.labels" . | nindent 2 }}
-  {{- with .values.podLabels }}
-  {{- include "trawl.texts" . | nindent 2 }}
-  {{- end }}
+  {{- include "trawl.labels" (merge (dict "moreLabels" .values.podLabels) .) | nindent 2 }}
 {{- with .values.podAnnotations }}
 annotations:
   {{- include "trawl.texts" . | nindent 2 }}
