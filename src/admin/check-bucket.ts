@@ -8,6 +8,8 @@ import { type Finding, judged, note, problem } from './doctor-finding.ts';
 
 const content = 'trawl doctor wrote this and removes it again';
 const shown = { content_type: 'video/mp4', disposition: 'attachment' };
+const sha256 = hash('sha256', content);
+const upload = { bytes: content.length, sha256, content_type: shown.content_type, parts: [sha256] };
 const timeoutMs = 10_000;
 
 /**
@@ -59,8 +61,6 @@ export async function checkBucket(
 }
 
 async function write(store: ObjectStore, key: string): Promise<void> {
-  const sha256 = hash('sha256', content);
-  const upload = { bytes: content.length, sha256, content_type: shown.content_type, parts: [sha256] };
   const permit = await store.permit(key, upload);
   for (const { url, headers } of permit.is === 'parts' ? permit.parts : []) {
     await ask(url, { method: 'PUT', headers, body: content });
@@ -83,7 +83,9 @@ async function read(store: ObjectStore, key: string): Promise<void> {
   if ((await answer.text()) !== content) throw new Error('a link gives something else than was written');
 }
 
+/** Removes what was written, and an upload that nobody finishes, as a worker that is killed leaves one. */
 async function clear(store: ObjectStore, prefix: string): Promise<void> {
+  await store.permit(`${prefix}begun`, upload);
   await store.remove(prefix);
   if ((await store.see(`${prefix}trial`)) !== null) throw new Error('what was removed is still there');
 }

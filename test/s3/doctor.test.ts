@@ -1,12 +1,15 @@
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { DeleteObjectCommand } from '@aws-sdk/client-s3';
+import { DeleteBucketPolicyCommand, DeleteObjectCommand, PutBucketPolicyCommand } from '@aws-sdk/client-s3';
 import { expect } from 'chai';
 import { checkBucket } from '../../src/admin/check-bucket.ts';
+import { openS3 } from '../../src/objects/s3-store.ts';
+import type { Json } from '../support/json.ts';
 import { type Operator, startOperator } from '../support/operator.ts';
 import { credentials, startS3, type TestS3 } from '../support/s3.ts';
 import { startSilentPort } from '../support/silent-port.ts';
+import { read } from '../support/tree.ts';
 
 describe('the doctor beside a bucket', () => {
   let s3: TestS3;
@@ -113,6 +116,33 @@ describe('the doctor beside a bucket', () => {
       level: 'problem',
       text: 'The bucket trawl-test cannot be kept as it is: it overwrites what is there although If-None-Match forbids that. docs/s3.md says what it needs.',
     });
+  });
+
+  it('finds nothing wrong with the rights of docs/s3.md, and a problem where one of them is missing', async () => {
+    const [, written = ''] = /```json\n([\s\S]*?)```/.exec(read('docs/s3.md')) ?? [];
+    const policy: Json = JSON.parse(written.replaceAll('BUCKET', s3.settings.s3Bucket));
+    const bucket = { Bucket: s3.settings.s3Bucket };
+    const user = await s3.addUser('limited', 'user');
+    const judge = async (missing: string) => {
+      const Statement = policy.Statement.map((one: Json) => ({
+        ...{ ...one, Principal: { AWS: [user.AWS_ACCESS_KEY_ID] } },
+        Action: one.Action.filter((action: string) => action !== missing),
+      }));
+      await s3.client.send(new PutBucketPolicyCommand({ ...bucket, Policy: JSON.stringify({ ...policy, Statement }) }));
+      Object.assign(process.env, user);
+      const { level } = await checkBucket(s3.settings).finally(() => Object.assign(process.env, credentials));
+      return level;
+    };
+    const actions: string[] = policy.Statement.flatMap((one: Json) => one.Action);
+    expect(actions).to.have.length(7);
+    try {
+      expect(await judge('')).to.equal('ok');
+      for (const missing of actions) expect(await judge(missing), missing).to.equal('problem');
+    } finally {
+      await s3.client.send(new DeleteBucketPolicyCommand(bucket));
+      await s3.removeUser('limited');
+      await openS3({ settings: s3.settings, partBytes: 0, throughEgress: async () => false }).remove('doctor/');
+    }
   });
 
   it('reports wrong credentials without showing them', async () => {

@@ -22,8 +22,8 @@ export interface TestS3 {
   readonly list: () => Promise<{ objects: string[]; uploads: string[] }>;
   /** Ends the server; gives what starts it again with all that it had. */
   readonly lose: () => Promise<() => Promise<void>>;
-  /** Makes a user who may do everything in the bucket; returns its keys. */
-  readonly addUser: (name: string) => Promise<typeof credentials>;
+  /** Makes a user who may do everything in the bucket, or as `user` what a policy of the bucket says; returns its keys. */
+  readonly addUser: (name: string, role?: 'admin' | 'user') => Promise<typeof credentials>;
   readonly removeUser: (name: string) => Promise<void>;
   /** Has the server answer nothing, until the function that it gives is called. */
   readonly freeze: () => Promise<() => void>;
@@ -80,7 +80,7 @@ export async function startS3(address = '127.0.0.1'): Promise<TestS3> {
       await end();
       return start;
     },
-    addUser: (name) => addUser(s3Endpoint, name),
+    addUser: (name, role = 'admin') => addUser(s3Endpoint, name, role),
     removeUser: (name) => administer(s3Endpoint, 'delete-user', '--access', name),
     freeze: () => freezeProcess(Number(child.pid)),
     stop: async () => {
@@ -92,9 +92,9 @@ export async function startS3(address = '127.0.0.1'): Promise<TestS3> {
   };
 }
 
-async function addUser(endpoint: string, name: string): Promise<typeof credentials> {
+async function addUser(endpoint: string, name: string, role: string): Promise<typeof credentials> {
   const secret = randomBytes(20).toString('hex');
-  await administer(endpoint, 'create-user', '--access', name, '--secret', secret, '--role', 'admin');
+  await administer(endpoint, 'create-user', '--access', name, '--secret', secret, '--role', role);
   return { AWS_ACCESS_KEY_ID: name, AWS_SECRET_ACCESS_KEY: secret };
 }
 
