@@ -31,15 +31,20 @@ describe('a Redis URL', () => {
     });
   }
 
-  it('may have a new password with @, which is no other redis', () => {
-    const { log, lines } = aLog();
-    let url = 'redis://user:first@a:1';
-    const topology = followTopology(() => url, log);
-    expect(topology.login()).to.deep.equal(['user', 'first']);
-    url = 'redis://user:p@ss@a:1';
-    expect(topology.login()).to.deep.equal(['user', 'p@ss']);
-    expect(lines).to.deep.equal([]);
-  });
+  for (const [scheme, rest] of [
+    ['redis', 'a:1'],
+    ['redis+sentinel', 'a:1,b:2/main'],
+  ]) {
+    it(`may have a new password with @, which is no other redis: ${scheme}`, () => {
+      const { log, lines } = aLog();
+      let url = `${scheme}://user:first@${rest}`;
+      const topology = followTopology(() => url, log);
+      expect(topology.login()).to.deep.equal(['user', 'first']);
+      url = `${scheme}://user:p@ss@${rest}`;
+      expect(topology.login()).to.deep.equal(['user', 'p@ss']);
+      expect(lines).to.deep.equal([]);
+    });
+  }
 
   it('of one redis is asked for its cluster only after a MOVED reply', async () => {
     const place = readTopology('redis://127.0.0.1:1');

@@ -17,12 +17,17 @@ export function isPlainWebUrl(text: string): boolean {
 /** Returns true for the URL of a Redis, of several nodes of a Cluster, or of a name at Sentinels. */
 export function isRedisUrl(text: string): boolean {
   if (!isDecodable(text)) return false;
-  const isRedis = (url: string) => hasHost(url, ['redis:', 'rediss:']);
+  const isRedis = (url: string) => hasHost(url, ['redis:', 'rediss:']) && hasDatabase(URL.parse(url));
   const sentinel = 'redis+sentinel://';
   if (!text.startsWith(sentinel)) return text.split(',').every((url) => isRedis(url.trim()));
   // Several sentinels stand before one name, which is no URL to the platform's own parser.
-  const [hosts = '', name] = text.slice(sentinel.length).split('/');
-  return Boolean(name) && hosts.split(',').every((host) => isRedis(`redis://${host}`));
+  const [, hosts = '', name = ''] = /^([^/]*)\/(.*)$/s.exec(text.slice(sentinel.length)) ?? [];
+  return /^[^/?#]+(\/\d+)?$/.test(name) && hosts.split(',').every((host) => isRedis(`redis://${host}`));
+}
+
+/** Returns false where something else than the number of a database follows the host, such as the rest of a password with `/`, `?` or `#`. */
+function hasDatabase(url: URL | null): boolean {
+  return url !== null && /^\/?\d*$/.test(url.pathname) && url.hash === '' && !url.search.includes('@');
 }
 
 /** Returns true for a URL of one of these protocols that names a host. */

@@ -28,7 +28,7 @@ export interface RedisTopology {
 
 /** The hash slot of `{trawl}`. */
 const slot = 11_042;
-const sentinelUrl = /^redis\+sentinel:\/\/(?:([^@/]*)@)?([^@/]+)\/([^/?#]+)(?:\/(\d+))?$/;
+const sentinelUrl = /^redis\+sentinel:\/\/(?:([^/]*)@)?([^@/]+)\/([^/?#]+)(?:\/(\d+))?$/;
 const sentinelPort = '26379';
 
 /** Reads a Redis URL: one, several with commas between for a Cluster, `redis+sentinel://`, or `unix://` with a path. */
