@@ -207,6 +207,23 @@ describe('the chart on a real API server', () => {
     expect(volume.persistentVolumeClaim).to.deep.equal({ claimName: 'trawl-backups' });
   });
 
+  it('changes nothing when it is applied again, as GitOps does, which finds no default of the server in kinds of others', async () => {
+    const own = { 'workers.namespace': 'again-workers', 'workers.createNamespace': true };
+    const rendering = { scenario: 'ci/everything-values.yaml', namespace: 'again', values: own } as const;
+    const items = render({ ...rendering, more: ['--no-hooks', '--skip-tests'] });
+    await makeNamespace(cluster, 'again');
+    const list = { apiVersion: 'v1', kind: 'List', items };
+    const apply = async () => {
+      await kubectl(cluster, ['apply', '--server-side', '-f', '-'], list);
+      return JSON.parse(await kubectl(cluster, ['get', '-f', '-', '-o', 'json'], list)).items as Json[];
+    };
+    const ages = (made: Json[]) => made.map(({ kind, metadata }) => `${kind} ${metadata.name} ${metadata.generation}`);
+    const first = await apply();
+    expect(ages(await apply())).to.deep.equal(ages(first));
+    const ofOthers = (made: Json[]) => made.filter(({ kind }) => foreign.includes(kind)).map(({ spec }) => spec);
+    expect(ofOthers(first)).to.deep.equal(ofOthers(items));
+  });
+
   it('is not removed while a job is open, and leaves no worker behind then', async () => {
     const { shape } = await closeNamespace(cluster, { values: { 'workers.namespace': 'films' } });
     const redis = await startTestServer();

@@ -63,6 +63,14 @@ export const refusals: readonly (readonly [string, Readonly<Record<string, unkno
     /must name a Gateway/,
   ],
   [
+    'a route whose Gateway is a text',
+    {
+      ...{ 'api.httpRoute.enabled': true, 'api.httpRoute.parentRefs': ['public'] },
+      'api.trustedProxies': '10.0.0.0/8',
+    },
+    /each entry of api\.httpRoute\.parentRefs needs a name/,
+  ],
+  [
     'a way to the dashboard without its address',
     { 'dashboard.ingress.enabled': true, 'dashboard.ingress.hosts': ['d.test'], 'api.trustedProxies': '10.0.0.0/8' },
     /dashboardUrl must be the URL at which/,

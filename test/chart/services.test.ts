@@ -38,8 +38,8 @@ describe('the Services of the chart', () => {
       const { type: kind = 'ClusterIP', selector, ports } = find(objects, 'Service', 'trawl-dashboard').spec;
       expect({ kind, selector }).to.deep.equal({ kind: 'ClusterIP', selector: api.selector });
       const { service } = find(objects, 'Ingress', 'trawl-dashboard').spec.rules[0].http.paths[0].backend;
-      const [route] = find(objects, 'HTTPRoute', 'trawl-dashboard').spec.rules[0].backendRefs;
-      expect([service, route]).to.deep.equal([
+      const [{ name, port }] = find(objects, 'HTTPRoute', 'trawl-dashboard').spec.rules[0].backendRefs;
+      expect([service, { name, port }]).to.deep.equal([
         { name: 'trawl-dashboard', port: { name: ports[0].name } },
         { name: 'trawl-dashboard', port: ports[0].port },
       ]);

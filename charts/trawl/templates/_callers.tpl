@@ -35,7 +35,7 @@ spec:
 {{- end }}
 {{- end }}
 
-{{- /* An HTTPRoute: the same, with the number of the port. */ -}}
+{{- /* An HTTPRoute: the same, with the number of the port. It has the defaults of the server, which GitOps would take for changes. */ -}}
 {{- define "trawl.httpRoute" -}}
 {{- if .values.httpRoute.enabled }}
 ---
@@ -45,7 +45,11 @@ metadata:
   {{- include "trawl.metadata" . | nindent 2 }}
 spec:
   parentRefs:
-    {{- toYaml .values.httpRoute.parentRefs | nindent 4 }}
+    {{- range .values.httpRoute.parentRefs }}
+    {{- $parent := dict "group" "gateway.networking.k8s.io" "kind" "Gateway" }}
+    {{- range $name, $value := . }}{{ $_ := set $parent $name $value }}{{ end }}
+    - {{ toYaml $parent | nindent 6 | trim }}
+    {{- end }}
   {{- with .values.httpRoute.hostnames }}
   hostnames:
     {{- toYaml . | nindent 4 }}
@@ -54,8 +58,7 @@ spec:
     - matches:
         - path: {type: PathPrefix, value: /}
       backendRefs:
-        - name: {{ .service }}
-          port: {{ .port }}
+        - {group: "", kind: Service, name: {{ .service }}, port: {{ .port }}, weight: 1}
       # Callers wait up to 30 s for a job, and listen to events until it ends: 0 s is no limit.
       timeouts: {request: 0s}
 {{- end }}

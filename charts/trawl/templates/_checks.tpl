@@ -138,6 +138,7 @@
   {{- if and (or $way.ingress.enabled $way.httpRoute.enabled) (not $values.api.trustedProxies) }}{{ fail (printf "api.trustedProxies must name the addresses of the proxy with %s.ingress or %s.httpRoute: otherwise every caller has its address, and one who guesses keys gets all blocked" $component $component) }}{{ end -}}
   {{- if and $way.ingress.enabled (not $way.ingress.hosts) }}{{ fail (printf "%s.ingress.hosts must name at least one host" $component) }}{{ end -}}
   {{- if and $way.httpRoute.enabled (not $way.httpRoute.parentRefs) }}{{ fail (printf "%s.httpRoute.parentRefs must name a Gateway" $component) }}{{ end -}}
+  {{- range $way.httpRoute.parentRefs }}{{ if not (kindIs "map" .) }}{{ fail (printf "each entry of %s.httpRoute.parentRefs needs a name, such as {name: public}" $component) }}{{ end }}{{ end -}}
 {{- end -}}
 {{- range $component := $values.dashboard.apart | ternary (list "api" "dashboard") (list "api") -}}
   {{- $service := (index $values $component).service -}}
