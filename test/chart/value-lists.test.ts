@@ -10,6 +10,13 @@ const values = load('values.yaml');
 const valueAt = (of: Json, path: string) => path.split('.').reduce((group: Json, name) => group?.[name], of);
 const checks = read('charts/trawl/templates/_checks.tpl');
 
+const isGroup = (value: Json) => typeof value === 'object' && value !== null && Object.keys(value).length > 0;
+const pathsOf = (value: Json, path = ''): string[] =>
+  Object.entries(isGroup(value) && !Array.isArray(value) ? value : {}).flatMap(([name, below]) => {
+    const own = path ? `${path}.${name}` : name;
+    return [own, ...pathsOf(below, own)];
+  });
+
 describe('the lists of values that the chart holds', () => {
   it('name every number of values.yaml, so that a fraction or a name with nothing behind it is refused', () => {
     const numbers = leavesOf(values).filter((path) => typeof valueAt(values, path) === 'number');
@@ -29,6 +36,17 @@ describe('the lists of values that the chart holds', () => {
       expect(given(`${component}.autoscaling`).err, component).to.equal('');
     for (const group of ['backup', 'doctor', 'test', 'uninstall', 'api.podDisruptionBudget'])
       expect(given(group).err).to.include(`${group}.`).and.to.include(' must be a whole number of');
+  });
+
+  it('name every group of values.yaml and every switch without which a template stumbles', () => {
+    const groups = pathsOf(values).filter((path) => isGroup(valueAt(values, path)));
+    const switches = leavesOf(values).filter((path) => typeof valueAt(values, path) === 'boolean');
+    expect(groups.length).to.be.greaterThan(50);
+    const stumbles = [...groups, ...switches].filter((path) => {
+      const { code, err } = tryRender({ scenario: 'ci/everything-values.yaml', values: { [path]: null } });
+      return code !== 0 && !/ must | has no values below it/.test(err);
+    });
+    expect(stumbles, 'missing in the list of groups or switches in _checks.tpl').to.deep.equal([]);
   });
 
   it('name every setting that a template sets, so that `settings` cannot set it a second time', () => {

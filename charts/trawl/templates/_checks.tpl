@@ -1,6 +1,14 @@
 {{- /* What the schema cannot say: contradictions between values end with a sentence. */ -}}
 {{- define "trawl.check" -}}
 {{- $values := .Values -}}
+{{- /* A name with nothing behind it removes all that it had by default, and --reuse-values has nothing of what is new in this chart. */ -}}
+{{- $groups := list "images" "secret" "caCertificates" "bootstrap" "redis" "redis.bundled" "s3" "s3.bundled" "openid" "billing" "api.ingress" "api.httpRoute" "dashboard.ingress" "dashboard.httpRoute" "workers" "networkPolicy" "networkPolicy.kubernetes" "tls" "monitoring" -}}
+{{- if ($values.tls).enabled }}{{ $groups = concat $groups (list "tls.secrets" "tls.certManager") }}{{ end -}}
+{{- range $group := $groups -}}
+  {{- $value := $values -}}
+  {{- range splitList "." $group }}{{ $value = index ($value | default dict) . }}{{ end -}}
+  {{- if not (kindIs "map" $value) }}{{ fail (printf "%s has no values below it, not even the defaults: leave its name out where nothing stands behind it; an upgrade with --reuse-values needs --reset-then-reuse-values in place of that" $group) }}{{ end -}}
+{{- end -}}
 {{- $known := fromYaml (include "trawl.settingDefaults" .) -}}
 {{- $forms := fromYaml (include "trawl.settingForms" .) -}}
 {{- range $name, $value := $values.settings -}}
@@ -17,7 +25,7 @@
   {{- end -}}
 {{- end -}}
 {{- range $name, $quantity := dict "cpu" $values.workers.cpu "memory" $values.workers.memory -}}
-  {{- if not (regexMatch $forms.TRAWL_WORKER_MEMORY.form $quantity) }}{{ fail (printf "workers.%s must be %s" $name $forms.TRAWL_WORKER_MEMORY.allowed) }}{{ end -}}
+  {{- if not (regexMatch $forms.TRAWL_WORKER_MEMORY.form (toString $quantity)) }}{{ fail (printf "workers.%s must be %s" $name $forms.TRAWL_WORKER_MEMORY.allowed) }}{{ end -}}
 {{- end -}}
 {{- /* Every number of values.yaml: a name with nothing behind it, or a fraction, would reach the API server amid an install. */ -}}
 {{- range $name := list "workers.most" "workers.mostEnded" "workers.awaySeconds" "backup.keep" "doctor.nodes" "test.seconds" "uninstall.waitSeconds" "bootstrap.credits" "egress.terminationGracePeriodSeconds" "api.service.port" "dashboard.service.port" "api.replicas" "dashboard.replicas" "controller.replicas" "inspector.replicas" "egress.replicas" "api.podDisruptionBudget.maxUnavailable" "dashboard.podDisruptionBudget.maxUnavailable" "controller.podDisruptionBudget.maxUnavailable" "inspector.podDisruptionBudget.maxUnavailable" "egress.podDisruptionBudget.maxUnavailable" "api.autoscaling.minReplicas" "api.autoscaling.maxReplicas" "api.autoscaling.targetCPU" "dashboard.autoscaling.minReplicas" "dashboard.autoscaling.maxReplicas" "dashboard.autoscaling.targetCPU" "inspector.autoscaling.minReplicas" "inspector.autoscaling.maxReplicas" "inspector.autoscaling.targetCPU" -}}
@@ -90,8 +98,8 @@
   {{- $form := index $forms (printf "TRAWL_%s" $setting) -}}
   {{- if and $text (not (regexMatch $form.form $text)) }}{{ fail (printf "%s must be %s" $value $form.allowed) }}{{ end -}}
 {{- end -}}
-{{- /* An empty one would count as the less isolated of both. */ -}}
-{{- range $name, $flag := dict "networkPolicy.enabled" $values.networkPolicy.enabled "workers.hostUsers" $values.workers.hostUsers -}}
+{{- /* An empty one would count as the less isolated of both, or end a template without a sentence. */ -}}
+{{- range $name, $flag := dict "networkPolicy.enabled" $values.networkPolicy.enabled "workers.hostUsers" $values.workers.hostUsers "workers.policiesEnforced" $values.workers.policiesEnforced "s3.bundled.enabled" $values.s3.bundled.enabled "dashboard.apart" $values.dashboard.apart "tls.enabled" $values.tls.enabled "uninstall.force" $values.uninstall.force -}}
   {{- if not (kindIs "bool" $flag) }}{{ fail (printf "%s must be true or false" $name) }}{{ end -}}
 {{- end -}}
 {{- if and (eq (int64 $values.api.service.port) 8081) (eq (include "trawl.dashboardService" .) "api") }}{{ fail "api.service.port must be another one than 8081, at which the same Service has the dashboard" }}{{ end -}}

@@ -300,7 +300,7 @@ apiVersion: v1
 kind: ServiceAccount
 metadata:
   {{- include "trawl.metadata" . | nindent 2 }}
-  {{- with .values.serviceAccount.annotations }}
+  {{- with (.values.serviceAccount).annotations }}
   annotations:
     {{- include "trawl.texts" . | nindent 4 }}
   {{- end }}
