@@ -98,7 +98,11 @@ export const refusals: readonly (readonly [string, Readonly<Record<string, unkno
   ['a Service of another type', { 'api.service.type': 'ExternalName' }, /must be ClusterIP, NodePort or LoadBalancer/],
   ['a dashboard apart by a setting', { 'settings.TRAWL_DASHBOARD_PORT': 'none' }, /is set by dashboard\.apart/],
   ['a setting that is none', { 'settings.NONSENSE': 'x' }, /settings\.NONSENSE is not a setting of trawl/],
-  ['a setting that is no string', { 'settings.TRAWL_ATTEMPTS': 3 }, /settings\.TRAWL_ATTEMPTS must be a string/],
+  [
+    'a setting that is no string',
+    { 'settings.TRAWL_ATTEMPTS': 3 },
+    /settings\.TRAWL_ATTEMPTS must be a string: .* --set-string/,
+  ],
   ['a setting that a value sets', { 'settings.TRAWL_WORKERS': '3' }, /settings\.TRAWL_WORKERS is set by workers\.most/],
   [
     'a setting that is no number',
@@ -141,7 +145,7 @@ export const refusals: readonly (readonly [string, Readonly<Record<string, unkno
   [
     'a label of nodes that is no text',
     { 'workers.nodeSelector': { fast: true } },
-    /workers\.nodeSelector\.fast must be a str/,
+    /workers\.nodeSelector\.fast must be a string: .* --set-string/,
   ],
   [
     'policies neither wanted nor unwanted',

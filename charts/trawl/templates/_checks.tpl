@@ -13,7 +13,7 @@
 {{- $forms := fromYaml (include "trawl.settingForms" .) -}}
 {{- range $name, $value := $values.settings -}}
   {{- if not (hasKey $known $name) }}{{ fail (printf "settings.%s is not a setting of trawl; docs/config.md lists them" $name) }}{{ end -}}
-  {{- if not (kindIs "string" $value) }}{{ fail (printf "settings.%s must be a string in quotes" $name) }}{{ end -}}
+  {{- if not (kindIs "string" $value) }}{{ fail (printf "settings.%s must be a string: in quotes in a file of values, with --set-string in a command" $name) }}{{ end -}}
   {{- with index (fromYaml (include "trawl.settingsOfValues" $)) $name }}{{ fail (printf "settings.%s is set by %s" $name .) }}{{ end -}}
   {{- with index $forms $name -}}
     {{- if not (or (eq $value "") (regexMatch .form $value)) }}{{ fail (printf "settings.%s must be %s" $name .allowed) }}{{ end -}}
@@ -105,7 +105,7 @@
 {{- if and (eq (int64 $values.api.service.port) 8081) (eq (include "trawl.dashboardService" .) "api") }}{{ fail "api.service.port must be another one than 8081, at which the same Service has the dashboard" }}{{ end -}}
 {{- if and $values.bootstrap.existingSecret (not (regexMatch "^[a-z0-9][a-z0-9-]{0,62}$" ($values.bootstrap.account | default ""))) }}{{ fail "bootstrap.account must be a slug: 1 to 63 characters of a-z, 0-9 and -, not with - at its beginning" }}{{ end -}}
 {{- range $name, $label := $values.workers.nodeSelector -}}
-  {{- if not (kindIs "string" $label) }}{{ fail (printf "workers.nodeSelector.%s must be a string in quotes" $name) }}{{ end -}}
+  {{- if not (kindIs "string" $label) }}{{ fail (printf "workers.nodeSelector.%s must be a string: in quotes in a file of values, with --set-string in a command" $name) }}{{ end -}}
 {{- end -}}
 {{- if not (or $values.secret.existingSecret $values.generateSecrets) }}{{ fail (printf "secret.existingSecret must name a Secret: kubectl create secret generic trawl --namespace %s --from-literal=secret=\"$(openssl rand -base64 32)\"" .Release.Namespace) }}{{ end -}}
 {{- if and (not $values.redis.bundled.enabled) (not $values.redis.existingSecret) }}{{ fail "redis.existingSecret must name a Secret with the URL of Redis; redis.bundled.enabled=true installs one for trying out" }}{{ end -}}
