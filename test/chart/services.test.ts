@@ -58,4 +58,16 @@ describe('the Services of the chart', () => {
       'trawl-dashboard',
     );
   });
+
+  it('are not asked twice by an nginx before them, which sends a GET to another pod when one dies, and the job is paid twice', () => {
+    const prefix = 'nginx.ingress.kubernetes.io/';
+    const own = { 'api.ingress.enabled': true, 'api.ingress.hosts': ['a.test'], 'api.trustedProxies': '10.0.0.0/8' };
+    const marks = (more = {}) =>
+      find(render({ values: { ...own, ...more } }), 'Ingress', 'trawl-api').metadata.annotations;
+    const expected = { 'proxy-next-upstream': 'off', 'proxy-body-size': '2m', 'proxy-read-timeout': '3600' };
+    const prefixed = Object.fromEntries(Object.entries(expected).map(([name, value]) => [prefix + name, value]));
+    expect(marks()).to.deep.equal(prefixed);
+    const given = { [`${prefix}proxy-body-size`]: '8m', 'example.com/a': 'b' };
+    expect(marks({ 'api.ingress.annotations': given })).to.deep.equal({ ...prefixed, ...given });
+  });
 });

@@ -1,14 +1,18 @@
 {{- /* What API and dashboard have of callers and people: ways to them, and settings about them. */ -}}
 
-{{- /* An Ingress: root, component, values, and the Service and the name of its port that it leads to. */ -}}
+{{- /* An Ingress: root, component, values, the Service and the name of its port that it leads to, and optionally annotations, which those of the values replace. */ -}}
 {{- define "trawl.ingress" -}}
 {{- if .values.ingress.enabled }}
+{{- $annotations := dict }}
+{{- range list .annotations .values.ingress.annotations }}
+{{- range $name, $value := . }}{{ $_ := set $annotations $name $value }}{{ end }}
+{{- end }}
 ---
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata:
   {{- include "trawl.metadata" . | nindent 2 }}
-  {{- with .values.ingress.annotations }}
+  {{- with $annotations }}
   annotations:
     {{- include "trawl.texts" . | nindent 4 }}
   {{- end }}
