@@ -1,12 +1,15 @@
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
+import { expectNames } from '../support/same-names.ts';
 import { read } from '../support/tree.ts';
 import { metricEvents } from '../watch/metric-events.ts';
 
 describe('the events that move metrics', () => {
   it('are known for every metric, once', () => {
     const declared = Object.keys(makeMetrics()).filter((name) => !['registry', 'refreshers'].includes(name));
-    expect(metricEvents.map(({ metric }) => metric)).to.have.members(declared);
+    const told = metricEvents.map(({ metric }) => metric);
+    expectNames('test/watch/metric-events.ts', told, declared);
+    expect(told).to.have.lengthOf(declared.length);
   });
 
   it('are each seen by a test that is there, in a file that names the metric', () => {

@@ -14,6 +14,7 @@ import * as tables from '../../src/model/request-parameters.ts';
 import { rows } from '../contract/page.ts';
 import { fieldsOfPython, fieldsOfSchemas, fieldsOfTypescript } from '../support/client-types.ts';
 import type { Json } from '../support/json.ts';
+import { expectNames } from '../support/same-names.ts';
 import { read } from '../support/tree.ts';
 import { texts } from '../support/tree-files.ts';
 
@@ -43,28 +44,27 @@ function rowsOf(...families: readonly string[]): string[] {
   );
 }
 
-function expectSame(told: readonly string[], wanted: readonly string[], what = ''): void {
-  expect([...new Set(told)].sort(), what).to.deep.equal([...new Set(wanted)].sort());
-}
+/** Place of a sentence of the contract. */
+const sentence = (id: string) => `test/contract/rows.txt, ${id}`;
 
 describe('what callers can name', () => {
   it('caller-routes: is the same route in the API, the contract and every client', () => {
     const all = Object.values<Route>(routes).map((route) => pathTemplate(route.paths[0]!));
-    expectSame([...routesOfTheInterface, ...namesIn('caller-routes')], all);
+    expectNames(sentence('caller-routes'), [...routesOfTheInterface, ...namesIn('caller-routes')], all);
     for (const [folder, left] of Object.entries(unasked)) {
       const asked = [...texts]
         .filter(([path]) => path.startsWith(folder))
         .flatMap(([path, code]) => listPaths(path, code));
       const isAsked = (route: Route) => asked.some((path) => path.test(route.paths[0]!));
-      expectSame(
-        Object.keys(keyedRoutes),
+      expectNames(
+        `${folder} or \`unasked\` of this test`,
         [
           ...left,
           ...Object.values<Route>(keyedRoutes)
             .filter(isAsked)
             .map(({ name }) => name),
         ],
-        folder,
+        Object.keys(keyedRoutes),
       );
       expect(
         left.filter((name) => isAsked(keyedRoutes[name as keyof typeof keyedRoutes])),
@@ -89,11 +89,12 @@ describe('what callers can name', () => {
     const further = [batchParameters, ...Object.values(others).filter((table) => typeof table === 'object')];
     const named = further.flatMap((table) => Object.keys(table));
     const ofTheInterface = rowsOf('video-', 'audio-', 'stats-', 'global-');
-    expectSame(
+    expectNames(
+      sentence('caller-parameters'),
       [...ofTheInterface, ...namesIn('caller-parameters')].filter((name) => !['x_api_key', 'items'].includes(name)),
       [...Object.values(credit).flatMap((table) => Object.keys(table)), ...Object.keys(globalParameters), ...named],
     );
-    const inDocument = Object.values<Json>(paths).flatMap((methods) =>
+    const shown = Object.values<Json>(paths).flatMap((methods) =>
       Object.values<Json>(methods).flatMap(({ parameters = [], requestBody }) => [
         ...parameters.filter((one: Json) => one.in === 'query').map((one: Json) => one.name),
         ...Object.keys(requestBody?.content['application/json'].schema.properties ?? {}),
@@ -103,8 +104,9 @@ describe('what callers can name', () => {
       .filter((one) => one.in === 'query')
       .map((one) => one.name);
     const ofMessages = ['jsonrpc', 'id', 'method', 'params', 'exp', 'sig'];
-    expectSame(
-      [...keys, ...inDocument].filter((name) => !ofMessages.includes(name)),
+    expectNames(
+      'parameters of the API document, made of src/api',
+      [...keys, ...shown].filter((name) => !ofMessages.includes(name)),
       [...ofTheInterface, ...namesIn('caller-parameters')],
     );
   });
@@ -113,11 +115,12 @@ describe('what callers can name', () => {
     const fields = (name: string) => Object.keys(schemas[name]!.properties as object);
     const ofResult = ['metadata', 'response', 'expires_at', 'bytes', 'sha256', 'content_type'];
     const ofUsage = rowsOf('usage-').filter((name) => name in (schemas.Usage!.properties as object));
-    expectSame(
+    expectNames(
+      sentence('caller-fields'),
       [...rowsOf('job-'), ...ofResult, ...ofUsage, ...namesIn('caller-fields')],
       [...fields('Job'), ...fields('Result'), ...fields('Usage')],
     );
-    expectSame(namesIn('caller-batch'), [...fields('AcceptedBatch'), ...fields('Batch')]);
+    expectNames(sentence('caller-batch'), namesIn('caller-batch'), [...fields('AcceptedBatch'), ...fields('Batch')]);
     const bodyOf = (path: string) => paths[path].post.requestBody.content['application/json'].schema;
     const whole = Object.entries<Json>(components.schemas).filter(([name]) => !name.endsWith('Part'));
     const told = {
@@ -128,29 +131,31 @@ describe('what callers can name', () => {
       BatchRequest: bodyOf('/v1/batches'),
     };
     const wanted = fieldsOfSchemas(told);
-    expectSame(fieldsOfTypescript(), wanted, 'typescript');
-    expectSame(fieldsOfPython(Object.keys(told)), wanted, 'python');
+    expectNames('clients/typescript/src', fieldsOfTypescript(), wanted);
+    expectNames('clients/python/trawl_client', fieldsOfPython(Object.keys(told)), wanted);
   });
 
   it('has every webhook of the document in the event type of both clients', () => {
     const wanted = [...JSON.stringify(webhooks).matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name!);
-    const typeIn = (path: string, from: RegExp) =>
-      [...(from.exec(read(path))?.[1] ?? '').matchAll(/Webhook\w+/g)].map(([name]) => name);
-    expectSame(typeIn('clients/typescript/src/webhook.ts', /^export type WebhookEvent = ([^;]+);/m), wanted);
-    expectSame(typeIn('clients/python/trawl_client/webhook.py', /^WebhookEvent = (.+)$/m), wanted);
+    const expectType = (path: string, from: RegExp) => {
+      const names = [...(from.exec(read(path))?.[1] ?? '').matchAll(/Webhook\w+/g)].map(([name]) => name);
+      expectNames(`${path}, WebhookEvent`, names, wanted);
+    };
+    expectType('clients/typescript/src/webhook.ts', /^export type WebhookEvent = ([^;]+);/m);
+    expectType('clients/python/trawl_client/webhook.py', /^WebhookEvent = (.+)$/m);
   });
 
   it('caller-headers: is the same header in the document and the contract', () => {
-    expectSame(Object.keys(answerHeaders), namesIn('caller-headers'));
+    expectNames(sentence('caller-headers'), namesIn('caller-headers'), Object.keys(answerHeaders));
   });
 
   it('caller-refusals caller-failures: is the same code in the API, its document, the contract and both clients', async () => {
     const answered = Object.values(operations).flatMap((methods) =>
       Object.values<OperationRow>(methods).flatMap(({ errors }) => errors),
     );
-    expectSame(publicRefusals, answered);
-    expectSame(namesIn('caller-refusals'), answered);
-    expectSame(namesIn('caller-failures'), Object.keys(failures));
+    expectNames('src/api/openapi-row.ts, publicRefusals', publicRefusals, answered);
+    expectNames(sentence('caller-refusals'), namesIn('caller-refusals'), answered);
+    expectNames(sentence('caller-failures'), namesIn('caller-failures'), Object.keys(failures));
     const blamed = Object.entries(failures).map(([code, { blame, retryable }]) =>
       [code, blame, String(retryable)].join(),
     );
@@ -158,31 +163,34 @@ describe('what callers can name', () => {
       const isOurs = status >= 500;
       return [code, isOurs ? 'us' : 'caller', String(isOurs || status === 429)].join();
     });
-    const listed = (path: string, row: RegExp) =>
-      [...read(path).matchAll(row)].map(([, code, blame, retryable]) => [code, blame, retryable?.toLowerCase()].join());
-    const inTypescript = listed(
-      'clients/typescript/src/error-codes.ts',
-      /^ {2}(\w+): \{ blame: '(\w+)', retryable: (\w+) \},$/gm,
-    );
-    const inPython = listed('clients/python/trawl_client/error_codes.py', /^ {4}"(\w+)": \("(\w+)", (\w+)\),$/gm);
-    expectSame(inTypescript, [...blamed, ...refused]);
-    expectSame(inPython, inTypescript);
+    const expectListed = (path: string, row: RegExp) => {
+      const listed = [...read(path).matchAll(row)].map(([, code, blame, retryable]) =>
+        [code, blame, retryable?.toLowerCase()].join(),
+      );
+      expectNames(path, listed, [...blamed, ...refused]);
+    };
+    expectListed('clients/typescript/src/error-codes.ts', /^ {2}(\w+): \{ blame: '(\w+)', retryable: (\w+) \},$/gm);
+    expectListed('clients/python/trawl_client/error_codes.py', /^ {4}"(\w+)": \("(\w+)", (\w+)\),$/gm);
   });
 
   it('caller-exit: is the same exit code and option in trawl get, its help and the contract', () => {
     const numbers = (text: string) => [...text.matchAll(/\b(\d+)(?=\b)/g)].map(([, number]) => number!);
     const wanted = Object.values(exitCodes).map(String);
-    expectSame(numbers(rows.find(({ id }) => id === 'caller-exit')!.sentence), wanted);
-    expectSame(
+    expectNames(sentence('caller-exit'), numbers(rows.find(({ id }) => id === 'caller-exit')!.sentence), wanted);
+    const help = 'src/client/get-options.ts, getHelp';
+    expectNames(
+      help,
       [...getHelp.slice(getHelp.indexOf('Exit code')).matchAll(/(\d+):/g)].map(([, number]) => number!),
       wanted,
     );
     const [inUsage, inHelp] = [getUsage.matchAll(/--([\w-]+)/g), getHelp.matchAll(/^ {2}--([\w-]+)/gm)];
-    expectSame(
+    expectNames(
+      'src/client/get-options.ts, getUsage',
       [...inUsage].map(([, name]) => name!),
       Object.keys(getOptions).filter((name) => name !== 'help'),
     );
-    expectSame(
+    expectNames(
+      help,
       [...inHelp].map(([, name]) => name!),
       Object.keys(getOptions),
     );
@@ -190,9 +198,10 @@ describe('what callers can name', () => {
 
   it('caller-tools: is the same tool of MCP in the code, docs/api.md and the contract', () => {
     const names = mcpTools.map(({ name }) => name);
-    expectSame(namesIn('caller-tools'), names);
+    expectNames(sentence('caller-tools'), namesIn('caller-tools'), names);
     const [, told = ''] = /Its tools are ([^;]+);/.exec(read('docs/api.md').replaceAll('\n', ' ')) ?? [];
-    expectSame(
+    expectNames(
+      'docs/api.md',
       [...told.matchAll(/`(\w+)`/g)].map(([, name]) => name!),
       names,
     );

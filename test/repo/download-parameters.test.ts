@@ -3,6 +3,7 @@ import { readGetOrder } from '../../src/client/get-order.ts';
 import { mcpTools } from '../../src/mcp/mcp-tools.ts';
 import { creditParameters } from '../../src/model/request-parameters.ts';
 import type { Json } from '../support/json.ts';
+import { expectNames } from '../support/same-names.ts';
 import { read } from '../support/tree.ts';
 
 /** Parameters that a caller on a terminal has no use for: it waits itself, and chooses the sound by --audio. */
@@ -21,8 +22,7 @@ describe('the parameters of a download', () => {
       const asked = get.parameters.filter((one: Json) => one.in === 'query').map((one: Json) => one.name);
       const global = ['soft_fail', 'is_async', 'fields'];
       const inBody = Object.keys(post.requestBody.content['application/json'].schema.properties);
-      expect(inBody.filter((name) => !global.includes(name)).sort()).to.deep.equal(namesOf(kind));
-      expect(asked.filter((name: string) => !global.includes(name)).sort()).to.deep.equal(namesOf(kind));
+      for (const names of [asked, inBody]) expectNames('docs/openapi.json', names, [...namesOf(kind), ...global]);
       const order = (...args: string[]) =>
         readGetOrder([
           'https://example.com',
@@ -36,14 +36,12 @@ describe('the parameters of a download', () => {
       const given = [order('--max-duration', '1'), order('--start', '1', '--end', '2')].flatMap((one) =>
         one === 'help' ? [] : Object.keys(one.parameters),
       );
-      expect([...new Set(['query', ...given, ...leftOut])].sort()).to.deep.equal(namesOf(kind));
-      const [typescript, python] = [
-        read('clients/typescript/src/api-types.ts'),
-        read('clients/python/trawl_client/api_types.py'),
-      ];
+      expectNames('src/client/get-order.ts or `leftOut` of this test', ['query', ...given, ...leftOut], namesOf(kind));
+      const inTypescript = read('clients/typescript/src/api-types.ts');
+      const inPython = read('clients/python/trawl_client/api_types.py');
       for (const name of namesOf(kind)) {
-        expect(typescript).to.match(new RegExp(`^ +${name}\\??: `, 'm'));
-        expect(python).to.match(new RegExp(`^ +${name}: `, 'm'));
+        expect(inTypescript, `clients/typescript: ${name}`).to.match(new RegExp(`^ +${name}\\??: `, 'm'));
+        expect(inPython, `clients/python: ${name}`).to.match(new RegExp(`^ +${name}: `, 'm'));
       }
     });
   }
@@ -51,6 +49,6 @@ describe('the parameters of a download', () => {
   it('are the arguments of the tool download', () => {
     const names = Object.keys(mcpTools.find(({ name }) => name === 'download')?.inputSchema.properties as object);
     const wanted = kinds.flatMap(namesOf).filter((name) => !leftOut.includes(name));
-    expect(names.sort()).to.deep.equal([...new Set([...wanted, ...ofTheTool])].sort());
+    expectNames('src/mcp/mcp-tools.ts or `leftOut` of this test', names, [...wanted, ...ofTheTool]);
   });
 });
