@@ -164,7 +164,7 @@ export const workers: Board = {
         kind: 'stack',
         title: 'Workers that wait for the cluster',
         empty: 'no cluster',
-        good: 'Few, and `starting`. `room` wants nodes, `admission` a queue, `image` a registry; empty without Kubernetes.',
+        good: 'Few, and `starting`. `pod` wants more of a quota, `room` nodes, `admission` a queue, `image` a registry; empty without Kubernetes.',
         unit: units.Short,
         queries: { [amount('attempts_waiting', '', 'wait')]: '{{wait}}' },
       },

@@ -32,7 +32,7 @@ const labels = {
   verdict: listed(egressVerdicts),
   site: 'name of one of 20 well-known sites, else `other`',
   class: `${listed(attemptClasses)}: \`interrupted\` from outside, \`preempted\` for another account, \`cancelled\` by its caller`,
-  wait: '`starting` without a reason, `room` on a node, `admission` by a queue, `image` of the worker, or `container` that cannot be made',
+  wait: '`starting` without a reason, `pod` for a Job that has none after 5 s, such as for a quota, `room` on a node, `admission` by a queue, `image` of the worker, or `container` that cannot be made',
   task: '`lead`, `pass`, `take`, `requeue`, `preempt`, `sweep`, `days` (archive), `gauges`, `verify`, `buy` (top-ups), `card` (ends of stored cards) or `mail`',
   use: '`served` to other parts, or `trusted` in them',
   version: 'version of the program',
@@ -161,10 +161,7 @@ const declared = {
   oldest_leaving_seconds: gauge(
     'Longest time for which a deleted Job or pod of a worker is still there, such as for a finalizer; 0 when none is.',
   ),
-  attempts_waiting: gauge(
-    'Attempts whose worker does not run yet, by the reason that the cluster gives: `pod` is a Job that has none after 5 s, such as for a quota.',
-    'wait',
-  ),
+  attempts_waiting: gauge('Attempts whose worker does not run yet, by the reason that the cluster gives.', 'wait'),
   attempts_total: counter(
     'Attempts of jobs that have ended; a cancelled one counts once its worker is stopped.',
     'class',

@@ -3,6 +3,8 @@ import { routes } from '../../src/api/routes.ts';
 import { failures } from '../../src/base/errors.ts';
 import { makeMetrics, metricsTable } from '../../src/base/metrics.ts';
 import { releaseOf } from '../../src/media/yt-dlp.ts';
+import { waits } from '../../src/runners/kubernetes/pending-reason.ts';
+import { expectNames } from '../support/same-names.ts';
 
 /** Every metric that dashboards and alerts depend on, with its labels. */
 const wanted = `
@@ -88,10 +90,15 @@ describe('metrics', () => {
     const all = makeMetrics()
       .registry.getMetricsAsArray()
       .map((metric) => metric.name);
-    const others = all.filter((name) => !names().includes(name));
-    expect(all).to.include.members(names());
-    expect(others).to.include('trawl_process_resident_memory_bytes');
-    expect(others.filter((name) => !/^trawl_(process|nodejs)_/.test(name))).to.deep.equal([]);
+    expect(all).to.include('trawl_process_resident_memory_bytes');
+    const ours = all.filter((name) => !/^trawl_(process|nodejs)_/.test(name));
+    expectNames('`wanted` of this test', names(), ours);
+  });
+
+  it('have a label wait whose meaning names every wait for a pod', () => {
+    const row = /^\| `wait` \| (.+) \|$/m.exec(metricsTable())?.[1] ?? '';
+    const told = [...row.matchAll(/`(\w+)`/g)].map(([, word]) => word!);
+    expectNames('`labels.wait` in src/base/metrics.ts', told, waits);
   });
 
   it('have buckets for the longest recording that a request may ask for, and for the longest wait in the queue', () => {
