@@ -1,7 +1,7 @@
 import type { Endpoint } from '../../model/job.ts';
 import type { JobWebhook } from '../jobs/read-job.ts';
 import { keys, shortId } from '../keys.ts';
-import { fairShare } from '../lua/fair-share.ts';
+import { fairShare, queueScore } from '../lua/fair-share.ts';
 import { scoreOf } from '../lua/job-index.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { askAgain, type RecordStore, run, type ScriptReply, script, text } from '../script.ts';
@@ -87,8 +87,7 @@ if kind == 'job' then
   redis.call('HSET', job, 'id', id, 'account', accountId, 'key', key_id, 'status', 'QueuedJob', 'created_at', stamp,
     'revision', '1', 'asked', asked, 'line', line, 'ip', ip, 'receiver', receiver)
   redis.call('ZADD', openWork, stamp, id)
-  -- Microseconds keep jobs of one millisecond in their order.
-  redis.call('ZADD', queue, string.format('%d', now * 1000 + clock[2] % 1000), id)
+  redis.call('ZADD', queue, ${queueScore.ofNew()}, id)
   -- An account that already waits has its turn, and the controller knows of it.
   if not waits then
     update_ready(accountId, tonumber(account_running), account_concurrency, account_tag, true, last_turn)

@@ -1,5 +1,5 @@
 import { shortId } from '../keys.ts';
-import { fairShare } from '../lua/fair-share.ts';
+import { fairShare, queueScore } from '../lua/fair-share.ts';
 import { scoreOf } from '../lua/job-index.ts';
 import { type NewJob, recordedTexts } from './admit-call.ts';
 import { countedWindows, creditRules } from './credit-rules.ts';
@@ -32,7 +32,7 @@ for n = 1, wanted do
   indexed[2 * n - 1], indexed[2 * n] = ${scoreOf('now', 'QueuedJob')}, shortIds[n]
   opened[2 * n - 1], opened[2 * n] = stamp, ids[n]
   -- A microsecond apart, so that jobs start in their order.
-  queued[2 * n - 1], queued[2 * n] = string.format('%d', now * 1000 + clock[2] % 1000 + n - 1), ids[n]
+  queued[2 * n - 1], queued[2 * n] = ${queueScore.ofNew(' + n - 1')}, ids[n]
 end
 undos[#undos + 1] = function()
   redis.pcall('HSET', account, 'held', account_held, 'rate', account_rate or '')

@@ -1,7 +1,7 @@
 import { maxWaitMs } from '../../model/next.ts';
 import { keys } from '../keys.ts';
 import { isEarly } from '../lua/age.ts';
-import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
+import { fairShare, fairShareKeyNames, queueScore } from '../lua/fair-share.ts';
 import { readDue } from '../redis/read-due.ts';
 import { type RecordStore, run, script } from '../script.ts';
 import { workShift } from './work-ranges.ts';
@@ -28,7 +28,7 @@ undos[1] = function()
   update_ready(accountId, tonumber(owner[1]), owner[2], owner[3])
 end
 redis.call('ZADD', openWork, seen[2], jobId)
-redis.call('ZADD', queue, seen[2] .. '000', jobId)
+redis.call('ZADD', queue, ${queueScore.ofReturned('seen[2]')}, jobId)
 update_ready(accountId, tonumber(owner[1]), owner[2], owner[3])
 return { 'queued' }
 `;

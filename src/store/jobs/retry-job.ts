@@ -1,5 +1,5 @@
 import type { Job } from '../../model/job.ts';
-import { fairShare, fairShareKeyNames } from '../lua/fair-share.ts';
+import { fairShare, fairShareKeyNames, queueScore } from '../lua/fair-share.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
 import { type Early, earlyOf, refuseEarly } from './end-job.ts';
 import { ledJobKeyNames, readLedJob } from './read-open-job.ts';
@@ -45,7 +45,7 @@ end
 if tonumber(notBefore) > now then redis.call('ZADD', openWork, string.format('%d', notBefore + ${workShift}), jobId)
 else
   redis.call('ZADD', openWork, fields.created_at, jobId)
-  redis.call('ZADD', queue, fields.created_at .. '000', jobId)
+  redis.call('ZADD', queue, ${queueScore.ofReturned('fields.created_at')}, jobId)
 end
 redis.call('HSET', account, 'running', string.format('%d', running - 1))
 update_ready(accountId, running - 1, owner[1], owner[2])

@@ -1,5 +1,5 @@
 import type { WorkerShares } from '../../model/preemption.ts';
-import { fairShare, fairShareKeyNames, firstUnserved, unservedFrom } from '../lua/fair-share.ts';
+import { fairShare, fairShareKeyNames, firstUnserved, queueScore, unservedFrom } from '../lua/fair-share.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
 import { countActive, workShift } from './work-ranges.ts';
 
@@ -20,11 +20,11 @@ const takeJobsScript = script(
   [...fairShareKeyNames, 'openWork', 'lead', 'slugs'],
   ['term', 'accountId', 'slots', 'kept', 'maxWait'],
 )`${fairShare}
--- A job that has not run can be interrupted. It stands in the queue with microseconds, and one that comes back without.
-local function oldest_fresh()
+-- A job is interrupted once, so a new one can be.
+local function oldest_new()
   local jobs = redis.call('ZRANGE', queue, 0, ${maxExamined - 1}, 'WITHSCORES')
   for n = 1, #jobs, 2 do
-    if jobs[n + 1] % 1000 ~= 0 then return jobs[n], jobs[n + 1] end
+    if ${queueScore.isOfNew('jobs[n + 1]')} then return jobs[n], jobs[n + 1] end
   end
 end
 local function next_ready() return redis.call('ZRANGEBYSCORE', ready, '-inf', '(${unservedFrom}', 'LIMIT', 0, 1)[1] or '' end
@@ -56,7 +56,7 @@ local owner = redis.call('HMGET', account, 'weight', 'concurrency', 'running', '
 local running = tonumber(owner[3]) + 1
 local has_all = kept == '0' and running >= math.max(2, slots)
 if has_all and running <= tonumber(owner[4] or 0) and redis.call('HLEN', slugs) > 1 then
-  id, queued_at = oldest_fresh()
+  id, queued_at = oldest_new()
   if not id then
     redis.call('ZREM', ready, accountId)
     return { 'again', next_ready() }
@@ -65,12 +65,12 @@ end
 local is_turn, is_turn_set, last_turn = whose == next_turn, false, nil
 undos[1] = function()
   redis.pcall('ZADD', queue, queued_at, id)
-  redis.pcall('ZADD', openWork, string.format('%d', queued_at / 1000), id)
+  redis.pcall('ZADD', openWork, ${queueScore.toMs('queued_at')}, id)
   if last_turn then redis.pcall('SET', turn, last_turn) elseif is_turn_set then redis.pcall('DEL', turn) end
   redis.pcall('HSET', account, 'tag', owner[5], 'running', owner[3])
   redis.pcall('ZADD', ready, taken_turn, accountId)
   -- It waited at most since then.
-  if running == 1 then redis.pcall('ZADD', ready, 'NX', string.format('%d', queued_at / 1000), '@' .. accountId) end
+  if running == 1 then redis.pcall('ZADD', ready, 'NX', ${queueScore.toMs('queued_at')}, '@' .. accountId) end
 end
 local tag = tonumber(taken_turn) + 1 / tonumber(owner[1])
 redis.call('HSET', account, 'tag', string.format('%.17g', tag), 'running', string.format('%d', running))
