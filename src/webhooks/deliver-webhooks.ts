@@ -141,21 +141,21 @@ async function makeAttempt(
   const leaseEndsAt = performance.now() + leaseMsOf(options);
   const taken = await takeWebhook(store, due, leaseMsOf(options), () => {
     metrics.webhook_deliveries_total.inc({ outcome: outcomes.failed });
-    log.warn('a webhook has failed: its sender died during the last attempt', { job: due.jobId });
+    log.warn('a webhook has failed: its sender died during the last attempt', { job: due.id });
   });
   if (taken === null) return undefined;
   const { attempt } = taken;
   // While Redis is away, until another attempt may begin: none is to be lost, and none that was delivered is to be sent again.
   const delayOf = (_: unknown, delayMs: number) => (performance.now() + delayMs < leaseEndsAt ? delayMs : null);
   const note = <T>(step: () => Promise<T>) => retry(step, { ...backoff, signal: stop, delayOf });
-  const kept = await readOutgoingWebhook(store, due.jobId);
+  const kept = await readOutgoingWebhook(store, due.id);
   const trace = options.traces && kept && beginWebhookTrace(kept);
   const beganAt = store.clock.now();
   const sentAt = performance.now();
-  const posted = await post(options, { kept, attempt, jobId: due.jobId, traceparent: trace?.traceparent }, stop);
+  const posted = await post(options, { kept, attempt, id: due.id, traceparent: trace?.traceparent }, stop);
   const end = { is: posted.is, isSlow: performance.now() - sentAt >= slowMs };
   if (posted.is === 'unsent') {
-    log.debug('egress is away: the webhook waits', { job: due.jobId, why: posted.why });
+    log.debug('egress is away: the webhook waits', { job: due.id, why: posted.why });
     await note(() => returnWebhook(store, due, taken));
     return end;
   }
@@ -165,25 +165,26 @@ async function makeAttempt(
   const word = await note(() => endWebhook(store, due, attempt, ended, gapSeconds * 1000));
   if (word !== 'stale') metrics.webhook_deliveries_total.inc({ outcome: outcomes[word] });
   const why = posted.is === 'answered' ? undefined : posted.why;
-  const told = { job: due.jobId, attempt, outcome: word, status, why, ...traceField(trace ?? null) };
+  const told = { job: due.id, attempt, outcome: word, status, why, ...traceField(trace ?? null) };
   log.info('an attempt to deliver a webhook ended', told);
   if (options.traces && trace) {
     const span = { beganAt, endedAt: store.clock.now(), attempt, outcome: word, status };
-    recordWebhook(options.traces, trace, due.jobId, span);
+    recordWebhook(options.traces, trace, due.id, span);
   }
   return end;
 }
 
 interface Delivery {
   readonly kept: OutgoingWebhook | null;
-  readonly jobId: string;
+  /** Id of the job or the batch. */
+  readonly id: string;
   readonly attempt: number;
   readonly traceparent: string | undefined;
 }
 
 async function post(
   options: DeliveryOptions,
-  { kept, jobId, attempt, traceparent }: Delivery,
+  { kept, id, attempt, traceparent }: Delivery,
   stop: AbortSignal,
 ): Promise<WebhookResult> {
   const { store, proxy, limitSeconds, metrics, log } = options;
@@ -192,7 +193,7 @@ async function post(
   const endedAt = 'job' in kept.about ? kept.about.job.ended_at : null;
   const isFirst = attempt === 1 && !kept.wasTried;
   const composed = makeRequest(kept, now, options, traceparent);
-  if (composed === null) log.error('a webhook was sealed with a secret that is not known any more', { job: jobId });
+  if (composed === null) log.error('a webhook was sealed with a secret that is not known any more', { job: id });
   const posted: WebhookResult =
     composed === null
       ? { is: 'failed', why: 'it cannot be unsealed' }

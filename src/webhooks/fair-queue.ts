@@ -1,5 +1,5 @@
 import { CountsByName } from '../base/counts.ts';
-import type { DueWebhook } from '../store/webhooks/due-webhooks.ts';
+import { type DueWebhook, memberOf } from '../store/webhooks/due-webhooks.ts';
 import type { WebhookResult } from './send-webhook.ts';
 
 /** Due webhooks in memory, shared out fairly: accounts in turn, then the hosts of each, then the receivers of a host. */
@@ -76,16 +76,16 @@ export function makeFairQueue(limits: QueueLimits): FairQueue {
   };
   return {
     add: (due, at) => {
-      const path = known.has(nameOf(due)) ? null : findPath(due, at);
+      const path = known.has(memberOf(due)) ? null : findPath(due, at);
       if (path === null) return;
       for (const [level, name] of namesOf(due).entries()) path[level]?.groups.set(name, path[level + 1] as Group);
       for (const group of path) group.queued += 1;
       path.at(-1)?.queue.push(due);
-      known.add(nameOf(due));
+      known.add(memberOf(due));
     },
     next: () => late.begin(takeFrom(all, late.findHeld())),
     done: (due, end, isSlow = false) => {
-      if (!known.delete(nameOf(due))) return;
+      if (!known.delete(memberOf(due))) return;
       late.end(due, end, isSlow);
       release(all, namesOf(due), late.hasHung(due.receiver) ? 1 : limits.maxAttemptsOfReceiver);
     },
@@ -190,10 +190,6 @@ function remember(names: Set<string>, name: string, max: number): void {
     names.delete(oldest);
     return;
   }
-}
-
-function nameOf(due: DueWebhook): string {
-  return `${due.receiver}/${due.jobId}`;
 }
 
 function hostOf({ receiver }: DueWebhook): string {

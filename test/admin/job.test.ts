@@ -95,7 +95,7 @@ describe('jobs', () => {
     let next = await startNext(operator.store);
     while (next?.id !== job.id) next = await startNext(operator.store);
     await settleJob(operator.store, holder, next, failed);
-    const due = { receiver: webhook.receiver, jobId: job.id };
+    const due = { receiver: webhook.receiver, id: job.id };
     await takeWebhook(operator.store, due, 20_000);
     await endWebhook(operator.store, due, 1, { verdict: 'refused', status: null }, 5_000);
     const told = await operator.json<Shape[]>('job', 'explain', job.id);

@@ -30,7 +30,7 @@ describe('webhooks of an account', () => {
     return job.id;
   };
   const attempt = async (job: string, verdict: 'delivered' | 'again' | 'refused', status: number | null) => {
-    const due = { receiver: webhook.receiver, jobId: job };
+    const due = { receiver: webhook.receiver, id: job };
     const taken = await takeWebhook(operator.store, due, 20_000);
     return endWebhook(operator.store, due, taken?.attempt ?? 0, { verdict, status }, 5_000);
   };
@@ -76,7 +76,7 @@ describe('webhooks of an account', () => {
     expect(rest).to.deep.equal({ job, kind: 'job', url, status: 'due', attempts: 0, last_status: null });
     expect(Date.parse(String(next_at))).to.be.within(before - 5, operator.store.clock.now());
     const { due } = await dueWebhooks(operator.store, 1000);
-    expect(due).to.deep.include({ receiver: webhook.receiver, jobId: job, at: Date.parse(String(next_at)) });
+    expect(due).to.deep.include({ receiver: webhook.receiver, id: job, at: Date.parse(String(next_at)) });
     expect(await attempt(job, 'delivered', 200)).to.equal('delivered');
     await operator.json('webhook', 'replay', job.toUpperCase());
   });
@@ -106,7 +106,7 @@ describe('webhooks of an account', () => {
     expect(rest).to.deep.equal({ job: id, kind: 'batch', url, status: 'due', attempts: 0, last_status: null });
     expect((await dueWebhooks(operator.store, 1000)).due).to.deep.include({
       receiver: webhook.receiver,
-      jobId: id,
+      id,
       at: Date.parse(String(next_at)),
     });
     const { id: silent } = await anAdmittedBatch(operator.store, caller, 1);

@@ -74,7 +74,7 @@ describe('a job that has ended', () => {
       while ((await theJob(api.store, id)).attempt < 2) await startNext(api.store);
       await endJob(api.store, id, { ...failed, reason: 'an end' });
       const { receiver = '' } = (await readWebhook(api.store, id)) ?? {};
-      const due = { receiver, jobId: id };
+      const due = { receiver, id };
       const attempt = (await takeWebhook(api.store, due, 20_000))?.attempt ?? 0;
       await endWebhook(api.store, due, attempt, { verdict: 'refused', status: null }, 5_000);
       return id;

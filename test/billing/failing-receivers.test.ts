@@ -26,7 +26,7 @@ describe('mails about failing receivers', () => {
     for (let n = 0; n < times; n++) {
       const job = await aRunningJob(store, caller, { work: { ...aDownload, webhook } });
       await settleJob(store, holder, job, completed);
-      const due = { receiver, jobId: job.id };
+      const due = { receiver, id: job.id };
       const attempt = (await takeWebhook(store, due, 1_000))?.attempt ?? 0;
       await endWebhook(store, due, attempt, { verdict, status: verdict === 'refused' ? 410 : 200 }, 1);
     }

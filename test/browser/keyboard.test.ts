@@ -225,7 +225,7 @@ describe('the dashboard by the keyboard alone', () => {
     const params = { query: 'https://example.com/film.mp4', webhook_url: 'https://example.com/hook' };
     const { json } = await on.api.get('/v1/video/download', on.caller.key, params);
     await endJob(store, json.job_id);
-    const due = async () => (await dueWebhooks(store, 10_000)).due.find(({ jobId }) => jobId === json.job_id);
+    const due = async () => (await dueWebhooks(store, 10_000)).due.find(({ id }) => id === json.job_id);
     const first = (await due())!;
     const { attempt } = (await takeWebhook(store, first, 15_000))!;
     await endWebhook(store, first, attempt, { verdict: 'delivered', status: 200 }, 5000);

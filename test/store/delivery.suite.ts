@@ -28,7 +28,7 @@ export function deliverySuite(store: () => TestStore): void {
       const caller = await anAccount(store(), { credits: 1 });
       const job = await aRunningJob(store(), caller, { work: { ...aDownload, webhook } });
       await settleJob(store(), holder, job, completed);
-      const found = (await dueWebhooks(store(), 10_000)).due.find((one) => one.jobId === job.id);
+      const found = (await dueWebhooks(store(), 10_000)).due.find((one) => one.id === job.id);
       if (!found) throw new Error('the webhook is not due');
       return found;
     };
@@ -49,7 +49,7 @@ export function deliverySuite(store: () => TestStore): void {
         expect(await takeWebhook(store(), one, 15_000)).to.equal(null);
         store().advance(5000);
       }
-      expect(await readDelivery(store(), one.jobId)).to.deep.include({
+      expect(await readDelivery(store(), one.id)).to.deep.include({
         state: 'failed',
         attempts: 3,
         last_status: 500,
@@ -90,8 +90,8 @@ export function deliverySuite(store: () => TestStore): void {
         [2, null],
         [3, 404],
       ];
-      expect(near((await readDelivery(store(), one.jobId))!)).to.deep.equal(three);
-      const words = (await told(one.jobId)).map(({ text }) => text.replace(/[\d.]+ s$/, 'some s'));
+      expect(near((await readDelivery(store(), one.id))!)).to.deep.equal(three);
+      const words = (await told(one.id)).map(({ text }) => text.replace(/[\d.]+ s$/, 'some s'));
       expect(words).to.deep.equal([
         'Its webhook is due',
         'Attempt 1 to deliver its webhook had the answer 500 after some s',
@@ -99,10 +99,10 @@ export function deliverySuite(store: () => TestStore): void {
         'Attempt 3 to deliver its webhook had the answer 404 after some s',
         'Its webhook is failed with the answer 404',
       ]);
-      await replayWebhook(store(), one.jobId);
+      await replayWebhook(store(), one.id);
       begun.push(...(await fail(one, 1_200, [503])));
-      expect(near((await readDelivery(store(), one.jobId))!)).to.deep.equal([...three, [1, 503]]);
-      expect((await told(one.jobId)).at(-2)?.text).to.match(
+      expect(near((await readDelivery(store(), one.id))!)).to.deep.equal([...three, [1, 503]]);
+      expect((await told(one.id)).at(-2)?.text).to.match(
         /^Sent again: attempt 1 to deliver its webhook had the answer 503/,
       );
     });
@@ -112,12 +112,12 @@ export function deliverySuite(store: () => TestStore): void {
       const one = await due();
       await fail(one, 60_000, statuses);
       store().advance(365 * 86_400_000);
-      await replayWebhook(store(), one.jobId);
+      await replayWebhook(store(), one.id);
       await fail(one, 60_000, statuses);
-      const { tried } = (await readDelivery(store(), one.jobId))!;
+      const { tried } = (await readDelivery(store(), one.id))!;
       const last = tried.slice(-maxWebhookAttempts).map(({ attempt, status }) => [attempt, status]);
       expect(last).to.deep.equal(statuses.map((status, n) => [n + 1, status]));
-      const kept = await store().connection.read(['HGET', keys.webhook(one.jobId), 'tried']);
+      const kept = await store().connection.read(['HGET', keys.webhook(one.id), 'tried']);
       expect(String(kept).length).to.be.at.most(maxTriedLength);
     });
 
@@ -129,25 +129,25 @@ export function deliverySuite(store: () => TestStore): void {
       expect(await endWebhook(store(), one, 1, { verdict: 'delivered', status: 200 }, 5000)).to.equal('stale');
       expect(await endWebhook(store(), one, 2, { verdict: 'delivered', status: 200 }, 5000)).to.equal('delivered');
       expect(await endWebhook(store(), one, 2, { verdict: 'delivered', status: 200 }, 5000)).to.equal('stale');
-      expect(await readDelivery(store(), one.jobId)).to.deep.include({ state: 'delivered', attempts: 2 });
+      expect(await readDelivery(store(), one.id)).to.deep.include({ state: 'delivered', attempts: 2 });
     });
 
     it('is due as before once an attempt is given back, which counts no more, unless another one has begun meanwhile, even of the same number', async () => {
       const one = await due();
-      const before = await readDelivery(store(), one.jobId);
+      const before = await readDelivery(store(), one.id);
       store().advance(1_000);
       const first = (await takeWebhook(store(), one, 15_000))!;
       await returnWebhook(store(), one, first);
-      expect(await readDelivery(store(), one.jobId)).to.deep.equal(before);
+      expect(await readDelivery(store(), one.id)).to.deep.equal(before);
       expect((await dueWebhooks(store(), 10_000)).due).to.deep.include(one);
       store().advance(10);
       expect((await takeWebhook(store(), one, 15_000))?.attempt).to.equal(1);
       await returnWebhook(store(), one, first);
-      expect(await readDelivery(store(), one.jobId)).to.deep.include({ attempts: 1 });
+      expect(await readDelivery(store(), one.id)).to.deep.include({ attempts: 1 });
       store().advance(15_000);
       expect((await takeWebhook(store(), one, 15_000))?.attempt).to.equal(2);
       await returnWebhook(store(), one, first);
-      expect(await readDelivery(store(), one.jobId)).to.deep.include({ attempts: 2 });
+      expect(await readDelivery(store(), one.id)).to.deep.include({ attempts: 2 });
     });
 
     it('has failed when the sender of its last attempt died', async () => {
@@ -157,26 +157,26 @@ export function deliverySuite(store: () => TestStore): void {
         store().advance(15_000);
       }
       expect(await takeWebhook(store(), one, 15_000)).to.equal(null);
-      expect(await readDelivery(store(), one.jobId)).to.deep.include({ state: 'failed', next_at: null });
+      expect(await readDelivery(store(), one.id)).to.deep.include({ state: 'failed', next_at: null });
     });
 
     it('is due when its next attempt is further ahead than any wait, because the clock went back', async () => {
       const one = await due();
       const attempt = (await takeWebhook(store(), one, 15_000))?.attempt ?? 0;
       await endWebhook(store(), one, attempt, { verdict: 'again', status: 500 }, 5000);
-      const dueNow = async () => (await dueWebhooks(store(), 10_000, 0, 30_000)).due.map(({ jobId }) => jobId);
-      expect(await dueNow()).not.to.include(one.jobId);
+      const dueNow = async () => (await dueWebhooks(store(), 10_000, 0, 30_000)).due.map(({ id }) => id);
+      expect(await dueNow()).not.to.include(one.id);
       store().advance(-86_400_000);
-      expect(await dueNow()).to.include(one.jobId);
+      expect(await dueNow()).to.include(one.id);
       expect((await takeWebhook(store(), one, 15_000))?.attempt).to.equal(2);
-      expect(await dueNow()).not.to.include(one.jobId);
+      expect(await dueNow()).not.to.include(one.id);
     });
 
     it('D55: makes no further attempt when egress refuses the address', async () => {
       const one = await due();
       await takeWebhook(store(), one, 15_000);
       expect(await endWebhook(store(), one, 1, { verdict: 'refused', status: null }, 5000)).to.equal('failed');
-      expect((await dueWebhooks(store(), 10_000)).due.map(({ jobId }) => jobId)).not.to.include(one.jobId);
+      expect((await dueWebhooks(store(), 10_000)).due.map(({ id }) => id)).not.to.include(one.id);
     });
   });
 

@@ -59,7 +59,7 @@ function webhookStep(step: (store: TestStore, job: Job) => Promise<Step>): Scena
 }
 
 const dueOf = async (store: TestStore, job: Job) => {
-  const found = (await dueWebhooks(store, 100)).due.find(({ jobId }) => jobId === job.id);
+  const found = (await dueWebhooks(store, 100)).due.find(({ id }) => id === job.id);
   if (!found) throw new Error('no webhook is due');
   return found;
 };

@@ -17,7 +17,7 @@ const limits = {
 type FairQueue = ReturnType<typeof makeFairQueue>;
 
 function due(receiver: string, job: number | string): DueWebhook {
-  return { receiver, jobId: String(job) };
+  return { receiver, id: String(job) };
 }
 
 function fill(receivers: readonly string[]) {
@@ -176,7 +176,7 @@ describe('the fair queue of webhooks', () => {
     const served: string[] = [];
     for (let busy = takeAll(queue); busy.length > 0; busy = takeAll(queue)) {
       for (const one of busy) queue.done(one);
-      served.push(...busy.map(({ jobId }) => jobId));
+      served.push(...busy.map(({ id }) => id));
     }
     expect(served.slice(0, 21)).to.include('other');
   });
@@ -215,7 +215,7 @@ describe('the fair queue of webhooks', () => {
           }
           for (const one of busy) {
             served.push(one);
-            waiting.delete(Number(one.jobId));
+            waiting.delete(Number(one.id));
             queue.done(one, how.next().value);
           }
           for (let gap = queue.refill(); gap !== null; gap = queue.refill()) read(gap.from, gap.isEnough);
@@ -223,7 +223,7 @@ describe('the fair queue of webhooks', () => {
         expect(waiting.size).to.equal(0);
         expect(new Set(served).size).to.equal(all.length);
         for (const receiver of names) {
-          const jobs = served.filter((one) => one.receiver === receiver).map(({ jobId }) => Number(jobId));
+          const jobs = served.filter((one) => one.receiver === receiver).map(({ id }) => Number(id));
           expect(jobs).to.deep.equal([...jobs].sort((x, y) => x - y));
         }
       }),

@@ -24,7 +24,13 @@ const maxWaitMs = 3_600_000;
 
 export interface DueWebhook {
   readonly receiver: string;
-  readonly jobId: string;
+  /** Id of the job or the batch. */
+  readonly id: string;
+}
+
+/** Returns the member of a webhook among those that are due. */
+export function memberOf({ receiver, id }: DueWebhook): string {
+  return `${receiver}/${id}`;
 }
 
 /**
@@ -40,7 +46,7 @@ export async function dueWebhooks(
   const [, now, flat] = await run(store, dueWebhooksScript, { from, limit, maxWait });
   const due = Object.entries(pairs(flat)).map(([member, at]) => {
     const cut = member.lastIndexOf('/');
-    return { receiver: member.slice(0, cut), jobId: member.slice(cut + 1), at: Number(at) };
+    return { receiver: member.slice(0, cut), id: member.slice(cut + 1), at: Number(at) };
   });
   return { due, now: Number(now) };
 }

@@ -2,7 +2,7 @@ import { maxTriedLength, maxWebhookAttempts } from '../../model/webhook-attempts
 import { failingReceivers } from '../lua/failing-receivers.ts';
 import { outboxKeyNames } from '../lua/outbox.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
-import type { DueWebhook } from './due-webhooks.ts';
+import { type DueWebhook, memberOf } from './due-webhooks.ts';
 
 /**
  * Ends one attempt of a delivery: delivered, or due again `gap` milliseconds from now, or failed after the last attempt or a
@@ -45,10 +45,10 @@ export async function endWebhook(
   gapMs: number,
 ): Promise<'delivered' | 'again' | 'failed' | 'stale'> {
   const [word] = await run(store, endWebhookScript, {
-    jobId: due.jobId,
+    jobId: due.id,
     accountId: accountOfReceiver(due.receiver),
     receiver: due.receiver,
-    member: `${due.receiver}/${due.jobId}`,
+    member: memberOf(due),
     attempt,
     verdict: ended.verdict,
     status: ended.status ?? '',

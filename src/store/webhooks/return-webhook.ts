@@ -1,5 +1,5 @@
 import { type RecordStore, run, script } from '../script.ts';
-import type { DueWebhook } from './due-webhooks.ts';
+import { type DueWebhook, memberOf } from './due-webhooks.ts';
 import type { TakenAttempt } from './take-webhook.ts';
 
 /**
@@ -20,10 +20,6 @@ return { 'returned' }
 `;
 
 /** Gives an attempt back that was claimed and not sent; may be repeated. */
-export async function returnWebhook(
-  store: RecordStore,
-  { receiver, jobId }: DueWebhook,
-  taken: TakenAttempt,
-): Promise<void> {
-  await run(store, returnWebhookScript, { jobId, member: `${receiver}/${jobId}`, ...taken });
+export async function returnWebhook(store: RecordStore, due: DueWebhook, taken: TakenAttempt): Promise<void> {
+  await run(store, returnWebhookScript, { jobId: due.id, member: memberOf(due), ...taken });
 }

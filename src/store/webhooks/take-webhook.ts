@@ -1,6 +1,6 @@
 import { maxWebhookAttempts } from '../../model/webhook-attempts.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
-import type { DueWebhook } from './due-webhooks.ts';
+import { type DueWebhook, memberOf } from './due-webhooks.ts';
 
 /**
  * Claims the delivery of a due webhook: counts the attempt before it is sent, and leases it. When a sender died during
@@ -42,8 +42,8 @@ export async function takeWebhook(
   onFailed: () => void = () => {},
 ): Promise<TakenAttempt | null> {
   const reply = await run(store, takeWebhookScript, {
-    jobId: due.jobId,
-    member: `${due.receiver}/${due.jobId}`,
+    jobId: due.id,
+    member: memberOf(due),
     lease: leaseMs,
     max: maxWebhookAttempts,
   });
