@@ -74,17 +74,17 @@ export async function checkConnection(connection: Connection, config: Rules): Pr
   ];
 }
 
-/** Checks that Redis takes changes, which it answers reads without, by one that finds nothing to change. */
+/** Asks for a change that finds nothing to change: a Redis that refuses changes may still answer reads. */
 async function checkChanges({ send }: Connection): Promise<Finding> {
   const isReplica = (await readSection(send, 'replication'))?.get('role') === 'slave';
   // A change that a replica refuses is asked for again, for as long as the doctor waits.
-  const bar = isReplica
+  const refusedBy = isReplica
     ? new Error('READONLY')
     : await send(['HDEL', keys.plans, '']).then(
         () => null,
         (error: Error) => (error instanceof Refusal ? error.cause : error),
       );
-  if (bar !== null) return problem('changes', `Redis takes no changes: ${explainFailure(bar)}.`);
+  if (refusedBy !== null) return problem('changes', `Redis takes no changes: ${explainFailure(refusedBy)}.`);
   return fine('changes', 'Redis takes changes.');
 }
 

@@ -19,7 +19,7 @@ export function streamEvents(routes: JobRoutes): KeyedHandler {
     const shown = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
     call.res.writeHead(200, { ...call.headers, ...shown }).flushHeaders();
     const forget = onLeave(call.res, watch.close);
-    // The stream is not awaited: an open stream is neither in hand nor late in the request log.
+    // The stream is not awaited: only until it begins is it a request in hand, and does its time in the request log run.
     void pipeline(eventsOf(routes, call, watch, fields), call.res, { end: false })
       .catch((error) => {
         if (!(error instanceof Refusal || isGone(error))) routes.log.error('a stream of events failed', { error });

@@ -1,7 +1,7 @@
 import { object, ref, type Schema } from '../model/answer-schemas.ts';
 import { batchPageSize, batchParameters } from '../model/batch.ts';
 import type { ParameterTable } from '../model/parameter-kinds.ts';
-import { maxItems } from '../model/request-limits.ts';
+import { maxBatchItems } from '../model/request-limits.ts';
 import { batchPageParameters, creditParameters } from '../model/request-parameters.ts';
 import { creditRefusals, keyedRefusals, type OperationRow } from './openapi-row.ts';
 
@@ -12,7 +12,7 @@ export const batchRows = {
       tag: 'Batches',
       summary: 'Start up to 1,000 jobs at once, or a playlist',
       description:
-        `Every one of the 1 to ${maxItems} items is a job, or none is: one wrong item refuses the call and its place is named, and ` +
+        `Every one of the 1 to ${maxBatchItems} items is a job, or none is: one wrong item refuses the call and its place is named, and ` +
         'so do too few credits. The call counts once against the rate, and each item against the quotas of the key. The body ' +
         'has at most 2 MiB and is read after the key was judged, so the key cannot be in it. `webhook_url` gets one post when ' +
         'the last job has ended, besides those that the items name. With `playlist` the call lists the playlist of its one item ' +
@@ -53,7 +53,7 @@ function bodySchema(): Schema {
   const items = {
     description:
       'Parameters of each job, as the endpoint takes them; with `playlist` one item, whose `query` is the playlist.',
-    ...{ type: 'array', minItems: 1, maxItems },
+    ...{ type: 'array', minItems: 1, maxItems: maxBatchItems },
     items: object(item, without(item, ['query'])),
   };
   return object({ ...top, items }, without(top, ['endpoint']));

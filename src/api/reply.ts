@@ -25,9 +25,9 @@ const runningSeconds = 2;
 
 /** Returns the answer to an error that was thrown; anything but a refusal is an internal error. */
 export function errorReply(error: unknown, keyQuotaStatus: number = refusals.key_quota_exceeded.status): ApiReply {
-  const { code, message, retryAfter } = error instanceof Refusal ? error : refuse('internal_error');
+  const { code, message, retryAfterSeconds } = error instanceof Refusal ? error : refuse('internal_error');
   const status = code === 'key_quota_exceeded' ? keyQuotaStatus : refusals[code].status;
-  const wait = retryAfter ?? waitSeconds[code] ?? null;
+  const wait = retryAfterSeconds ?? waitSeconds[code] ?? null;
   const headers = { 'x-error-code': code, ...(wait === null ? {} : { 'retry-after': String(wait) }) };
   return { status, body: { error: message }, headers };
 }

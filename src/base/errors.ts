@@ -98,21 +98,21 @@ function row(blame: Blame, retryable: boolean, status: FailedStatus, log: 400 | 
 
 export class Refusal extends Error {
   readonly code: RefusalCode;
-  /** Seconds after which it may be tried again, where that is known. */
-  readonly retryAfter: number | undefined;
+  /** Time after which it may be tried again, where that is known. */
+  readonly retryAfterSeconds: number | undefined;
 
-  constructor(code: RefusalCode, sentence?: string, retryAfter?: number) {
+  constructor(code: RefusalCode, sentence?: string, retryAfterSeconds?: number) {
     super(sentence ?? refusals[code].sentence);
     this.code = code;
-    this.retryAfter = retryAfter;
+    this.retryAfterSeconds = retryAfterSeconds;
   }
 }
 
 /** `unavailable` for a request that was sent and whose answer did not come: it may have been carried out. */
 export class LostAnswer extends Refusal {}
 
-export function refuse(code: RefusalCode, sentence?: string, retryAfter?: number): Refusal {
-  return new Refusal(code, sentence, retryAfter);
+export function refuse(code: RefusalCode, sentence?: string, retryAfterSeconds?: number): Refusal {
+  return new Refusal(code, sentence, retryAfterSeconds);
 }
 
 export function isRefusalCode(word: unknown): word is RefusalCode {

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { codeOf } from '../base/errors.ts';
+import { codeOf, innermost } from '../base/errors.ts';
 import { isJsonObject, membersOf, parseJson } from '../base/parse-json.ts';
 import { printable } from '../base/terminal.ts';
 import type { Credentials } from './credentials.ts';
@@ -119,7 +119,7 @@ function mayBeDone(error: unknown): boolean {
   if (error instanceof CallRefused) return error.status >= 500;
   return (
     !isHopeless(error) &&
-    !/^(?:ECONNREFUSED|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/.test(codeOf(causeOf(error)))
+    !/^(?:ECONNREFUSED|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/.test(codeOf(innermost(error)))
   );
 }
 
@@ -173,14 +173,9 @@ export async function readText(response: Response): Promise<string> {
 
 /** Returns true for an error that no waiting ends: a wrong certificate, a name that does not exist, a port that is never asked. */
 function isHopeless(error: unknown): boolean {
-  const cause = causeOf(error);
+  const cause = innermost(error);
   return (
     (cause instanceof Error && cause.message === 'bad port') ||
     /^(?:ENOTFOUND|ERR_TLS_.*|ERR_SSL_.*|DEPTH_ZERO_.*|SELF_SIGNED_.*|UNABLE_TO_.*|CERT_.*|EPROTO)$/.test(codeOf(cause))
   );
-}
-
-/** Returns the error of the connection: `fetch` hides it in the cause. */
-function causeOf(error: unknown): unknown {
-  return error instanceof Error && error.cause instanceof Error ? error.cause : error;
 }

@@ -10,7 +10,7 @@ import {
   readParameters,
   required,
 } from './parameter-kinds.ts';
-import { maxItems } from './request-limits.ts';
+import { maxBatchItems } from './request-limits.ts';
 import { type CreditRequest, creditParameters, parseFlags, parseRequest, requestText } from './request-parameters.ts';
 
 export const batchPageSize = 100;
@@ -25,8 +25,8 @@ export const batchParameters = {
   ),
   max_items: number(
     'Most entries of the playlist that are taken, the first ones; without `playlist` the batch is refused when it has more items.',
-    { type: 'integer', minimum: 1, maximum: maxItems },
-    `must be a whole number from 1 to ${maxItems}`,
+    { type: 'integer', minimum: 1, maximum: maxBatchItems },
+    `must be a whole number from 1 to ${maxBatchItems}`,
     undefined,
   ),
   playlist: flag('The one item names a playlist, each entry of which becomes an item with the same parameters.'),
@@ -59,11 +59,11 @@ export function parseBatch(
   const read = readParameters(batchParameters, rest, exceptions);
   if (!read.ok) return read;
   const { endpoint, max_credits, max_items, playlist, webhook_url, webhook_authorization } = read.value;
-  if (!Array.isArray(list) || list.length === 0 || list.length > maxItems) {
-    return wrong(`items must be a list of 1 to ${maxItems} objects`);
+  if (!Array.isArray(list) || list.length === 0 || list.length > maxBatchItems) {
+    return wrong(`items must be a list of 1 to ${maxBatchItems} objects`);
   }
   if (playlist && list.length > 1) return wrong('items must be a list of the one playlist');
-  const most = max_items ?? maxItems;
+  const most = max_items ?? maxBatchItems;
   if (most < list.length) return wrong(`max_items is ${most}, but there are ${list.length} items`);
   if (max_credits !== undefined && max_credits < list.length) {
     return wrong(`max_credits is ${max_credits}, but there are ${list.length} items`);
@@ -117,7 +117,7 @@ export function expandPlaylist(
 
 /** Returns how many calls a batch counts as against the quotas of its key, also when it is wrong. */
 export function countItems({ items }: GivenBatch): number {
-  return Array.isArray(items) ? Math.min(Math.max(items.length, 1), maxItems) : 1;
+  return Array.isArray(items) ? Math.min(Math.max(items.length, 1), maxBatchItems) : 1;
 }
 
 /** One text for all spellings of a batch (D12). It holds authorizations in clear: store only a keyed hash of it. */

@@ -3,4 +3,4 @@
 /** Longest part of a source that a caller may ask for. */
 export const maxDurationSeconds = 86_400;
 
-export const maxItems = 1_000;
+export const maxBatchItems = 1_000;

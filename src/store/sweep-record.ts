@@ -55,11 +55,11 @@ export async function sweepRecord(
     removals: await attempt(() => finishRemovals(store, options.report)),
     periods: await attempt(() => sweepPeriods(store, now, options)),
     // Before the removals, which may be millions after a shorter lifetime was set: a webhook waits for this.
-    endedBatches: await attempt(() => removeDue(store, keys.openBatches, now, options, (id) => endBatch(store, id))),
+    endedBatches: await attempt(() => handleDue(store, keys.openBatches, now, options, (id) => endBatch(store, id))),
     jobs: await attempt(() => sweepJobs(store, lifetimes.job, options)),
     batches: await attempt(() => sweepBatches(store, lifetimes.job, options)),
     lines: await attempt(() => sweepLines(store, lifetimes.line)),
-    expiring: await attempt(() => removeDue(store, keys.expiringKeys, now, options, (key) => tellExpiry(store, key))),
+    expiring: await attempt(() => handleDue(store, keys.expiringKeys, now, options, (key) => tellExpiry(store, key))),
     mails: await attempt(() => sweepMails(store, now, options)),
   };
 }
@@ -69,7 +69,7 @@ function rethrow(error: unknown): never {
 }
 
 /** Handles each due member of a sorted set once; returns how many of them changed. One that fails is reported and stops no other. */
-async function removeDue(
+async function handleDue(
   store: RecordStore,
   key: string,
   before: number,
@@ -102,28 +102,28 @@ async function sweepCalls(store: RecordStore, now: number, options: SweepOptions
     const endpoint: Endpoint = 'metadata';
     return releaseExpiredCall(store, { id, accountId, endpoint, repeat: null });
   };
-  const released = await removeDue(store, keys.calls, now, options, release);
+  const released = await handleDue(store, keys.calls, now, options, release);
   const [ahead, end] = [now + maxHoldMs + 1, Number.MAX_SAFE_INTEGER];
-  return released + (await removeDue(store, keys.calls, end, options, release, ahead));
+  return released + (await handleDue(store, keys.calls, end, options, release, ahead));
 }
 
 async function sweepPeriods(store: RecordStore, now: number, options: SweepOptions): Promise<number> {
-  const rolled = await removeDue(store, keys.periods, now, options, (account) => rollPeriod(store, account));
+  const rolled = await handleDue(store, keys.periods, now, options, (account) => rollPeriod(store, account));
   const [ahead, end] = [now + maxPeriodMs + 1, Number.MAX_SAFE_INTEGER];
   return (
-    rolled + (await removeDue(store, keys.periods, end, options, (account) => returnPeriod(store, account), ahead))
+    rolled + (await handleDue(store, keys.periods, end, options, (account) => returnPeriod(store, account), ahead))
   );
 }
 
 /** Without a mail server nobody takes mails. */
 function sweepMails(store: RecordStore, now: number, options: SweepOptions): Promise<number> {
   const before = now - maxMailAgeMs;
-  return removeDue(store, keys.outboxDue, before, options, async (id) => (await takeMail(store, id, 0)) === 'given_up');
+  return handleDue(store, keys.outboxDue, before, options, async (id) => (await takeMail(store, id, 0)) === 'given_up');
 }
 
 function sweepBatches(store: RecordStore, ageMs: number, options: SweepOptions): Promise<number> {
   const before = store.clock.now() - ageMs;
-  return removeDue(store, keys.endedBatches, before, options, (id) => removeBatch(store, id, ageMs));
+  return handleDue(store, keys.endedBatches, before, options, (id) => removeBatch(store, id, ageMs));
 }
 
 /** Jobs that may have files stay until these are gone, and those of an open batch until it has counted them. */
@@ -131,7 +131,7 @@ async function sweepJobs(store: RecordStore, ageMs: number, options: SweepOption
   const before = store.clock.now() - ageMs;
   const counted = await jobsOfOpenBatches(store, before);
   const remove = async (jobId: string) => !counted.has(jobId) && removeJob(store, jobId, ageMs);
-  return removeDue(store, keys.ended, before, options, (member) => remove(longId(member)), 0);
+  return handleDue(store, keys.ended, before, options, (member) => remove(longId(member)), 0);
 }
 
 /** Returns the jobs of all open batches that began before a time: no other has a job that ended before it. */

@@ -7,7 +7,7 @@ import { listenAt, type ServerAddress } from '../base/server-address.ts';
 import { type CertificateOptions, makeHttpServer } from '../base/server-certificate.ts';
 import type { Inspector } from '../model/inspection-result.ts';
 import { maxUrlLength } from '../model/public-address.ts';
-import { maxItems } from '../model/request-limits.ts';
+import { maxBatchItems } from '../model/request-limits.ts';
 import { InspectorBusy, ShareUsedUp } from './inspection-slots.ts';
 
 const maxBodyBytes = 16_384;
@@ -59,10 +59,10 @@ async function answer(request: IncomingMessage, response: ServerResponse, inspec
 }
 
 function readQuestion(body: Buffer | null) {
-  const { url, account, maxEntries = maxItems } = membersOf(parseJson(String(body)));
+  const { url, account, maxEntries = maxBatchItems } = membersOf(parseJson(String(body)));
   const isUrl = typeof url === 'string' && url.length <= maxUrlLength + 1 && /^https?:/i.test(url);
   const most = Number.isInteger(maxEntries) ? Number(maxEntries) : 0;
-  const isCount = most >= 1 && most <= maxItems;
+  const isCount = most >= 1 && most <= maxBatchItems;
   return isUrl && isCount && typeof account === 'string' ? { url, account, maxEntries: most } : null;
 }
 

@@ -116,6 +116,6 @@ describe('the counts of failed sign-ins', () => {
     const refused = await signInRoutes(parts)
       .open[0]!.handle(call)
       .catch((error) => error);
-    expect([refused.code, refused.retryAfter, waits]).to.deep.equal(['ip_blocked', 900, []]);
+    expect([refused.code, refused.retryAfterSeconds, waits]).to.deep.equal(['ip_blocked', 900, []]);
   });
 });

@@ -66,7 +66,7 @@ describe('the works of an account', () => {
     const gate = Promise.withResolvers<void>();
     const many = Array.from({ length: maxReading + maxWaiting }, () => takeTurn(by('a'), () => gate.promise));
     const refused: Refusal = await takeTurn(by('a'), async () => undefined).catch((error) => error);
-    expect([refused.code, refused.retryAfter]).to.deep.equal(['rate_limited', 1]);
+    expect([refused.code, refused.retryAfterSeconds]).to.deep.equal(['rate_limited', 1]);
     expect(refused.message).to.equal('You have exceeded the waiting-calls rate limit on your subscription');
     expect(await takeTurn(by('b'), async () => 'other')).to.equal('other');
     gate.resolve();

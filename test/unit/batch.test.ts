@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { batchText, countItems, expandPlaylist, parseBatch } from '../../src/model/batch.ts';
 import { summarize } from '../../src/model/batch-summary.ts';
-import { maxItems } from '../../src/model/request-limits.ts';
+import { maxBatchItems } from '../../src/model/request-limits.ts';
 
 const query = 'https://example.com/film.mp4';
 const items = [{ query }];
@@ -10,7 +10,7 @@ describe('the parameters of a batch', () => {
   const wrong: readonly (readonly [string, Readonly<Record<string, unknown>>, string])[] = [
     ['no endpoint', { items }, 'endpoint'],
     ['an unknown endpoint', { endpoint: 'retry', items }, 'endpoint must be one of video, audio, metadata'],
-    ['no items', { endpoint: 'video' }, `items must be a list of 1 to ${maxItems} objects`],
+    ['no items', { endpoint: 'video' }, `items must be a list of 1 to ${maxBatchItems} objects`],
     ['an empty list of items', { endpoint: 'video', items: [] }, 'items must be a list of 1 to'],
     ['1,001 items', { endpoint: 'video', items: Array(1001).fill({ query }) }, 'items must be a list of 1 to 1000 obj'],
     ['items that are no list', { endpoint: 'video', items: { query } }, 'items must be a list'],
@@ -82,7 +82,7 @@ describe('the parameters of a batch', () => {
 
   it('count 1 to 1,000 items, also when they are wrong', () => {
     const counted = [{}, { items: 'x' }, { items: [] }, { items: [1, 2] }, { items: Array(5000) }].map(countItems);
-    expect(counted).to.deep.equal([1, 1, 1, 2, maxItems]);
+    expect(counted).to.deep.equal([1, 1, 1, 2, maxBatchItems]);
   });
 });
 
@@ -121,7 +121,7 @@ describe('the entries of a playlist', () => {
       const expanded = expandPlaylist(request, entries, []);
       return expanded.ok && expanded.items.length;
     });
-    expect(counts).to.deep.equal([5, maxItems]);
+    expect(counts).to.deep.equal([5, maxBatchItems]);
   });
 
   it('are refused when there is none, or more than max_credits', () => {

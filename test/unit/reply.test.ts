@@ -110,10 +110,10 @@ describe('replies of the API', () => {
     } as const;
     expect(() => requireAllowed({ headers: {} }, { ...none, detail: 'running' }))
       .to.throw(Refusal)
-      .that.includes({ retryAfter: 2 });
+      .that.includes({ retryAfterSeconds: 2 });
     expect(() => requireAllowed({ headers: {} }, { ...none, detail: 'request' }))
       .to.throw(Refusal)
-      .with.property('retryAfter', undefined);
+      .with.property('retryAfterSeconds', undefined);
   });
 
   for (const [refused, detail, sentence] of [
@@ -128,7 +128,7 @@ describe('replies of the API', () => {
       const answer = { refused, detail, retryAfterSeconds: 3, rates: { perSecond: null, perMinute: null } };
       expect(() => requireAllowed({ headers: {} }, answer, 'Bad Request: query'))
         .to.throw(Refusal, sentence)
-        .that.includes({ code: refused, retryAfter: 3, message: sentence });
+        .that.includes({ code: refused, retryAfterSeconds: 3, message: sentence });
     });
   }
 });

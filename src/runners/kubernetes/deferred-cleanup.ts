@@ -38,8 +38,7 @@ export class DeferredCleanup implements AttemptCleanup {
   /** In the order of their ends. */
   readonly #postponed = new Map<string, { readonly leftovers: Leftovers; readonly since: number }>();
   readonly #removing = new Set<string>();
-  /** Removals that did not wait. */
-  #immediate = 0;
+  #immediateRemovals = 0;
   readonly #timer: NodeJS.Timeout;
 
   constructor(options: DeferredCleanupOptions) {
@@ -52,9 +51,9 @@ export class DeferredCleanup implements AttemptCleanup {
     const since = this.#mayStay(leftovers) ? performance.now() : Number.NEGATIVE_INFINITY;
     const isFull = this.#postponed.size >= maxPostponed;
     if (isFull || (this.#isDue(since) && !this.#isBusy())) {
-      this.#immediate++;
+      this.#immediateRemovals++;
       await immediate.remove(attemptName, leftovers).finally(() => {
-        this.#immediate--;
+        this.#immediateRemovals--;
       });
       return;
     }
@@ -89,7 +88,7 @@ export class DeferredCleanup implements AttemptCleanup {
   }
 
   #isBusy(): boolean {
-    return this.#removing.size + this.#immediate >= maxAtOnce && !this.#options.isExhausted();
+    return this.#removing.size + this.#immediateRemovals >= maxAtOnce && !this.#options.isExhausted();
   }
 
   #removeDue(): void {
