@@ -131,8 +131,12 @@ describe('what callers can name', () => {
       BatchRequest: bodyOf('/v1/batches'),
     };
     const wanted = fieldsOfSchemas(told);
-    expectNames('clients/typescript/src', fieldsOfTypescript(), wanted);
-    expectNames('clients/python/trawl_client', fieldsOfPython(Object.keys(told)), wanted);
+    expectNames('clients/typescript/src/api-types.ts, which make verify writes', fieldsOfTypescript(), wanted);
+    expectNames(
+      'clients/python/trawl_client/api_types.py, which make verify writes',
+      fieldsOfPython(Object.keys(told)),
+      wanted,
+    );
   });
 
   it('has every webhook of the document in the event type of both clients', () => {
@@ -167,7 +171,7 @@ describe('what callers can name', () => {
       const listed = [...read(path).matchAll(row)].map(([, code, blame, retryable]) =>
         [code, blame, retryable?.toLowerCase()].join(),
       );
-      expectNames(path, listed, [...blamed, ...refused]);
+      expectNames(`${path}, which make verify writes`, listed, [...blamed, ...refused]);
     };
     expectListed('clients/typescript/src/error-codes.ts', /^ {2}(\w+): \{ blame: '(\w+)', retryable: (\w+) \},$/gm);
     expectListed('clients/python/trawl_client/error_codes.py', /^ {4}"(\w+)": \("(\w+)", (\w+)\),$/gm);

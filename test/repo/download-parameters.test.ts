@@ -22,7 +22,8 @@ describe('the parameters of a download', () => {
       const asked = get.parameters.filter((one: Json) => one.in === 'query').map((one: Json) => one.name);
       const global = ['soft_fail', 'is_async', 'fields'];
       const inBody = Object.keys(post.requestBody.content['application/json'].schema.properties);
-      for (const names of [asked, inBody]) expectNames('docs/openapi.json', names, [...namesOf(kind), ...global]);
+      for (const names of [asked, inBody])
+        expectNames('docs/openapi.json, which make verify writes', names, [...namesOf(kind), ...global]);
       const order = (...args: string[]) =>
         readGetOrder([
           'https://example.com',

@@ -4,5 +4,5 @@ import { expect } from 'chai';
 export function expectNames(place: string, told: readonly string[], wanted: readonly string[]): void {
   const add = [...new Set(wanted)].filter((name) => !told.includes(name)).sort();
   const remove = [...new Set(told)].filter((name) => !wanted.includes(name)).sort();
-  expect({ add, remove }, `${place}: change its names`).to.deep.equal({ add: [], remove: [] });
+  expect({ add, remove }, `names to add and to remove in ${place}`).to.deep.equal({ add: [], remove: [] });
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { receiverOf } from '../../src/model/public-address.ts';
-import { settleJob } from '../../src/store/jobs/settle-job.ts';
+import { type JobEnding, settleJob } from '../../src/store/jobs/settle-job.ts';
 import { readDelivery, type StoredDelivery } from '../../src/store/webhooks/read-deliveries.ts';
 import { type DeliveryOptions, deliverWebhooks, type WebhookDelivery } from '../../src/webhooks/deliver-webhooks.ts';
 import { eachWithEmptyRecord } from './empty-record.ts';
@@ -19,6 +19,8 @@ export interface WebhookScene {
   readonly metrics: ReturnType<typeof makeMetrics>;
   readonly told: ReturnType<typeof aLog>;
 }
+
+type Account = Awaited<ReturnType<typeof anAccount>>;
 
 /** Returns the scene of the test that runs, and what its tests do with it. */
 export function webhookScene() {
@@ -39,6 +41,7 @@ export function webhookScene() {
   });
   return {
     scene: () => scene,
+    seal,
     start(options: Partial<DeliveryOptions> = {}): WebhookDelivery {
       const { store, receivers, metrics, told } = scene;
       const linkOf = ({ id }: { id: string }) => `https://trawl.test/files/${id}`;
@@ -46,14 +49,16 @@ export function webhookScene() {
       sender = deliverWebhooks({ ...parts, limitSeconds: 60, gapSeconds: 0.05, drainSeconds: 0, ...options });
       return sender;
     },
-    /** Ends a job of a new account, whose webhook is due then; returns the id of the job. */
-    async aWebhook(url: string): Promise<string> {
+    /** Lets the sender look for webhooks that are due. */
+    wake: () => sender?.wake(),
+    /** Ends a job, of a new account unless one is given, whose webhook is due then; returns the account with the id of the job. */
+    async aWebhook(url: string, end: JobEnding = completed, authorization = '', of?: Account) {
       const { store } = scene;
-      const caller = await anAccount(store, { credits: 1 });
-      const webhook = { url, receiver: receiverOf(caller.accountId, url), authorization: '' };
+      const caller = of ?? (await anAccount(store, { credits: 1 }));
+      const webhook = { url, receiver: receiverOf(caller.accountId, url), authorization };
       const job = await aRunningJob(store, caller, { work: { ...aDownload, webhook } });
-      await settleJob(store, holder, job, completed);
-      return job.id;
+      await settleJob(store, holder, job, end);
+      return { ...caller, id: job.id };
     },
     /** Waits until a delivery has ended, or Redis is back that tells of it. */
     ended: (id: string): Promise<StoredDelivery | null> =>

@@ -27,12 +27,12 @@ describe('webhooks of many accounts to a host that hangs', () => {
       receivers.answer('dead.test', 'hang');
       receivers.answer('live.test', 200);
       for (let n = 0; n < accounts; n++) {
-        const id = await aWebhook(`http://dead.test/${n}`);
+        const { id } = await aWebhook(`http://dead.test/${n}`);
         await copyWebhook(store, id, webhooks - 1, (m) => `http://dead.test/${n}/${m % 100}`);
       }
       const sender = start({ limitSeconds: 5 });
       await until(() => receivers.of('dead.test').length > 32, 10, 'the first attempts have hung');
-      const id = await aWebhook('http://live.test/');
+      const { id } = await aWebhook('http://live.test/');
       sender.wake();
       const { answer, seconds } = await timed(ended(id));
       expect(answer).to.deep.include({ state: 'delivered' });
@@ -46,12 +46,12 @@ describe('webhooks of many accounts to a host that hangs', () => {
       receivers.answer('slow.test', answer);
       receivers.answer('live.test', 200);
       for (let n = 0; n < 100; n++) {
-        const id = await aWebhook(`http://slow.test/${n}`);
+        const { id } = await aWebhook(`http://slow.test/${n}`);
         await copyWebhook(store, id, 4, (m) => `http://slow.test/${n}/${m}`);
       }
       const sender = start({ limitSeconds: 5 });
       await until(() => receivers.of('slow.test').length > 32, 10, 'the first attempts have ended');
-      const id = await aWebhook('http://live.test/');
+      const { id } = await aWebhook('http://live.test/');
       const asked = performance.now();
       sender.wake();
       await until(() => receivers.of('live.test').length > 0, 20, 'the live host is told');

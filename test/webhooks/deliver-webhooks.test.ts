@@ -1,82 +1,41 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
-import { receiverOf } from '../../src/model/public-address.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
-import { type JobEnding, settleJob } from '../../src/store/jobs/settle-job.ts';
-import { readDelivery, type StoredDelivery } from '../../src/store/webhooks/read-deliveries.ts';
+import { readDelivery } from '../../src/store/webhooks/read-deliveries.ts';
 import { replayWebhook } from '../../src/store/webhooks/replay-webhook.ts';
-import { type DeliveryOptions, deliverWebhooks, type WebhookDelivery } from '../../src/webhooks/deliver-webhooks.ts';
-import { eachWithEmptyRecord } from '../support/empty-record.ts';
-import { type ReceiverProxy, startReceiverProxy } from '../support/receiver-proxy.ts';
-import { aDownload, anAccount, aRunningJob, completed, failed, holder, type TestStore } from '../support/record.ts';
-import { aLog, type TestRedis } from '../support/redis.ts';
+import type { ReceiverProxy } from '../support/receiver-proxy.ts';
+import { aDownload, anAccount, aRunningJob, completed, failed } from '../support/record.ts';
 import { timed } from '../support/turn-length.ts';
 import { until } from '../support/until.ts';
+import { type WebhookScene, webhookScene } from '../support/webhook-scene.ts';
 import { copyWebhook, wholeRecord } from '../support/webhooks.ts';
 
-const seal = makeSeal({ secret: randomBytes(32) });
 const authorization = 'Bearer hush-hush';
 
 describe('the delivery of webhooks', () => {
-  let redis: TestRedis;
-  let store: TestStore;
-  let forwarder: ReceiverProxy;
-  let deliveries: WebhookDelivery | undefined;
-  let told: ReturnType<typeof aLog>;
-  let metrics: ReturnType<typeof makeMetrics>;
-  eachWithEmptyRecord((fresh, server) => {
-    [store, redis] = [fresh, server];
-  });
-  beforeEach(async () => {
-    forwarder = await startReceiverProxy();
-    metrics = makeMetrics();
-    told = aLog();
-  });
-  afterEach(async () => {
-    await deliveries?.close();
-    deliveries = undefined;
-    await forwarder.close();
+  const { scene, seal, start, wake, aWebhook, ended } = webhookScene();
+  let store: WebhookScene['store'];
+  let redis: WebhookScene['redis'];
+  let receivers: WebhookScene['receivers'];
+  let metrics: WebhookScene['metrics'];
+  let told: WebhookScene['told'];
+  beforeEach(() => {
+    ({ store, redis, receivers, metrics, told } = scene());
   });
 
-  const start = (options: Partial<DeliveryOptions> = {}) => {
-    const proxy = forwarder.address;
-    const linkOf = ({ id }: { id: string }) => `https://trawl.test/files/${id}`;
-    const parts = { store, seal, proxy, linkOf, metrics, traces: null, log: told.log };
-    const seconds = { limitSeconds: 60, gapSeconds: 0.05, drainSeconds: 0 };
-    deliveries = deliverWebhooks({ ...parts, ...seconds, ...options });
-    return deliveries;
-  };
-  type Account = Awaited<ReturnType<typeof anAccount>>;
-  const aWebhook = async (url: string, end: JobEnding = completed, sealed = '', of?: Account) => {
-    const caller = of ?? (await anAccount(store, { credits: 1 }));
-    const webhook = { url, receiver: receiverOf(caller.accountId, url), authorization: sealed };
-    const job = await aRunningJob(store, caller, { work: { ...aDownload, webhook } });
-    await settleJob(store, holder, job, end);
-    return { ...caller, id: job.id };
-  };
-  const ended = (id: string): Promise<StoredDelivery | null> =>
-    until(
-      async () => {
-        const delivery = await readDelivery(store, id);
-        return delivery?.state === 'due' ? null : delivery;
-      },
-      4,
-      'the delivery has ended',
-    );
   const outcomes = async () => {
     const values = (await metrics.webhook_deliveries_total.get()).values.filter(({ value }) => value > 0);
     return Object.fromEntries(values.map(({ labels, value }) => [labels.outcome, value]));
   };
 
   it('video-webhook_url audio-webhook_url events-1 events-4 D94: a completed job sends one webhook with the payload of the contract', async () => {
-    forwarder.answer('good.test', 204);
+    receivers.answer('good.test', 204);
     const { id } = await aWebhook('http://good.test/hook?a=b');
     start();
     expect(await ended(id)).to.deep.include({ state: 'delivered', attempts: 1, last_status: 204, next_at: null });
-    const [{ path, headers, body } = { path: '', headers: {}, body: '' }, ...more] = forwarder.of('good.test');
+    const [{ path, headers, body } = { path: '', headers: {}, body: '' }, ...more] = receivers.of('good.test');
     expect([path, headers['content-type'], more]).to.deep.equal(['/hook?a=b', 'application/json', []]);
     expect(headers).not.to.have.any.keys('authorization', 'webhook-id', 'webhook-signature', 'webhook-timestamp');
     expect(JSON.parse(body)).to.deep.equal({
@@ -99,7 +58,7 @@ describe('the delivery of webhooks', () => {
   });
 
   it('events-5 D94: a failed and a cancelled job send a webhook with status Error', async () => {
-    forwarder.answer('good.test', 200);
+    receivers.answer('good.test', 200);
     const { id } = await aWebhook('http://good.test/', failed);
     const caller = await anAccount(store, { credits: 1 });
     const webhook = { url: 'http://good.test/2', receiver: 'good.test', authorization: '' };
@@ -107,18 +66,18 @@ describe('the delivery of webhooks', () => {
     await cancelJob(store, job);
     start();
     await Promise.all([ended(id), ended(job.id)]);
-    expect(forwarder.received.map(({ body }) => JSON.parse(body))).to.have.deep.members([
+    expect(receivers.received.map(({ body }) => JSON.parse(body))).to.have.deep.members([
       { id, status: 'Error', error: failed.text },
       { id: job.id, status: 'Error', error: 'Cancelled' },
     ]);
   });
 
   it('events-3 limit-webhook D55: after two answers of 500 a third attempt follows, with the gap before each', async () => {
-    forwarder.answer('poor.test', 500, 500, 200);
+    receivers.answer('poor.test', 500, 500, 200);
     const { id } = await aWebhook('http://poor.test/');
     start({ gapSeconds: 0.3 });
     expect(await ended(id)).to.deep.include({ state: 'delivered', attempts: 3, last_status: 200 });
-    const received = forwarder.of('poor.test');
+    const received = receivers.of('poor.test');
     expect(new Set(received.map(({ body }) => body)).size).to.equal(1);
     const [first = 0, second = 0, third = 0] = received.map(({ at }) => at);
     expect([received.length, second - first >= 300, third - second >= 300]).to.deep.equal([3, true, true]);
@@ -133,17 +92,17 @@ describe('the delivery of webhooks', () => {
   ] as [string, string, number | null, Parameters<ReceiverProxy['answer']>[1] | undefined][]) {
     it(`D55: a receiver ${what} gets three attempts`, async () => {
       const { hostname } = new URL(url);
-      if (answer !== undefined) forwarder.answer(hostname, answer);
+      if (answer !== undefined) receivers.answer(hostname, answer);
       const { id } = await aWebhook(url);
       start(answer === 'hang' ? { limitSeconds: 0.2 } : {});
       expect(await ended(id)).to.deep.include({ state: 'failed', attempts: 3, last_status });
-      expect(forwarder.of(hostname).map(({ path }) => path)).to.deep.equal(answer === undefined ? [] : ['/', '/', '/']);
+      expect(receivers.of(hostname).map(({ path }) => path)).to.deep.equal(answer === undefined ? [] : ['/', '/', '/']);
       expect(await outcomes()).to.deep.equal({ retried: 2, failed: 1 });
     });
   }
 
   it('an address that egress refuses gets one attempt', async () => {
-    forwarder.judge('inside.test', 'refused_address', 403);
+    receivers.judge('inside.test', 'refused_address', 403);
     const { id } = await aWebhook('http://inside.test/');
     start();
     expect(await ended(id)).to.deep.include({ state: 'failed', attempts: 1, last_status: null, next_at: null });
@@ -151,8 +110,8 @@ describe('the delivery of webhooks', () => {
   });
 
   it('the webhook of a job that ends later is sent at the hint or at the next search', async () => {
-    forwarder.answer('good.test', 200);
-    const { wake } = start();
+    receivers.answer('good.test', 200);
+    start();
     await until(() => redis.connection.calls() > 0, 1, 'it has looked');
     const { id } = await aWebhook('http://good.test/');
     wake();
@@ -161,86 +120,86 @@ describe('the delivery of webhooks', () => {
   });
 
   it('an attempt that a restart cut off counts and is repeated after its lease', async () => {
-    forwarder.answer('slow.test', 'hang', 500, 200);
+    receivers.answer('slow.test', 'hang', 500, 200);
     const { id } = await aWebhook('http://slow.test/');
     const first = start({ limitSeconds: 60 });
-    await until(() => forwarder.received.length === 1, 2, 'the first attempt');
+    await until(() => receivers.received.length === 1, 2, 'the first attempt');
     await first.close();
     const left = await readDelivery(store, id);
     expect(left).to.deep.include({ state: 'due', attempts: 1 });
     expect(left?.next_at).to.be.above(store.clock.now() + 60_000);
     start();
     store.advance(64_000);
-    deliveries?.wake();
+    wake();
     expect((await readDelivery(store, id))?.attempts).to.equal(1);
     store.advance(2_000);
-    deliveries?.wake();
+    wake();
     expect(await ended(id)).to.deep.include({ state: 'delivered', attempts: 3 });
-    expect(forwarder.received.map(({ body }) => JSON.parse(body).id)).to.deep.equal([id, id, id]);
+    expect(receivers.received.map(({ body }) => JSON.parse(body).id)).to.deep.equal([id, id, id]);
   });
 
   it('close waits for a running attempt and starts no other', async () => {
     let answer = () => {};
-    forwarder.answer('slow.test', (_, res) => {
+    receivers.answer('slow.test', (_, res) => {
       answer = () => res.end();
     });
     const caller = await anAccount(store, { credits: 3 });
     const jobs = await Promise.all([1, 2, 3].map(() => aWebhook('http://slow.test/', completed, '', caller)));
     const { close } = start({ limitSeconds: 10, drainSeconds: 10 });
-    await until(() => forwarder.received.length === 2, 2, 'two attempts');
+    await until(() => receivers.received.length === 2, 2, 'two attempts');
     const closed = close();
     answer();
-    forwarder.answer('slow.test', 200);
-    const [first, second] = forwarder.received.map(({ body }) => JSON.parse(body).id);
+    receivers.answer('slow.test', 200);
+    const [first, second] = receivers.received.map(({ body }) => JSON.parse(body).id);
     expect(jobs.map(({ id }) => id)).to.include(first);
     expect(first).not.to.equal(second);
-    await forwarder.close();
+    await receivers.close();
     await closed;
-    expect(forwarder.received.length).to.equal(2);
+    expect(receivers.received.length).to.equal(2);
   });
 
   it('1,000 webhooks to a dead host, under 100 paths, do not delay one to a live host', async () => {
-    forwarder.answer('dead.test', 'hang');
-    forwarder.answer('live.test', 200);
+    receivers.answer('dead.test', 'hang');
+    receivers.answer('live.test', 200);
     const { id } = await aWebhook('http://dead.test/');
     await copyWebhook(store, id, 1_000, (n) => `http://dead.test/${n % 100}`);
     start({ limitSeconds: 5 });
-    await until(() => forwarder.of('dead.test').length === 4, 5, 'the dead host is busy');
+    await until(() => receivers.of('dead.test').length === 4, 5, 'the dead host is busy');
     const live = await aWebhook('http://live.test/');
-    deliveries?.wake();
+    wake();
     const { answer, seconds } = await timed(ended(live.id));
     expect(answer).to.deep.include({ state: 'delivered' });
     expect(seconds).to.be.below(2);
-    expect(forwarder.most.get('dead.test')).to.equal(4);
+    expect(receivers.most.get('dead.test')).to.equal(4);
   });
 
   it('a path that hangs gets two attempts at once and does not delay another path of its host', async () => {
-    forwarder.answer('both.test', (req, res) => {
+    receivers.answer('both.test', (req, res) => {
       if (req.url?.endsWith('/fast')) res.end();
     });
     const caller = await anAccount(store, { credits: 4 });
     const slow = await Promise.all([1, 2, 3].map(() => aWebhook('http://both.test/slow', completed, '', caller)));
     start({ limitSeconds: 5 });
-    await until(() => forwarder.received.length === 2, 2, 'two attempts');
+    await until(() => receivers.received.length === 2, 2, 'two attempts');
     const fast = await aWebhook('http://both.test/fast', completed, '', caller);
-    deliveries?.wake();
+    wake();
     await ended(fast.id);
-    expect(forwarder.received.filter(({ path }) => path === '/slow').length).to.equal(2);
+    expect(receivers.received.filter(({ path }) => path === '/slow').length).to.equal(2);
     expect(slow.length).to.equal(3);
   });
 
   it('thousands of webhooks to one host are all sent once, also those that a full queue leaves in Redis', async () => {
-    forwarder.answer('busy.test', 200);
+    receivers.answer('busy.test', 200);
     const { id } = await aWebhook('http://busy.test/');
     await copyWebhook(store, id, 1_200, () => 'http://busy.test/');
     start({ limitSeconds: 10 });
-    await until(() => forwarder.received.length === 1_201, 25, 'all are sent');
-    expect(new Set(forwarder.received.map(({ body }) => body)).size).to.equal(1_201);
-    expect(forwarder.most.get('busy.test')).to.be.at.most(2);
+    await until(() => receivers.received.length === 1_201, 25, 'all are sent');
+    expect(new Set(receivers.received.map(({ body }) => body)).size).to.equal(1_201);
+    expect(receivers.most.get('busy.test')).to.be.at.most(2);
   });
 
   it('events-6: is signed while the account has a secret, with the newest one', async () => {
-    forwarder.answer('good.test', 500, 200);
+    receivers.answer('good.test', 500, 200);
     const { id, accountId } = await aWebhook('http://good.test/');
     const secret = async (text: string | null) => {
       await setAccount(store, accountId, { webhook_secret: text && seal.seal('webhook_secret', text) });
@@ -252,11 +211,11 @@ describe('the delivery of webhooks', () => {
     const second = await secret(`whsec_${randomBytes(32).toString('base64')}`);
     const times = [store.clock.now()];
     store.advance(61_000);
-    deliveries?.wake();
+    wake();
     await ended(id);
     times.push(store.clock.now());
     for (const [n, key] of [first, second].entries()) {
-      const { headers, body } = forwarder.received[n]!;
+      const { headers, body } = receivers.received[n]!;
       const { 'webhook-id': named, 'webhook-timestamp': at, 'webhook-signature': signature } = headers;
       const expected = createHmac('sha256', Buffer.from(key, 'base64')).update(`${named}.${at}.${body}`);
       expect([named, signature]).to.deep.equal([id, `v1,${expected.digest('base64')}`]);
@@ -265,28 +224,28 @@ describe('the delivery of webhooks', () => {
   });
 
   it('video-webhook_authorization audio-webhook_authorization auth-9 events-2: brings the authorization of the caller, which is nowhere in clear', async () => {
-    forwarder.answer('good.test', 200);
+    receivers.answer('good.test', 200);
     const { id } = await aWebhook('http://good.test/', completed, seal.seal('webhook', authorization));
     start();
     await ended(id);
-    expect(forwarder.received[0]?.headers.authorization).to.equal(authorization);
+    expect(receivers.received[0]?.headers.authorization).to.equal(authorization);
     expect(told.lines.join('') + (await wholeRecord(store)))
       .to.contain(id)
       .and.not.contain('hush-hush');
   });
 
   it('is not sent without an authorization that cannot be opened', async () => {
-    forwarder.answer('good.test', 200);
+    receivers.answer('good.test', 200);
     const other = makeSeal({ secret: randomBytes(32) });
     const { id } = await aWebhook('http://good.test/', completed, other.seal('webhook', authorization));
     start();
     expect(await ended(id)).to.deep.include({ state: 'failed', attempts: 3, last_status: null });
-    expect(forwarder.received).to.deep.equal([]);
+    expect(receivers.received).to.deep.equal([]);
     expect(told.lines.join('')).to.contain('a secret that is not known any more');
   });
 
   it('sending goes on after Redis was away', async () => {
-    forwarder.answer('good.test', 200);
+    receivers.answer('good.test', 200);
     start();
     process.kill(redis.pid(), 'SIGKILL');
     await until(() => !redis.connection.ready(), 5, 'redis is away');

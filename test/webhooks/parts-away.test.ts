@@ -19,7 +19,7 @@ describe('a webhook while a part of the service is away', () => {
     const { store, told, metrics } = scene();
     const { folder, remove } = aFolder();
     const path = join(folder, 'egress.sock');
-    const id = await aWebhook('http://good.test/');
+    const { id } = await aWebhook('http://good.test/');
     const sender = start({ proxy: { path } });
     const tries = () => told.lines.filter((line) => line.includes('egress is away')).length;
     await until(() => tries() > 3, 5, 'more tries than a webhook has attempts');
@@ -57,7 +57,7 @@ describe('a webhook while a part of the service is away', () => {
       .listen(0, '127.0.0.1')
       .unref();
     await once(egress, 'listening');
-    const id = await aWebhook('http://good.test/');
+    const { id } = await aWebhook('http://good.test/');
     const { port } = egress.address() as AddressInfo;
     const sender = start({ proxy: { host: '127.0.0.1', port, tls: { caFile: null } } });
     const isBack = async () => !isFirst && (await readDelivery(store, id).catch(() => null))?.attempts === 0;
@@ -96,7 +96,7 @@ describe('a webhook while a part of the service is away', () => {
       process.kill(redis.pid(), 'SIGKILL');
       void until(() => !redis.connection.ready(), 5, 'redis is away').then(() => res.end());
     });
-    const id = await aWebhook('http://good.test/');
+    const { id } = await aWebhook('http://good.test/');
     start({ limitSeconds: 10 });
     expect(await ended(id)).to.deep.include({ state: 'delivered', attempts: 1, last_status: 200 });
     expect(receivers.received.length).to.equal(1);
@@ -104,7 +104,7 @@ describe('a webhook while a part of the service is away', () => {
 
   it('is counted and logged as failed when its sender died during the last attempt', async () => {
     const { store, told, metrics } = scene();
-    const id = await aWebhook('http://good.test/');
+    const { id } = await aWebhook('http://good.test/');
     const [due] = (await dueWebhooks(store, 1)).due;
     for (const attempt of [1, 2, 3]) {
       expect((await takeWebhook(store, due!, 15_000))?.attempt).to.equal(attempt);
