@@ -2,11 +2,10 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../base/config.ts';
 import { messageOf } from '../base/errors.ts';
-import { maxCookieBytes, readCookieFile } from '../model/cookie-file.ts';
+import { maxCookieBytes, maxNamedLines, readCookieFile } from '../model/cookie-file.ts';
 import { type Finding, judged, problem } from './doctor-finding.ts';
 
 const about = 'cookies';
-const maxNamedLines = 10;
 
 /** Reads every cookie file as the controller does for a job of its site; says no word of what is in one. */
 export async function checkCookies({ cookies: folder }: Pick<Config, 'cookies'>): Promise<Finding[]> {

@@ -3,9 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf, messageOf } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
-import { maxCookieBytes, readCookieFile } from '../model/cookie-file.ts';
-
-const maxNamedLines = 10;
+import { maxCookieBytes, maxNamedLines, readCookieFile } from '../model/cookie-file.ts';
 
 /**
  * Returns a function that reads the cookies of a URL's site, `null` for none. `example.com.txt` is for example.com and every name below it;

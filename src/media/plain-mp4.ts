@@ -2,7 +2,7 @@ import { membersOf } from '../base/parse-json.ts';
 import { openRegular } from './child-folder.ts';
 import { ffprobeArguments, mediaEnv } from './ffmpeg-arguments.ts';
 import { boxesOf } from './mp4-boxes.ts';
-import { parseProbe, readProbe, untold } from './probe-file.ts';
+import { maxLengthErrorSeconds, parseProbe, readProbe } from './probe-file.ts';
 import { asList, asText, positive } from './source-page.ts';
 import type { MediaTools } from './tools.ts';
 
@@ -54,7 +54,8 @@ async function needsChange(file: string, tools: MediaTools, signal: AbortSignal)
   if (code !== 0) return true;
   const { format, chapters, streams } = json;
   const tags = Object.keys(membersOf(membersOf(format).tags));
-  const isMistold = Math.abs((positive(membersOf(format).duration) ?? 0) - (readProbe(json).duration ?? 0)) > untold;
+  const isMistold =
+    Math.abs((positive(membersOf(format).duration) ?? 0) - (readProbe(json).duration ?? 0)) > maxLengthErrorSeconds;
   const isMisnamed = asList(streams).some((stream) => membersOf(stream).codec_tag_string === 'hev1');
   return isMistold || isMisnamed || tags.some((name) => !technicalTags.test(name)) || asList(chapters).length > 0;
 }

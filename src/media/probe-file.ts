@@ -63,8 +63,8 @@ export interface FetchedFile extends Probed, InputFile {
 /** Codec of sound whose sample rate, channels or headers change: a file with one header for all of it cannot hold a copy. */
 export const changingSound = 'changing';
 
-/** Seconds by which an MP4 may tell another length than its tracks have, as for a picture that begins late. */
-export const untold = 1;
+/** A file may tell a length that differs from that of its tracks by so much, as for a picture that begins late. */
+export const maxLengthErrorSeconds = 1;
 /** Beginnings of media formats; the bytes are those of Matroska and WebM. */
 const signatures = /^(.{4}(ftyp|moov|mdat|free|wide)|ID3|OggS|RIFF|fLaC|FLV)/s;
 /** Beginnings of still pictures, of which ffprobe takes AVIF for a film, and animated ones that ffmpeg does not read. */
@@ -127,7 +127,7 @@ function lengthOf(format: string, streams: readonly Stream[], told: number | nul
   );
   const last = Math.max(0, ...ends.map((end) => end ?? 0));
   if (!format.startsWith('mov') || last === 0 || ends.includes(null)) return told;
-  return told !== null && Math.abs(told - last) <= untold ? told : last;
+  return told !== null && Math.abs(told - last) <= maxLengthErrorSeconds ? told : last;
 }
 
 function isEncrypted(format: string, tags: Readonly<Record<string, unknown>>, streams: readonly unknown[]): boolean {
@@ -176,7 +176,7 @@ function readStream(json: unknown, fileBegin: number, longest: number | null): S
 function taggedLength(tags: Readonly<Record<string, unknown>>, late: number, longest: number | null): number | null {
   const [, hours, minutes, seconds] = /^(\d+):(\d\d):(\d\d(?:\.\d+)?)$/.exec(asText(tags.DURATION)) ?? [];
   const told = Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds) - late;
-  const isUnclear = late > untold && '_STATISTICS_TAGS' in tags;
+  const isUnclear = late > maxLengthErrorSeconds && '_STATISTICS_TAGS' in tags;
   return told > 0 && longest !== null && !isUnclear ? Math.min(told, longest) : null;
 }
 

@@ -6,6 +6,8 @@ const firstLine = '# Netscape HTTP Cookie File';
 const commentLine = /^\s*(?:#(?!HttpOnly_)|$)/;
 
 export const maxCookieBytes = 256 * 1024;
+/** Wrong lines that a message names. */
+export const maxNamedLines = 10;
 
 /**
  * Returns the lines that are cookies, below the first one, and the numbers of lines that are none. yt-dlp would quote these in its messages,

@@ -87,7 +87,7 @@ async function readPage(
 ) {
   const pages = await Promise.all(starts.map((start) => readRange(store, key, start, after, size)));
   // A job may have left a range for a later one between the two looks at it.
-  const twice = pages.findIndex(({ isSeenTwice }) => isSeenTwice);
+  const twice = pages.findIndex(({ isReadTwice }) => isReadTwice);
   for (const [n, start] of starts.entries())
     if (twice !== -1 && n > twice) pages.push(await readRange(store, key, start, after, size));
   // A page that is not the last one of its range knows nothing of what was created before its end.
@@ -99,7 +99,7 @@ async function readPage(
   return { indexed, isLast: pages.every(({ isLast }) => isLast) };
 }
 
-/** A page of one range, whose end `isSeenTwice` when it was read again; jobs of the same millisecond stand in the order of their ids, last first. */
+/** A page of one range, `isReadTwice` when its end took a second look; jobs of the same millisecond stand in the order of their ids, last first. */
 async function readRange(store: RecordStore, key: string, start: number, after: Cursor | null, size: number) {
   const below = `(${after === null ? start + startOf('Running') : scoresAt(start, after.created_at)[0]}`;
   const limit = ['WITHSCORES', 'LIMIT', '0', String(size + spare)];
@@ -110,14 +110,14 @@ async function readRange(store: RecordStore, key: string, start: number, after: 
   let indexed = indexedOf(flat);
   const isLast = indexed.length < size + spare;
   const last = indexed.at(-1)?.created_at;
-  let isSeenTwice = false;
+  let isReadTwice = false;
   if (!isLast && last !== undefined) {
     const whole = indexed.filter((one) => one.created_at > last);
-    isSeenTwice = whole.length < size;
-    indexed = isSeenTwice ? indexed.concat(await readMillisecond(store, key, start, last)) : whole;
+    isReadTwice = whole.length < size;
+    indexed = isReadTwice ? indexed.concat(await readMillisecond(store, key, start, last)) : whole;
   }
   const rest = sameAsCursor.filter(({ id }) => after !== null && id < after.id);
-  return { indexed: [...rest, ...indexed].sort(newestFirst), isLast, isSeenTwice };
+  return { indexed: [...rest, ...indexed].sort(newestFirst), isLast, isReadTwice };
 }
 
 async function readMillisecond(
