@@ -9,9 +9,9 @@ import type { Terminal } from '../base/terminal.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { openObjects } from '../objects/open-objects.ts';
 import type { RecordStore } from '../store/script.ts';
-import { type CommandResult, UsageError } from './command.ts';
+import type { CommandResult } from './command.ts';
 import { usageOf } from './command-help.ts';
-import { reportError, showProgress } from './command-io.ts';
+import { reportError, showProgress, withUsage } from './command-io.ts';
 import { withRecord } from './command-record.ts';
 import { commands } from './commands.ts';
 import { type CommandLine, parseCommandLine, wantsJson } from './parse-command-line.ts';
@@ -61,7 +61,7 @@ async function carryOut(
       const tools = { store, config: linking, seal, objects, readArchivedPart, progress: progress.show };
       return await command.run(given as never, tools);
     } catch (error) {
-      throw error instanceof UsageError ? new UsageError(error.message, usageOf(command)) : error;
+      throw withUsage(error, usageOf(command));
     } finally {
       progress.clear();
     }

@@ -1,18 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { UsageError } from '../base/command-line.ts';
 import { readConfig } from '../base/config.ts';
 import { codeOf, isRefusal, refuse } from '../base/errors.ts';
 import type { Terminal } from '../base/terminal.ts';
 import { makeAccountId, makeKey, readKey } from '../model/api-key.ts';
-import type { ReadInput } from '../model/operator-input.ts';
 import { createAccount } from '../store/accounts/create-account.ts';
 import { createKey } from '../store/accounts/create-key.ts';
 import { findAccount } from '../store/accounts/read-accounts.ts';
 import { listKeys } from '../store/accounts/read-keys.ts';
 import { grantCredits, isGranted } from '../store/money/grant-credits.ts';
 import type { RecordStore } from '../store/script.ts';
-import { UsageError } from './command.ts';
-import { parseOptions, reportError } from './command-io.ts';
+import { allowed, makeProgram } from './command-io.ts';
 import { withRecord } from './command-record.ts';
 import { slug, wholeNumber } from './command-values.ts';
 
@@ -34,28 +33,21 @@ const options = {
   account: { type: 'string' },
   'key-file': { type: 'string' },
   credits: { type: 'string' },
-  help: { type: 'boolean', short: 'h' },
 } as const;
 const alias = 'first';
 
-export async function runBootstrap(args: readonly string[], terminal: Terminal): Promise<number> {
-  try {
-    const given = parseOptions(args, options, usage);
-    if (given.help) terminal.out(bootstrapHelp);
-    else if (given['new-key']) terminal.out(`${makeKey(makeAccountId(randomBytes(16)), randomBytes(32))}\n`);
-    else terminal.out(await makeFirst(given, terminal));
-    return 0;
-  } catch (error) {
-    return reportError(error, false, terminal);
-  }
-}
+export const runBootstrap = makeProgram({ usage, help: bootstrapHelp, options }, async (given, terminal) => {
+  if (given['new-key']) terminal.out(`${makeKey(makeAccountId(randomBytes(16)), randomBytes(32))}\n`);
+  else terminal.out(await makeFirst(given, terminal));
+  return 0;
+});
 
 type BootstrapOptions = Readonly<Partial<Record<'account' | 'key-file' | 'credits', string>>>;
 
 async function makeFirst(given: BootstrapOptions, terminal: Terminal): Promise<string> {
-  if (given.account === undefined) throw new UsageError('--account is missing', usage);
-  const name = unwrap(slug.read(given.account));
-  const credits = unwrap(wholeNumber(1)(given.credits ?? '100', 'The number of credits'));
+  if (given.account === undefined) throw new UsageError('--account is missing');
+  const name = allowed(slug.read(given.account));
+  const credits = allowed(wholeNumber(1)(given.credits ?? '100', 'The number of credits'));
   const key = readKeyFile(given['key-file']);
   const make = (store: RecordStore) => makeAccount(store, name, credits, key);
   return (await withRecord(readConfig(terminal.env), terminal, make))
@@ -91,7 +83,7 @@ async function makeAccount(
 
 function readKeyFile(path: string | undefined) {
   const key = path === undefined ? null : readKey(readFileText(path).trim());
-  if (key === null) throw new UsageError('--key-file must name a file with a key, as --new-key prints it', usage);
+  if (key === null) throw new UsageError('--key-file must name a file with a key, as --new-key prints it');
   return key;
 }
 
@@ -99,11 +91,6 @@ function readFileText(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw new UsageError(`--key-file names a file that cannot be read (${codeOf(error)})`, usage);
+    throw new UsageError(`--key-file names a file that cannot be read (${codeOf(error)})`);
   }
-}
-
-function unwrap<T>(read: ReadInput<T>): T {
-  if (read.problem !== undefined) throw new UsageError(read.problem, usage);
-  return read.value;
 }

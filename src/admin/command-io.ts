@@ -1,10 +1,10 @@
-import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
+import type { ParseArgsOptionsConfig } from 'node:util';
+import { parseOptions, UsageError } from '../base/command-line.ts';
 import { ConfigError } from '../base/config.ts';
-import { sentenceOfArguments } from '../base/error-sentence.ts';
 import { messageOf, Refusal } from '../base/errors.ts';
 import type { Terminal } from '../base/terminal.ts';
+import type { ReadInput } from '../model/operator-input.ts';
 import { isRefusedByRedis, sentenceForOperator } from '../store/redis/explain-failure.ts';
-import { UsageError } from './command.ts';
 
 /** A progress line that overwrites itself; shown on terminals only. */
 export function showProgress({ err, isWatched }: Terminal): { show: (sentence: string) => void; clear: () => void } {
@@ -21,19 +21,40 @@ export function showProgress({ err, isWatched }: Terminal): { show: (sentence: s
   };
 }
 
-/** Parses the options of a command that takes nothing else. An error never quotes a word without a name: it may be a key. */
-export function parseOptions<const T extends ParseArgsOptionsConfig>(
-  args: readonly string[],
-  options: T,
-  usage: string,
-) {
-  try {
-    const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
-    if (positionals.length > 0) throw new Error('There is a word too many');
-    return values;
-  } catch (error) {
-    throw new UsageError(sentenceOfArguments(error), usage);
-  }
+interface ProgramTexts<T> {
+  readonly usage: string;
+  readonly help: string;
+  readonly options: T;
+}
+
+const helpOption = { help: { type: 'boolean', short: 'h' } } as const;
+
+/** Makes a program with options and nothing else; `work` returns the exit code, and what it throws is told. */
+export function makeProgram<const T extends ParseArgsOptionsConfig>(
+  { usage, help, options }: ProgramTexts<T>,
+  work: (given: ReturnType<typeof parseOptions<T & typeof helpOption>>, terminal: Terminal) => Promise<number>,
+): (args: readonly string[], terminal: Terminal) => Promise<number> {
+  return async (args, terminal) => {
+    try {
+      const given = parseOptions(args, { ...options, ...helpOption });
+      if (!('help' in given)) return await work(given, terminal);
+      terminal.out(help);
+      return 0;
+    } catch (error) {
+      return reportError(withUsage(error, usage), args.includes('--json'), terminal);
+    }
+  };
+}
+
+/** Returns the error of a wrong command line with the usage line of its command; any other as it is. */
+export function withUsage(error: unknown, usage: string): unknown {
+  return error instanceof UsageError ? new UsageError(error.message, usage) : error;
+}
+
+/** Returns the value that was read; throws what is wrong with it. */
+export function allowed<T>(read: ReadInput<T>): T {
+  if (read.problem !== undefined) throw new UsageError(read.problem);
+  return read.value;
 }
 
 /** Writes the reason for which a command failed, and returns the exit code. */

@@ -96,13 +96,3 @@ export function fieldsGiven<G extends object>(given: G): { [N in keyof G as Opti
   const named = Object.entries(given).map(([name, value]) => [name.replaceAll('-', '_'), value]);
   return Object.fromEntries(named);
 }
-
-/** A command line that is wrong: exit code 2. */
-export class UsageError extends Error {
-  readonly usage: string | undefined;
-
-  constructor(sentence: string, usage?: string) {
-    super(sentence);
-    this.usage = usage;
-  }
-}

@@ -1,7 +1,7 @@
+import { UsageError } from '../base/command-line.ts';
 import { isRefusalCode, Refusal, refuse } from '../base/errors.ts';
 import { printable, type Terminal } from '../base/terminal.ts';
-import { UsageError } from './command.ts';
-import { parseOptions, reportError, showProgress } from './command-io.ts';
+import { makeProgram, reportError, showProgress } from './command-io.ts';
 import { accessChecks } from './conform-access.ts';
 import { accountChecks } from './conform-account.ts';
 import type { Check, Verdict } from './conform-check.ts';
@@ -15,8 +15,7 @@ const checks: readonly Check[] = [accessChecks, requestChecks, accountChecks, jo
 type ConformRow = Pick<Check, 'id' | 'sentence'> & Verdict;
 
 const text = { type: 'string' } as const;
-const yes = { type: 'boolean' } as const;
-const options = { 'base-url': text, key: text, 'media-url': text, json: yes, help: { ...yes, short: 'h' } } as const;
+const options = { 'base-url': text, key: text, 'media-url': text, json: { type: 'boolean' } } as const;
 const usage = 'trawl conform --base-url URL --key KEY [--media-url URL] [--json]';
 const help = `Usage: ${usage}
 
@@ -32,20 +31,14 @@ end, and the files that were made are removed. The exit code is 1 when a row fai
   --help           Show this text.
 `;
 
-export async function runConform(args: readonly string[], terminal: Terminal): Promise<number> {
-  const json = args.includes('--json');
+export const runConform = makeProgram({ usage, help, options }, async ({ json = false, ...words }, terminal) => {
+  const given = readGiven(words);
+  const shown = hiding(given.key, terminal);
   const broken = new AbortController();
   const breakOff = () => broken.abort(refuse('unavailable', 'It was broken off'));
   const signals = ['SIGINT', 'SIGTERM'] as const;
   for (const signal of signals) process.once(signal, breakOff);
-  let shown = terminal;
   try {
-    const given = readGiven(args);
-    if (given === 'help') {
-      terminal.out(help);
-      return 0;
-    }
-    shown = hiding(given.key, terminal);
     const ask = makeConformClient(given, broken.signal);
     await greet(ask, given, json, shown);
     const rows = await judgeAll(ask, broken.signal, json, shown);
@@ -59,15 +52,14 @@ export async function runConform(args: readonly string[], terminal: Terminal): P
   } finally {
     for (const signal of signals) process.off(signal, breakOff);
   }
-}
+});
 
-function readGiven(args: readonly string[]): ConformOptions | 'help' {
-  const values = parseOptions(args, options, usage);
-  if (values.help) return 'help';
-  const { 'base-url': base, key, 'media-url': media } = values;
-  if (base === undefined || !key) throw new UsageError(`--${key ? 'base-url' : 'key'} is missing`, usage);
+type GivenWords = Readonly<Partial<Record<'base-url' | 'key' | 'media-url', string>>>;
+
+function readGiven({ 'base-url': base, key, 'media-url': media }: GivenWords): ConformOptions {
+  if (base === undefined || !key) throw new UsageError(`--${key ? 'base-url' : 'key'} is missing`);
   // A header cannot carry anything else, and the answer would be a riddle.
-  if (!/^[!-~]+$/.test(key)) throw new UsageError('--key must be an API key', usage);
+  if (!/^[!-~]+$/.test(key)) throw new UsageError('--key must be an API key');
   return {
     url: readUrl(base, '--base-url').replace(/\/+$/, ''),
     key,
@@ -78,7 +70,7 @@ function readGiven(args: readonly string[]): ConformOptions | 'help' {
 function readUrl(text: string, name: string): string {
   const url = URL.parse(text);
   const fits = url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '';
-  if (!fits) throw new UsageError(`${name} must be an http or https URL without a user name or password`, usage);
+  if (!fits) throw new UsageError(`${name} must be an http or https URL without a user name or password`);
   return url.href;
 }
 

@@ -4,8 +4,7 @@ import { checkCookies } from './check-cookies.ts';
 import { checkLimits, checkMachine, checkPrograms } from './check-machine.ts';
 import { checkPartners, checkTraces } from './check-partners.ts';
 import { checkBilling, checkDashboard, checkTls } from './check-settings.ts';
-import { UsageError } from './command.ts';
-import { reportError } from './command-io.ts';
+import { makeProgram } from './command-io.ts';
 import { commandLog, patienceOf } from './command-record.ts';
 import { type Finding, fine } from './doctor-finding.ts';
 import { checkClock, checkNode } from './machine-findings.ts';
@@ -32,25 +31,16 @@ doctor.enabled makes a Job of it.
 /** Settings of a machine whose own cannot be read. */
 const usual = { redisUrl: null, runner: 'process', sandbox: 'auto' } as const;
 
+const options = { policies: { type: 'boolean' }, json: { type: 'boolean' } } as const;
+
 /** Checks everything that trawl needs; returns 1 when something is a problem. */
-export async function runDoctor(args: readonly string[], terminal: Terminal): Promise<number> {
-  const json = args.includes('--json');
-  try {
-    const unknown = args.find((arg) => !['--policies', '--json', '--help', '-h'].includes(arg));
-    if (unknown !== undefined) throw new UsageError(`There is no option ${unknown} here`, usage);
-    if (args.includes('--help') || args.includes('-h')) {
-      terminal.out(help);
-      return 0;
-    }
-    const findings = await (args.includes('--policies') ? checkPoliciesAlone(terminal) : checkAll(terminal));
-    const ok = findings.every(({ level }) => level !== 'problem');
-    const rows = findings.map(({ level, about, text }) => ({ verdict: level, about, finding: text }));
-    terminal.out(json ? `${JSON.stringify({ ok, findings })}\n` : tableText(rows, 'Nothing was judged.'));
-    return ok ? 0 : 1;
-  } catch (error) {
-    return reportError(error, json, terminal);
-  }
-}
+export const runDoctor = makeProgram({ usage, help, options }, async ({ policies, json }, terminal) => {
+  const findings = await (policies ? checkPoliciesAlone(terminal) : checkAll(terminal));
+  const ok = findings.every(({ level }) => level !== 'problem');
+  const rows = findings.map(({ level, about, text }) => ({ verdict: level, about, finding: text }));
+  terminal.out(json ? `${JSON.stringify({ ok, findings })}\n` : tableText(rows, 'Nothing was judged.'));
+  return ok ? 0 : 1;
+});
 
 async function checkAll(terminal: Terminal): Promise<Finding[]> {
   const { env } = terminal;

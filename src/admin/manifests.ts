@@ -1,11 +1,11 @@
 import { isIP } from 'node:net';
+import { UsageError } from '../base/command-line.ts';
 import { type ConfigWith, readConfig } from '../base/config.ts';
 import { isJsonObject, parseJson } from '../base/parse-json.ts';
-import type { Terminal } from '../base/terminal.ts';
 import type { AdmissionAllowances } from '../runners/kubernetes/admission-rules.ts';
 import type { AllowedTargets } from '../runners/kubernetes/namespace-policies.ts';
-import { UsageError } from './command.ts';
-import { parseOptions, reportError } from './command-io.ts';
+import { allowed, makeProgram } from './command-io.ts';
+import { wholeNumber } from './command-values.ts';
 
 /** Ended Jobs that may await their cleanup while TRAWL_WORKERS others run. */
 const maxEndedJobs = 2_000;
@@ -47,46 +47,6 @@ and the settings of its workers must be as the controller has them, because the 
   --help                    Show this text.
 `;
 
-export async function runManifests(args: readonly string[], terminal: Terminal): Promise<number> {
-  try {
-    const given = parseOptions(args, options, usage);
-    if (given.help) {
-      terminal.out(manifestsHelp);
-      return 0;
-    }
-    const env = given.namespace === undefined ? {} : { TRAWL_KUBE_NAMESPACE: given.namespace };
-    const config = readConfig({ ...terminal.env, ...env }, { required });
-    // Loaded only here, because the Kubernetes client is large and help must be fast.
-    const { listManifests, writeYaml } = await import('../runners/kubernetes/namespace-manifests.ts');
-    const { podShapeOf } = await import('../runners/kubernetes/pod-shape.ts');
-    const maxJobs = readMaxJobs(given['max-jobs']) ?? config.workers + maxEndedJobs;
-    const ways = {
-      namespace: given['controller-namespace'] ?? config.kubeNamespace,
-      gatewayPort: portOf(config.gatewayAddress, 'TRAWL_GATEWAY_ADDRESS'),
-      egressPort: portOf(config.egressAddress, 'TRAWL_EGRESS_ADDRESS'),
-      stores: (given.store ?? []).map(readStore),
-      ...(given['bundled-store'] !== undefined && {
-        bundledStorePort: readPort(given['bundled-store'], '--bundled-store'),
-      }),
-      ...(given.dns && {
-        dns: {
-          to: given.dns.map(readPeer),
-          ports: (given['dns-port'] ?? ['53']).map((n) => readPort(n, '--dns-port')),
-        },
-      }),
-    };
-    const allowances = {
-      images: given.image ?? [],
-      fields: (given.allow ?? []).map(readAllowedField),
-      marks: given['allow-mark'] ?? [],
-    };
-    terminal.out(writeYaml(listManifests(podShapeOf(config), ways, maxJobs, allowances)));
-    return 0;
-  } catch (error) {
-    return reportError(error, false, terminal);
-  }
-}
-
 const text = { type: 'string' } as const;
 const options = {
   namespace: text,
@@ -99,33 +59,58 @@ const options = {
   image: { ...text, multiple: true },
   allow: { ...text, multiple: true },
   'allow-mark': { ...text, multiple: true },
-  help: { type: 'boolean', short: 'h' },
 } as const;
 
-function readMaxJobs(text: string | undefined): number | null {
-  if (text === undefined) return null;
-  if (!/^[1-9]\d{0,6}$/.test(text)) throw new UsageError('--max-jobs must be a whole number from 1 to 9999999', usage);
-  return Number(text);
-}
+export const runManifests = makeProgram({ usage, help: manifestsHelp, options }, async (given, terminal) => {
+  const env = given.namespace === undefined ? {} : { TRAWL_KUBE_NAMESPACE: given.namespace };
+  const config = readConfig({ ...terminal.env, ...env }, { required });
+  // Loaded only here, because the Kubernetes client is large and help must be fast.
+  const { listManifests, writeYaml } = await import('../runners/kubernetes/namespace-manifests.ts');
+  const { podShapeOf } = await import('../runners/kubernetes/pod-shape.ts');
+  const readJobs = wholeNumber(1, 9_999_999);
+  const maxJobs = allowed(readJobs(given['max-jobs'] ?? String(config.workers + maxEndedJobs), '--max-jobs'));
+  const ways = {
+    namespace: given['controller-namespace'] ?? config.kubeNamespace,
+    gatewayPort: portOf(config.gatewayAddress, 'TRAWL_GATEWAY_ADDRESS'),
+    egressPort: portOf(config.egressAddress, 'TRAWL_EGRESS_ADDRESS'),
+    stores: (given.store ?? []).map(readStore),
+    ...(given['bundled-store'] !== undefined && {
+      bundledStorePort: readPort(given['bundled-store'], '--bundled-store'),
+    }),
+    ...(given.dns && {
+      dns: {
+        to: given.dns.map(readPeer),
+        ports: (given['dns-port'] ?? ['53']).map((n) => readPort(n, '--dns-port')),
+      },
+    }),
+  };
+  const allowances = {
+    images: given.image ?? [],
+    fields: (given.allow ?? []).map(readAllowedField),
+    marks: given['allow-mark'] ?? [],
+  };
+  terminal.out(writeYaml(listManifests(podShapeOf(config), ways, maxJobs, allowances)));
+  return 0;
+});
 
 function readStore(text: string): AllowedTargets['stores'][number] {
   const [, address = '', prefix, port] = /^\[?([\da-f.:]+?)\]?\/(\d{1,3}):(\d{1,5})$/i.exec(text) ?? [];
   const family = isIP(address);
   const isValid =
     family > 0 && Number(prefix) <= (family === 4 ? 32 : 128) && Number(port) > 0 && Number(port) < 65_536;
-  if (!isValid) throw new UsageError('--store must be CIDR:PORT, such as 10.0.0.7/32:9000', usage);
+  if (!isValid) throw new UsageError('--store must be CIDR:PORT, such as 10.0.0.7/32:9000');
   return { cidr: `${address}/${prefix}`, port: Number(port) };
 }
 
 function readPeer(text: string): object {
   const peer = parseJson(text);
   if (isJsonObject(peer)) return peer;
-  throw new UsageError(`--dns must be a peer in JSON, such as '{"ipBlock":{"cidr":"169.254.20.10/32"}}'`, usage);
+  throw new UsageError(`--dns must be a peer in JSON, such as '{"ipBlock":{"cidr":"169.254.20.10/32"}}'`);
 }
 
 function readPort(text: string, option: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
-  if (port < 1 || port > 65_535) throw new UsageError(`${option} must be a port from 1 to 65535`, usage);
+  if (port < 1 || port > 65_535) throw new UsageError(`${option} must be a port from 1 to 65535`);
   return port;
 }
 
@@ -133,7 +118,7 @@ function readAllowedField(text: string): AdmissionAllowances['fields'][number] {
   const [, name, json = ''] = /^((?:worker\.)?[a-z][A-Za-z]*)=(.+)$/s.exec(text) ?? [];
   const value = parseJson(json);
   if (name !== undefined && value !== undefined) return { name, value };
-  throw new UsageError(`--allow must be FIELD=JSON, such as 'nodeSelector={"pool":"films"}'`, usage);
+  throw new UsageError(`--allow must be FIELD=JSON, such as 'nodeSelector={"pool":"films"}'`);
 }
 
 function portOf(address: ConfigWith<'TRAWL_GATEWAY_ADDRESS'>['gatewayAddress'], name: string): number {

@@ -1,6 +1,8 @@
 import { parseArgs } from 'node:util';
-import { type AdminCommand, UsageError } from './command.ts';
+import { UsageError } from '../base/command-line.ts';
+import type { AdminCommand } from './command.ts';
 import { helpOf, overviewOf, usageOf } from './command-help.ts';
+import { allowed, withUsage } from './command-io.ts';
 
 export type CommandLine =
   | { readonly help: string }
@@ -39,8 +41,7 @@ export function parseCommandLine(args: readonly string[], commands: readonly Adm
   try {
     return { command: found, given: parseValues(found, { operands, options }) };
   } catch (error) {
-    if (error instanceof UsageError) throw new UsageError(error.message, usageOf(found));
-    throw error;
+    throw withUsage(error, usageOf(found));
   }
 }
 
@@ -117,11 +118,6 @@ function readOption(
     throw new UsageError(`${rawName} needs a value; one that begins with - is written ${rawName}=${value}`);
   }
   given[name] = allowed(option.read(value, rawName));
-}
-
-function allowed(read: ReturnType<AdminCommand['options'][string]['read']>): unknown {
-  if (read.problem !== undefined) throw new UsageError(read.problem);
-  return read.value;
 }
 
 function listGroups(commands: readonly AdminCommand[]): string {

@@ -1,9 +1,10 @@
+import { UsageError } from '../base/command-line.ts';
 import type { Plan } from '../model/account.ts';
 import { readPlanName } from '../model/operator-input.ts';
 import { listPlans, planOf, readPlanText } from '../store/accounts/read-plans.ts';
 import { removePlan } from '../store/accounts/remove-plan.ts';
 import { setPlan } from '../store/accounts/set-plan.ts';
-import { command, UsageError } from './command.ts';
+import { command } from './command.ts';
 import { wholeNumber, wholeNumberOrNone, yesOrNo } from './command-values.ts';
 import { fieldText, listResult } from './text-table.ts';
 

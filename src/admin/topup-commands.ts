@@ -1,3 +1,4 @@
+import { UsageError } from '../base/command-line.ts';
 import { refuse } from '../base/errors.ts';
 import { changeTopup, topupJson } from '../billing/change-topup.ts';
 import { readPackTitle, readPlanName } from '../model/operator-input.ts';
@@ -6,7 +7,7 @@ import { readCurrency, readReference, type Topup, type TopupChoice, topupOf } fr
 import { findAccount } from '../store/accounts/read-accounts.ts';
 import { listOffers, removeOffer, setOffer } from '../store/money/offers.ts';
 import { readTopup } from '../store/money/set-topup.ts';
-import { command, fieldsGiven, type OptionsFor, UsageError } from './command.ts';
+import { command, fieldsGiven, type OptionsFor } from './command.ts';
 import { slug, wholeNumber, wholeNumberOrNone, yesOrNo } from './command-values.ts';
 import { fieldText, listResult, timeText } from './text-table.ts';
 

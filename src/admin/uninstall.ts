@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { readConfig } from '../base/config.ts';
 import { refuse } from '../base/errors.ts';
-import type { Terminal } from '../base/terminal.ts';
 import type { RecordStore } from '../store/script.ts';
-import { UsageError } from './command.ts';
-import { parseOptions, reportError } from './command-io.ts';
+import { allowed, makeProgram } from './command-io.ts';
 import { withRecord } from './command-record.ts';
 import { wholeNumber } from './command-values.ts';
 
@@ -28,33 +26,23 @@ settings of the controller. Its drain ends when it refuses, else ${lastDrainMinu
 const options = {
   force: { type: 'boolean' },
   wait: { type: 'string' },
-  help: { type: 'boolean', short: 'h' },
 } as const;
 const required = ['TRAWL_REDIS_URL', 'TRAWL_KUBE_NAMESPACE'] as const;
 
-export async function runUninstall(args: readonly string[], terminal: Terminal): Promise<number> {
-  try {
-    const { force = false, wait = '0', help } = parseOptions(args, options, usage);
-    if (help) {
-      terminal.out(uninstallHelp);
-      return 0;
-    }
-    const config = readConfig(terminal.env, { required });
-    const seconds = wholeNumber(0, 86_400)(wait, '--wait');
-    if (seconds.problem !== undefined) throw new UsageError(seconds.problem, usage);
-    await withRecord(config, terminal, async (store) => {
-      const open = await drain(store, seconds.value * 1000, force);
-      // Loaded only here, because the Kubernetes client is large and help must be fast.
-      const { releaseWorkers } = await import('../runners/kubernetes/release-workers.ts');
-      const keepLead = open === 0 ? null : await leadKeeper(store);
-      const removed = await releaseWorkers(terminal.env, config.kubeNamespace, keepLead);
-      terminal.out(`${removed} Jobs and pods of workers were deleted, ${open} jobs are open.\n`);
-    });
-    return 0;
-  } catch (error) {
-    return reportError(error, false, terminal);
-  }
-}
+const texts = { usage, help: uninstallHelp, options };
+export const runUninstall = makeProgram(texts, async ({ force = false, wait = '0' }, terminal) => {
+  const config = readConfig(terminal.env, { required });
+  const seconds = allowed(wholeNumber(0, 86_400)(wait, '--wait'));
+  await withRecord(config, terminal, async (store) => {
+    const open = await drain(store, seconds * 1000, force);
+    // Loaded only here, because the Kubernetes client is large and help must be fast.
+    const { releaseWorkers } = await import('../runners/kubernetes/release-workers.ts');
+    const keepLead = open === 0 ? null : await leadKeeper(store);
+    const removed = await releaseWorkers(terminal.env, config.kubeNamespace, keepLead);
+    terminal.out(`${removed} Jobs and pods of workers were deleted, ${open} jobs are open.\n`);
+  });
+  return 0;
+});
 
 /** Begins a drain and waits for its end; returns the number of open jobs and calls. Refuses when there are any, unless forced. */
 async function drain(store: RecordStore, maxMs: number, force: boolean): Promise<number> {

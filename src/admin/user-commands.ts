@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { UsageError } from '../base/command-line.ts';
 import { makePersonSecret, personIdOf, readEmail, readRole, signInUrl } from '../model/person.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { revoke } from '../objects/revocations.ts';
@@ -6,7 +7,7 @@ import { findAccount } from '../store/accounts/read-accounts.ts';
 import { invitePerson } from '../store/people/invite-person.ts';
 import { listPeople } from '../store/people/read-people.ts';
 import { removePerson } from '../store/people/remove-person.ts';
-import { command, UsageError } from './command.ts';
+import { command } from './command.ts';
 import { flag, slug } from './command-values.ts';
 import { fieldText, listResult, timeText } from './text-table.ts';
 

@@ -1,5 +1,5 @@
 import { ConfigError } from './config.ts';
-import { messageOf, Refusal } from './errors.ts';
+import { Refusal } from './errors.ts';
 
 /** An error of a server that cannot listen, of a name that cannot be resolved, or of a file, which has a path. */
 type SystemError = NodeJS.ErrnoException & { port?: number; address?: string; hostname?: string };
@@ -16,9 +16,4 @@ export function sentenceOf(error: unknown): string {
   if (hostname !== undefined) return `The host ${hostname} cannot be found`;
   const isSaid = code === undefined ? error.constructor === Error : path !== undefined || saidInFull.test(code);
   return isSaid ? error.message : (error.stack ?? error.message);
-}
-
-/** Returns what is wrong with a command line, without the advice of `parseArgs` about words that begin with -, which no command takes. */
-export function sentenceOfArguments(error: unknown): string {
-  return messageOf(error).replace(/\. To specify a positional argument .*$/s, '');
 }

@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { UsageError } from '../base/command-line.ts';
 import { readSettings } from '../base/config.ts';
 import { codeOf, messageOf } from '../base/errors.ts';
 import { makeFolder } from '../base/make-folder.ts';
 import type { Terminal } from '../base/terminal.ts';
-import { ClientUsageError } from './client-command.ts';
 
 /** Address of a service and the key that is sent to it. */
 export interface Credentials {
@@ -25,10 +25,10 @@ export function findCredentials(env: ClientEnv): Credentials {
   const kept = readKept(env);
   const url = apiUrl ?? kept?.url;
   if (url === undefined)
-    throw new ClientUsageError("No service is known: run 'trawl login URL', or set TRAWL_API_URL and TRAWL_API_KEY");
+    throw new UsageError("No service is known: run 'trawl login URL', or set TRAWL_API_URL and TRAWL_API_KEY");
   const key = apiKey ?? (kept?.url === url ? kept.key : undefined);
   if (key === undefined)
-    throw new ClientUsageError(`No key is known for ${url}: run 'trawl login ${url}', or set TRAWL_API_KEY`);
+    throw new UsageError(`No key is known for ${url}: run 'trawl login ${url}', or set TRAWL_API_KEY`);
   return { url, key };
 }
 
@@ -66,7 +66,7 @@ function readKept(env: ClientEnv): Credentials | null {
     text = readFileSync(path, 'utf8');
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return null;
-    throw new ClientUsageError(`${path} cannot be read: ${messageOf(error)}`);
+    throw new UsageError(`${path} cannot be read: ${messageOf(error)}`);
   }
   try {
     const { url, key } = JSON.parse(text) as Record<string, string>;
@@ -75,7 +75,7 @@ function readKept(env: ClientEnv): Credentials | null {
   } catch {
     // It is no JSON, no object, or holds what no setting may be.
   }
-  throw new ClientUsageError(`${path} cannot be understood: run 'trawl login' again`);
+  throw new UsageError(`${path} cannot be understood: run 'trawl login' again`);
 }
 
 function credentialsPath(env: ClientEnv): string {

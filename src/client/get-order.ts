@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
+import { parseWords, UsageError } from '../base/command-line.ts';
 import { mediaChoices } from '../model/media-choices.ts';
 import { maxDurationSeconds } from '../model/request-limits.ts';
-import { ClientUsageError, readWords } from './client-command.ts';
 import { getOptions, maxKeyLength, maxParallel, maxPlaylist, usualParallel } from './get-options.ts';
 
 /** Command line of `trawl get` as it is understood. */
@@ -22,9 +22,9 @@ export interface GetOrder {
 
 /** Reads the command line; throws a usage error for one that is wrong. */
 export function readGetOrder(args: readonly string[]): GetOrder | 'help' {
-  const { values, positionals } = readWords(args, getOptions);
+  const { values, positionals } = parseWords(args, getOptions);
   if (values.help) return 'help';
-  if (positionals.length === 0) throw new ClientUsageError('A URL is missing');
+  if (positionals.length === 0) throw new UsageError('A URL is missing');
   const {
     audio = false,
     quality,
@@ -33,9 +33,9 @@ export function readGetOrder(args: readonly string[]): GetOrder | 'help' {
     json = false,
     'idempotency-key': idempotencyKey = null,
   } = values;
-  if (output === '') throw new ClientUsageError('--output must name a folder or a file');
+  if (output === '') throw new UsageError('--output must name a folder or a file');
   if (idempotencyKey !== null && (idempotencyKey.length > maxKeyLength || !/^[!-~]+$/.test(idempotencyKey)))
-    throw new ClientUsageError(`--idempotency-key must be 1 to ${maxKeyLength} visible ASCII characters`);
+    throw new UsageError(`--idempotency-key must be 1 to ${maxKeyLength} visible ASCII characters`);
   const endpoint = audio ? 'audio' : 'video';
   return {
     urls: positionals,
@@ -66,18 +66,18 @@ function readChoice(
 ): Record<string, string> {
   if (given === undefined) return {};
   const allowed: readonly string[] = mediaChoices[endpoint][option];
-  if (!allowed.includes(given)) throw new ClientUsageError(`--${option} must be one of ${allowed.join(', ')}`);
+  if (!allowed.includes(given)) throw new UsageError(`--${option} must be one of ${allowed.join(', ')}`);
   return { [`${endpoint}_${option}`]: given };
 }
 
 function readTimes(values: Readonly<Record<string, unknown>>): Record<string, number> {
   const most = readSeconds('--max-duration', values['max-duration']);
-  if (most === 0) throw new ClientUsageError('--max-duration must be above 0');
+  if (most === 0) throw new UsageError('--max-duration must be above 0');
   const start = readSeconds('--start', values.start);
   const end = readSeconds('--end', values.end);
   if (most !== null && (start !== null || end !== null))
-    throw new ClientUsageError('--max-duration cannot stand beside --start and --end');
-  if (end !== null && end <= (start ?? 0)) throw new ClientUsageError('--end must be later than --start');
+    throw new UsageError('--max-duration cannot stand beside --start and --end');
+  if (end !== null && end <= (start ?? 0)) throw new UsageError('--end must be later than --start');
   return {
     ...(most !== null && { max_duration: most }),
     ...(start !== null && { start }),
@@ -88,15 +88,15 @@ function readTimes(values: Readonly<Record<string, unknown>>): Record<string, nu
 function readSeconds(name: string, given: unknown): number | null {
   if (given === undefined) return null;
   if (typeof given !== 'string' || !/^\d{1,9}(\.\d{1,3})?$/.test(given))
-    throw new ClientUsageError(`${name} must be a number of seconds`);
-  if (Number(given) > maxDurationSeconds) throw new ClientUsageError(`${name} must be at most ${maxDurationSeconds}`);
+    throw new UsageError(`${name} must be a number of seconds`);
+  if (Number(given) > maxDurationSeconds) throw new UsageError(`${name} must be at most ${maxDurationSeconds}`);
   return Number(given);
 }
 
 function readCount(name: string, given: string | undefined, most: number): number | null {
   if (given === undefined) return null;
   const count = /^\d{1,6}$/.test(given) ? Number(given) : 0;
-  if (count < 1 || count > most) throw new ClientUsageError(`${name} must be a whole number from 1 to ${most}`);
+  if (count < 1 || count > most) throw new UsageError(`${name} must be a whole number from 1 to ${most}`);
   return count;
 }
 

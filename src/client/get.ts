@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { text } from 'node:stream/consumers';
+import { UsageError } from '../base/command-line.ts';
 import { inParallel } from '../base/in-parallel.ts';
 import { printable, type Terminal } from '../base/terminal.ts';
-import { ClientUsageError, exitCodes, reportUsage } from './client-command.ts';
+import { exitCodes, reportUsage } from './client-command.ts';
 import { findCredentials, keyOrigin } from './credentials.ts';
 import { hasEnded } from './follow-job.ts';
 import { type FileRow, type GetTools, getFile, type WantedFile } from './get-file.ts';
@@ -66,7 +67,7 @@ async function readUrls({ urls, output, playlist }: GetOrder): Promise<string[]>
   const all = urls.flatMap((url) => (url === '-' ? list : url));
   const isSeveral = all.length > 1 || playlist !== null;
   if (isSeveral && output !== null && !output.endsWith('/') && !(await isFolder(output))) {
-    throw new ClientUsageError(
+    throw new UsageError(
       '--output must name a folder for several files: one that exists, or a name that ends in a slash',
     );
   }

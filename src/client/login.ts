@@ -1,9 +1,10 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
+import { parseWords, UsageError } from '../base/command-line.ts';
 import { isLoopback, readSettings } from '../base/config.ts';
 import { messageOf } from '../base/errors.ts';
 import { printable, type Terminal } from '../base/terminal.ts';
-import { ClientUsageError, exitCodes, readWords, reportUsage } from './client-command.ts';
+import { exitCodes, reportUsage } from './client-command.ts';
 import { keepCredentials } from './credentials.ts';
 import { makePatience, ServiceAway } from './patience.ts';
 import { CallRefused, makeServiceClient } from './service-client.ts';
@@ -23,17 +24,17 @@ over what is kept, and a kept key is sent to no other address than its own.
 /** Checks and keeps the credentials of a caller. */
 export async function runLogin(args: readonly string[], terminal: Terminal): Promise<number> {
   try {
-    const { values, positionals } = readWords(args, { help: { type: 'boolean', short: 'h' } });
+    const { values, positionals } = parseWords(args, { help: { type: 'boolean', short: 'h' } });
     if (values.help) {
       terminal.out(loginHelp);
       return exitCodes.done;
     }
     const [address, given, ...more] = positionals;
     if (address === undefined || more.length > 0)
-      throw new ClientUsageError(address === undefined ? 'URL is missing' : 'There is a word too many');
+      throw new UsageError(address === undefined ? 'URL is missing' : 'There is a word too many');
     const { apiUrl: url } = readAsSetting({ TRAWL_API_URL: address }, 'URL');
     const { apiKey: key } = readAsSetting({ TRAWL_API_KEY: (given ?? (await readKey(terminal))).trim() }, 'KEY');
-    if (url === null || key === null) throw new ClientUsageError('KEY is missing');
+    if (url === null || key === null) throw new UsageError('KEY is missing');
     const client = makeServiceClient({ url, key }, makePatience(url));
     const usageOfKey = await client.call('/v1/usage?fields=account.name,remaining', {
       signal: new AbortController().signal,
@@ -53,7 +54,7 @@ function readAsSetting(words: Readonly<Record<string, string>>, name: string) {
   try {
     return readSettings(words, ['TRAWL_API_URL', 'TRAWL_API_KEY'], () => '');
   } catch (error) {
-    throw new ClientUsageError(messageOf(error).replace(/^[A-Z_]+/, name));
+    throw new UsageError(messageOf(error).replace(/^[A-Z_]+/, name));
   }
 }
 

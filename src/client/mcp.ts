@@ -1,5 +1,6 @@
+import { parseOptions } from '../base/command-line.ts';
 import type { Terminal } from '../base/terminal.ts';
-import { ClientUsageError, exitCodes, readWords, reportUsage } from './client-command.ts';
+import { exitCodes, reportUsage } from './client-command.ts';
 import { findCredentials } from './credentials.ts';
 import { remoteService } from './remote-service.ts';
 
@@ -17,12 +18,11 @@ result holds the key. POST /mcp of the service has the same tools without this c
 /** Serves the program that started this one, until it closes standard input. */
 export async function runMcp(args: readonly string[], terminal: Terminal): Promise<number> {
   try {
-    const { values, positionals } = readWords(args, { help: { type: 'boolean', short: 'h' } });
-    if (values.help) {
+    const { help } = parseOptions(args, { help: { type: 'boolean', short: 'h' } });
+    if (help) {
       terminal.out(mcpHelp);
       return exitCodes.done;
     }
-    if (positionals.length > 0) throw new ClientUsageError('There is a word too many');
     const service = remoteService(findCredentials(terminal.env));
     const { serveStdio } = await import('../mcp/mcp-server.ts');
     await serveStdio(service);

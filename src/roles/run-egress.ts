@@ -1,7 +1,8 @@
+import { UsageError } from '../base/command-line.ts';
 import type { SocketAddress } from '../base/server-address.ts';
 import type { Terminal } from '../base/terminal.ts';
 import { egressPort, readListenAddress } from '../egress/egress.ts';
-import { RoleUsageError, type RunningRole, runRole } from './run-role.ts';
+import { type RunningRole, runRole } from './run-role.ts';
 import { serveEgress } from './serve-egress.ts';
 
 const usualDrainSeconds = 20;
@@ -25,7 +26,7 @@ export function runEgressRole(args: readonly string[], terminal: Terminal): Prom
 function start(running: RunningRole): Promise<void> {
   const at = String(running.options.at ?? egressPort);
   const address = readListenAddress(at, running.config.host);
-  if (!address) throw new RoleUsageError(`--at ${at} is neither the absolute path of a socket nor a port`);
+  if (!address) throw new UsageError(`--at ${at} is neither the absolute path of a socket nor a port`);
   return serveEgress(running, [address], readDrain(running.options.drain), readProbe(running.options.probe));
 }
 
@@ -33,12 +34,12 @@ function readProbe(option: unknown): SocketAddress | undefined {
   if (option === undefined) return undefined;
   const address = readListenAddress(String(option), '');
   if (address && 'path' in address) return address;
-  throw new RoleUsageError(`--probe ${option} is no absolute path of a socket`);
+  throw new UsageError(`--probe ${option} is no absolute path of a socket`);
 }
 
 function readDrain(option: unknown): number {
   if (option === undefined) return usualDrainSeconds;
   const text = String(option);
-  if (!/^\d{1,6}$/.test(text)) throw new RoleUsageError(`--drain ${text} is no number of seconds`);
+  if (!/^\d{1,6}$/.test(text)) throw new UsageError(`--drain ${text} is no number of seconds`);
   return Number(text);
 }

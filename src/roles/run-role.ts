@@ -1,7 +1,8 @@
-import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
+import type { ParseArgsOptionsConfig } from 'node:util';
+import { parseOptions, UsageError } from '../base/command-line.ts';
 import { type ConfigWith, type RoleNeeds, readConfig, type SettingName } from '../base/config.ts';
 import { sentenceOf } from '../base/error-sentence.ts';
-import { messageOf, Refusal } from '../base/errors.ts';
+import { Refusal } from '../base/errors.ts';
 import { entryWriter, type Log, makeLog } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { followSecretFiles } from '../base/secret-files.ts';
@@ -41,9 +42,6 @@ type Role<N extends SettingName> = RoleTexts<N> &
     | { readonly run: (tools: RoleTools<N>) => Promise<number> }
   );
 
-/** A mistake in the options: the help follows its sentence. */
-export class RoleUsageError extends Error {}
-
 /** Runs a role to its end and returns the exit code. The only place that reads options and settings, makes logs and waits for signals. */
 export async function runRole<const N extends SettingName = never>(
   role: Role<N>,
@@ -52,7 +50,10 @@ export async function runRole<const N extends SettingName = never>(
 ): Promise<number> {
   const stop = makeShutdown();
   try {
-    const options = readOptions(role, args);
+    const options: RoleTools['options'] = parseOptions(args, {
+      ...role.options,
+      help: { type: 'boolean', short: 'h' },
+    });
     if (options.help) {
       terminal.out(role.help);
       return 0;
@@ -77,7 +78,7 @@ export async function runRole<const N extends SettingName = never>(
     await stop.run();
     return 0;
   } catch (error) {
-    if (error instanceof RoleUsageError) {
+    if (error instanceof UsageError) {
       terminal.err(`${error.message}\n\n${role.help}`);
       return 2;
     }
@@ -87,14 +88,6 @@ export async function runRole<const N extends SettingName = never>(
     return 1;
   } finally {
     if (args.includes('--lifeline')) process.stdin.destroy();
-  }
-}
-
-function readOptions<N extends SettingName>({ options }: RoleTexts<N>, args: readonly string[]): RoleTools['options'] {
-  try {
-    return parseArgs({ args: [...args], options: { ...options, help: { type: 'boolean', short: 'h' } } }).values;
-  } catch (error) {
-    throw new RoleUsageError(messageOf(error));
   }
 }
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { UsageError } from '../../src/admin/command.ts';
 import { helpOf, partsOf } from '../../src/admin/command-help.ts';
 import { commands } from '../../src/admin/commands.ts';
 import { parseCommandLine, wantsJson } from '../../src/admin/parse-command-line.ts';
+import { UsageError } from '../../src/base/command-line.ts';
 
 function read(line: string) {
   return parseCommandLine(line === '' ? [] : line.split(' '), commands);

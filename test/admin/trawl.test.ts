@@ -83,7 +83,7 @@ describe('./trawl', () => {
     expect([json.code, JSON.parse(json.out).code]).to.deep.equal([2, 'usage']);
     expect(json.err).to.match(/^There is no group nonsense/);
     const usage = 'Usage: trawl doctor [--policies] [--json]';
-    expect(doctor).to.include({ code: 2, err: `There is no option --nonsense here\n${usage}\n` });
+    expect(doctor).to.include({ code: 2, err: `Unknown option '--nonsense'\n${usage}\n` });
   });
 
   it('exits with 1 and a sentence when there is no record, or Redis does not answer', async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ClientUsageError } from '../../src/client/client-command.ts';
+import { UsageError } from '../../src/base/command-line.ts';
 import { readGetOrder } from '../../src/client/get-order.ts';
 
 describe('the command line of trawl get', () => {
@@ -16,7 +16,7 @@ describe('the command line of trawl get', () => {
       ['--start', '-1', '--start'],
     ];
     for (const [option, seconds, sentence] of wrong) {
-      expect(() => order(`${option}=${seconds}`), `${option} ${seconds}`).to.throw(ClientUsageError, sentence);
+      expect(() => order(`${option}=${seconds}`), `${option} ${seconds}`).to.throw(UsageError, sentence);
     }
   });
 
