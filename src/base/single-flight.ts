@@ -1,13 +1,13 @@
-export interface SingleFlight {
+export interface SingleFlight<T = void> {
   /** Starts a run unless one is under way; the promise ends with it, and with the one after it if that was asked for. */
-  readonly run: () => Promise<void>;
+  readonly run: () => Promise<T>;
   /** Waits for the run under way, if any, and starts none. */
-  readonly settled: () => Promise<void>;
+  readonly settled: () => Promise<T | undefined>;
 }
 
 /** Callers that come during a run share it. */
-export function shareRun(work: () => Promise<void>): SingleFlight {
-  let running: Promise<void> | null = null;
+export function shareRun<T>(work: () => Promise<T>): SingleFlight<T> {
+  let running: Promise<T> | null = null;
   return {
     run: () => {
       running ??= work().finally(() => {

@@ -1,6 +1,7 @@
 import { backoffMs } from '../base/backoff.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
+import { shareRun } from '../base/single-flight.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 
 interface StorageProbeOptions {
@@ -26,7 +27,7 @@ export class StorageProbe {
   #isAway = false;
   #isClosed = false;
   #failures = 0;
-  #asking: Promise<boolean> | null = null;
+  readonly #asking = shareRun(() => this.#ask());
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: StorageProbeOptions) {
@@ -46,10 +47,7 @@ export class StorageProbe {
   /** Asks after a failed call. Returns true when the object store answers: then only that call failed. */
   check(): Promise<boolean> {
     clearTimeout(this.#timer);
-    this.#asking ??= this.#ask().finally(() => {
-      this.#asking = null;
-    });
-    return this.#asking;
+    return this.#asking.run();
   }
 
   close(): void {

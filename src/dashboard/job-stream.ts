@@ -1,6 +1,7 @@
 import { onLeave } from '../api/on-leave.ts';
 import type { ApiReply } from '../api/reply.ts';
 import { refuse } from '../base/errors.ts';
+import { shareRun } from '../base/single-flight.ts';
 import type { DashboardCall } from './dashboard-app.ts';
 
 type ReadJobs = (limit: number) => Promise<{ readonly jobs: readonly object[]; readonly next_cursor: string | null }>;
@@ -76,10 +77,7 @@ function listen(accountId: string, readJobs: ReadJobs, listener: (text: string) 
 }
 
 function begin(accountId: string, readJobs: ReadJobs): AccountStream {
-  let isReading = false;
-  const read = async () => {
-    if (isReading) return;
-    isReading = true;
+  const { run: read } = shareRun(async () => {
     try {
       const text = JSON.stringify(await readJobs(limit));
       if (text === stream.text) return;
@@ -87,10 +85,8 @@ function begin(accountId: string, readJobs: ReadJobs): AccountStream {
       for (const listener of stream.listeners) listener(text);
     } catch {
       // The record is away: the next reading tells what has changed.
-    } finally {
-      isReading = false;
     }
-  };
+  });
   const timer = setInterval(() => void read(), everyMs);
   timer.unref();
   const stream: AccountStream = { listeners: new Set(), text: '', stop: () => clearInterval(timer) };

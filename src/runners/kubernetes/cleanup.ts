@@ -1,6 +1,6 @@
 import type { ClusterState } from './cluster-state.ts';
 import { isTerminal } from './judge-attempt.ts';
-import { apiPathsOf, type KubeClient, KubeError } from './kube-client.ts';
+import { apiPathsOf, type KubeClient } from './kube-client.ts';
 import { finalizer } from './labels.ts';
 import type { JobSnapshot, PodSnapshot } from './snapshot.ts';
 
@@ -62,7 +62,7 @@ async function removeLeftovers(client: KubeClient, namespace: string, { job, pod
 async function deleteJob(client: KubeClient, path: string, { uid }: JobSnapshot): Promise<void> {
   // In the body: beside a body the API server ignores the query, and without a policy the pods would stay.
   const body = { propagationPolicy: 'Background', preconditions: { uid } };
-  await unlessGone(client.change('DELETE', path, body));
+  await client.change('DELETE', path, body);
 }
 
 /**
@@ -72,7 +72,7 @@ async function deleteJob(client: KubeClient, path: string, { uid }: JobSnapshot)
 async function removePod(client: KubeClient, path: string, pod: PodSnapshot): Promise<void> {
   if (!isTerminal(pod) || pod.deletedAt !== null) {
     const body = { gracePeriodSeconds: 0, preconditions: { uid: pod.uid } };
-    await unlessGone(client.change('DELETE', path, body));
+    await client.change('DELETE', path, body);
   }
   if (pod.hasFinalizer) await removeFinalizer(client, path, pod.uid);
 }
@@ -80,14 +80,5 @@ async function removePod(client: KubeClient, path: string, pod: PodSnapshot): Pr
 function removeFinalizer(client: KubeClient, path: string, uid: string): Promise<void> {
   // With the uid the API server refuses to change a later object of the same name.
   const body = { metadata: { uid, '$deleteFromPrimitiveList/finalizers': [finalizer] } };
-  return unlessGone(client.change('PATCH', path, body));
-}
-
-/** Ignores that the object is gone, or that another one has its name now. */
-async function unlessGone(change: Promise<unknown>): Promise<void> {
-  try {
-    await change;
-  } catch (error) {
-    if (!(error instanceof KubeError) || (error.status !== 404 && error.status !== 409)) throw error;
-  }
+  return client.change('PATCH', path, body);
 }

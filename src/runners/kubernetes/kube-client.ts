@@ -1,9 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { retry } from '../../base/backoff.ts';
 import { parseJson } from '../../base/parse-json.ts';
+import { shareRun } from '../../base/single-flight.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import { connect, type KubeConnections } from './kube-connections.ts';
-import { type AnswerLimits, type KubeAnswer, NoAnswerError, sendKubeRequest } from './kube-request.ts';
+import {
+  type AnswerLimits,
+  type KubeAnswer,
+  NoAnswerError,
+  type StreamReader,
+  sendKubeRequest,
+} from './kube-request.ts';
 import type { ApiRateLimit } from './rate-limiter.ts';
 
 /** An answer of the API server with status 300 or above. */
@@ -39,7 +46,7 @@ interface KubeQuestion {
 /** Client of the API server. It repeats requests that failed: our names are deterministic, so an object that exists was made by us. */
 export interface KubeClient {
   ask<T>(method: 'GET' | 'POST', path: string, question?: KubeQuestion): Promise<T>;
-  /** Changes or deletes an object; its new state is not read. */
+  /** Changes or deletes an object, unless it is gone or another one has its name now; its new state is not read. */
   change(method: 'PATCH' | 'DELETE', path: string, body: object): Promise<void>;
   /** Hands on an answer of any length line by line until it ends. */
   stream(path: string, query: KubeQuery, signal: AbortSignal, reader: StreamReader): Promise<void>;
@@ -48,12 +55,6 @@ export interface KubeClient {
   /** Time for which a request that came now would wait for the rate limit, in milliseconds. */
   waitMs(): number;
   close(): Promise<unknown>;
-}
-
-/** Reads a streamed answer; what it throws ends the stream. */
-interface StreamReader {
-  onStart(): void;
-  line(text: string): void;
 }
 
 interface SentQuestion extends KubeQuestion {
@@ -108,14 +109,11 @@ export function openKubeClient(options: KubeClientOptions): KubeClient {
       ...{ method, origin: server.origin, path: pathOf(server, path, question.query) },
       ...contentOf(method, question, await access.headers()),
     };
-    const onStart = (status: number) => {
-      if (!reader) silence.end();
-      else if (status < 300) reader.onStart();
-    };
-    const [used, piece] = [connections, reader && splitLines(reader.line)];
+    const told = { signal, onStart: silence.end, reader };
+    const used = connections;
     try {
       const answer = await withLimits(limits, (given) =>
-        sendKubeRequest(reader ? used.streams : used.requests, request, { ...given, signal, onStart, piece }),
+        sendKubeRequest(reader ? used.streams : used.requests, request, { ...given, ...told }),
       );
       if (answer.status === 429) rateLimit.halve();
       if (answer.status >= 300) throw errorOf(`${method} ${path}`, answer);
@@ -135,7 +133,8 @@ export function openKubeClient(options: KubeClientOptions): KubeClient {
   return {
     ask: <T>(method: KubeMethod, path: string, question: KubeQuestion = {}) =>
       sendAgain(method, path, question, (text) => JSON.parse(text) as T),
-    change: (method, path, body) => sendAgain(method, path, { body, accept: metadataOnly }, () => undefined),
+    change: (method, path, body) =>
+      sendAgain(method, path, { body, accept: metadataOnly }, () => undefined).catch(ignoreGone),
     stream: async (path, query, signal, reader) => {
       await silence.untilAnswered(signal);
       await send('GET', path, { query, signal, reader, limits: { timeoutMs: answerMs } });
@@ -144,6 +143,16 @@ export function openKubeClient(options: KubeClientOptions): KubeClient {
     waitMs: rateLimit.waitMs,
     close: () => connections.destroy(),
   };
+}
+
+function ignoreGone(error: unknown): void {
+  if (!(error instanceof KubeError) || (error.status !== 404 && error.status !== 409)) throw error;
+}
+
+/** Turns the refusal of an object that is not there into `null`. */
+export function nullWhenMissing(error: unknown): null {
+  if (error instanceof KubeError && error.status === 404) return null;
+  throw error;
 }
 
 /**
@@ -172,7 +181,7 @@ function sharePatience(mayWait: () => Promise<void>, answerMs: number, maxAnswer
 function watchForSilence(answerMs: number, askVersion: (timeoutMs: number, signal?: AbortSignal) => Promise<unknown>) {
   let answeredAt = performance.now();
   let silence: { isAsked: boolean } | null = null;
-  let confirming: Promise<void> | null = null;
+  const recentMs = answerMs / 2;
   const confirm = async (timeoutMs: number, signal?: AbortSignal) => {
     try {
       await askVersion(timeoutMs, signal);
@@ -180,6 +189,7 @@ function watchForSilence(answerMs: number, askVersion: (timeoutMs: number, signa
       if (!(error instanceof KubeError)) throw error;
     }
   };
+  const confirmed = shareRun(() => confirm(recentMs));
   const untilAnswered = async (signal?: AbortSignal) => {
     const noticed = silence;
     if (noticed === null) return;
@@ -189,15 +199,11 @@ function watchForSilence(answerMs: number, askVersion: (timeoutMs: number, signa
       noticed.isAsked = false;
     });
   };
-  const recentMs = answerMs / 2;
   return {
     /** Throws unless the API server has just answered anything, or tells its version: one request for all late ones. */
     async confirmAnswers(): Promise<void> {
       if (performance.now() - answeredAt < recentMs) return;
-      confirming ??= confirm(recentMs).finally(() => {
-        confirming = null;
-      });
-      await confirming;
+      await confirmed.run();
     },
     /** Called for answers to requests alone: a watch has a connection of its own, which tells nothing of the one they share. */
     end() {
@@ -219,20 +225,6 @@ function watchForSilence(answerMs: number, askVersion: (timeoutMs: number, signa
 export function apiPathsOf(namespace: string) {
   const core = `/api/v1/namespaces/${namespace}`;
   return { jobs: `/apis/batch/v1/namespaces/${namespace}/jobs`, pods: `${core}/pods`, events: `${core}/events` };
-}
-
-/** Returns what takes a text in pieces and hands on its whole lines. */
-function splitLines(line: (text: string) => void): (piece: string) => void {
-  let rest: string[] = [];
-  return (piece) => {
-    const [first = '', ...more] = piece.split('\n');
-    rest.push(first);
-    for (const next of more) {
-      const text = rest.join('');
-      rest = [next];
-      if (text) line(text);
-    }
-  };
 }
 
 /** Returns the path below that of the server's own URL, with the query. */

@@ -21,18 +21,24 @@ export interface AnswerLimits {
   readonly late?: { readonly everyMs: number; readonly mayWait: () => Promise<unknown> };
 }
 
+/** Reads the lines of a streamed answer, unless it is a refusal; what it throws ends the request. */
+export interface StreamReader {
+  onStart(): void;
+  line(text: string): void;
+}
+
 interface AnswerOptions extends AnswerLimits {
   readonly signal?: AbortSignal | undefined;
-  readonly onStart: (status: number) => void;
-  /** Receives the text of a streamed answer, unless it is a refusal; what it throws ends the request. */
-  readonly piece?: ((text: string) => void) | undefined;
+  /** Called when an answer begins that is not streamed. */
+  readonly onStart: () => void;
+  readonly reader?: StreamReader | undefined;
 }
 
 /** Sends one request and reads its answer. The time limit holds even while no connection is free. */
 export async function sendKubeRequest(
   dispatcher: Dispatcher,
   request: Dispatcher.DispatchOptions,
-  { timeoutMs, late, signal, onStart, piece }: AnswerOptions,
+  { timeoutMs, late, signal, onStart, reader }: AnswerOptions,
 ): Promise<KubeAnswer> {
   signal?.throwIfAborted();
   const answered = Promise.withResolvers<KubeAnswer>();
@@ -69,10 +75,11 @@ export async function sendKubeRequest(
       // Not the answer yet, such as early hints.
       if (status < 200) return;
       answer = { status, headers, text: '' };
-      onStart(status);
-      if (!piece || status >= 300) return;
+      if (!reader) return onStart();
+      if (status >= 300) return;
       endWait();
-      take = piece;
+      reader.onStart();
+      take = splitLines(reader.line);
     },
     onResponseData: (_, bytes) => take(decoder.write(bytes)),
     onResponseEnd: () => answered.resolve(answer),
@@ -84,4 +91,18 @@ export async function sendKubeRequest(
     endWait();
     signal?.removeEventListener('abort', abort);
   }
+}
+
+/** Returns what takes a text in pieces and hands on its whole lines. */
+function splitLines(line: (text: string) => void): (piece: string) => void {
+  let rest: string[] = [];
+  return (piece) => {
+    const [first = '', ...more] = piece.split('\n');
+    rest.push(first);
+    for (const next of more) {
+      const text = rest.join('');
+      rest = [next];
+      if (text) line(text);
+    }
+  };
 }

@@ -8,7 +8,7 @@ import { DeferredCleanup, PodWatermark } from './deferred-cleanup.ts';
 import type { InformerTimes } from './informer.ts';
 import { makeJob, type WorkerShape } from './job-manifest.ts';
 import { type AttemptJudgement, isTerminal, judgeAttempt, lacksPod, ownPods, podLeaveMs } from './judge-attempt.ts';
-import { apiPathsOf, type KubeClient, KubeError, metadataOnly } from './kube-client.ts';
+import { apiPathsOf, type KubeClient, KubeError, metadataOnly, nullWhenMissing } from './kube-client.ts';
 import { jobNameLabel } from './labels.ts';
 import { exceedsQuota, noPod, quotaUsedUp } from './pending-reason.ts';
 import { type RunnerMetrics, setRunnerGauges } from './runner-gauges.ts';
@@ -204,9 +204,4 @@ export class KubernetesRunner implements Runner {
 /** True for a refusal that no repetition changes. */
 function needsOperator(error: unknown): boolean {
   return error instanceof KubeError && error.status >= 400 && error.status < 500 && ![409, 429].includes(error.status);
-}
-
-function nullWhenMissing(error: unknown): null {
-  if (error instanceof KubeError && error.status === 404) return null;
-  throw error;
 }

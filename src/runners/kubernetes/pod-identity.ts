@@ -4,7 +4,7 @@ import { type AttemptId, attemptNumberOf, jobIdOf } from '../runner.ts';
 import type { ClusterState } from './cluster-state.ts';
 import { tokenAudience, type WorkerShape } from './job-manifest.ts';
 import { isTerminal } from './judge-attempt.ts';
-import { apiPathsOf, type KubeClient, KubeError } from './kube-client.ts';
+import { apiPathsOf, type KubeClient, nullWhenMissing } from './kube-client.ts';
 import { workerLabels } from './labels.ts';
 import { type KubeJson, type PodSnapshot, readPodSnapshot } from './snapshot.ts';
 
@@ -144,17 +144,9 @@ async function findPod(
 ): Promise<PodSnapshot | null> {
   const known = state.pod(name);
   if (known?.uid === uid) return known;
-  try {
-    const raw = await client.ask<KubeJson<V1Pod>>(
-      'GET',
-      `${apiPathsOf(shape.namespace).pods}/${encodeURIComponent(name)}`,
-    );
-    const labels = raw.metadata?.labels ?? {};
-    return Object.entries(workerLabels).every(([label, value]) => labels[label] === value)
-      ? readPodSnapshot(raw)
-      : null;
-  } catch (error) {
-    if (error instanceof KubeError && error.status === 404) return null;
-    throw error;
-  }
+  const path = `${apiPathsOf(shape.namespace).pods}/${encodeURIComponent(name)}`;
+  const raw = await client.ask<KubeJson<V1Pod>>('GET', path).catch(nullWhenMissing);
+  const labels = raw?.metadata?.labels ?? {};
+  const isWorker = Object.entries(workerLabels).every(([label, value]) => labels[label] === value);
+  return raw !== null && isWorker ? readPodSnapshot(raw) : null;
 }

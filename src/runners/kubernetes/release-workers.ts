@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { findClusterAccess } from './cluster-access.ts';
-import { apiPathsOf, type KubeClient, KubeError, openKubeClient } from './kube-client.ts';
+import { apiPathsOf, type KubeClient, openKubeClient } from './kube-client.ts';
 import { finalizer, workerSelector } from './labels.ts';
 import { makeRateLimiter } from './rate-limiter.ts';
 
@@ -63,18 +63,10 @@ async function release(
     await keepLead?.();
     await Promise.all(
       found.slice(start, start + maxAtOnce).map(async ({ metadata: { name, uid, finalizers = [] } }) => {
-        await unlessGone(client.change('DELETE', `${path}/${name}`, { propagationPolicy: 'Background' }));
-        if (finalizers.includes(finalizer)) await unlessGone(client.change('PATCH', `${path}/${name}`, change));
+        await client.change('DELETE', `${path}/${name}`, { propagationPolicy: 'Background' });
+        if (finalizers.includes(finalizer)) await client.change('PATCH', `${path}/${name}`, change);
         released.add(uid);
       }),
     );
-  }
-}
-
-async function unlessGone(change: Promise<unknown>): Promise<void> {
-  try {
-    await change;
-  } catch (error) {
-    if (!(error instanceof KubeError) || error.status !== 404) throw error;
   }
 }
