@@ -10,7 +10,6 @@ import type { Repeat } from '../store/access/admit-call.ts';
 import { cancelBatch } from '../store/batches/cancel-batch.ts';
 import { endBatch } from '../store/batches/end-batch.ts';
 import { readBatch, type StoredBatch, summarizeBatch } from '../store/batches/read-batch.ts';
-import { cancelJob } from '../store/jobs/cancel-job.ts';
 import { readJob, readJobs } from '../store/jobs/read-job.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { KeyedCall, KeyedHandler } from './api-call.ts';
@@ -24,7 +23,7 @@ import {
   webhookOf,
 } from './credit-routes.ts';
 import { enterFree, requireFlags, requireParameters, requireParsed } from './free-call.ts';
-import type { JobRoutes } from './job-routes.ts';
+import { cancelIfOpen, type JobRoutes } from './job-routes.ts';
 import { type ApiReply, acceptedReply, failureReply, rateSentence, requireAllowed } from './reply.ts';
 import { isSmallBody } from './request-syntax.ts';
 
@@ -146,15 +145,11 @@ async function cancelOpen({ store, cancelled }: Pick<JobRoutes, 'store' | 'cance
   // Marked first: after a failure on the way the call is repeated.
   await cancelBatch(store, batch.id);
   // The last ones first, so that fewer of them start meanwhile.
-  await inParallel(maxCancelling, batch.jobIds.toReversed(), (id) => cancelIfOpen(store, id, cancelled));
+  await inParallel(maxCancelling, batch.jobIds.toReversed(), async (id) => {
+    const job = await readJob(store, id);
+    if (job !== null) await cancelIfOpen({ store, cancelled }, job);
+  });
   await endBatch(store, batch.id);
-}
-
-async function cancelIfOpen(store: RecordStore, jobId: string, cancelled: JobRoutes['cancelled']): Promise<void> {
-  const job = await readJob(store, jobId);
-  if (job === null || job.ended_at !== null) return;
-  const { done } = await cancelJob(store, job);
-  if (done) cancelled(job);
 }
 
 /** Lets in a free call about a batch. */

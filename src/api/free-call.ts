@@ -22,6 +22,18 @@ export function requireParameters<P extends ParameterTable>(table: P, given: Key
   return requireParsed(readParameters(table, given)).value;
 }
 
+/** Writes where the next page begins. */
+export function writeCursor(first: string | number, second: string): string {
+  return Buffer.from(`${first} ${second}`).toString('base64url');
+}
+
+/** Returns the two words of a cursor of this form; refuses any other. */
+export function requireCursor(text: string, form: RegExp): readonly [string, string] {
+  const [, first, second] = form.exec(Buffer.from(text, 'base64url').toString()) ?? [];
+  if (first !== undefined && second !== undefined) return [first, second];
+  throw refuse('bad_request', 'Bad Request: cursor must be the next_cursor of an earlier answer');
+}
+
 /** Returns parameters that could be read; throws the sentence about the first one that could not. */
 export function requireParsed<T extends { readonly ok: true }>(
   parsed: T | { readonly ok: false; readonly sentence: string },

@@ -10,7 +10,7 @@ import { removeFile } from '../store/jobs/remove-file.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { TakeTurn } from './account-turns.ts';
 import type { KeyedCall, KeyedHandler } from './api-call.ts';
-import { enterFree, requireFlags, requireParameters, requireParsed } from './free-call.ts';
+import { enterFree, requireCursor, requireFlags, requireParameters, requireParsed, writeCursor } from './free-call.ts';
 import { readOwnJob, type ViewJob, viewJobs } from './job-view.ts';
 import { followJob, type WatchJob } from './job-watch.ts';
 import { requireAllowed } from './reply.ts';
@@ -52,33 +52,56 @@ export function getJob(routes: JobRoutes): KeyedHandler {
 }
 
 /** GET of the list. */
-export function getJobs({ store, viewJob, takeTurn }: JobRoutes): KeyedHandler {
+export function getJobs(routes: JobRoutes): KeyedHandler {
   return async (call) => {
-    await enterFree(store, call);
+    await enterFree(routes.store, call);
     const { fields } = requireFlags(call);
-    const { cursor, ...wanted } = requireParameters(listParameters, call.given);
-    const after = cursor === undefined ? null : readJobCursor(cursor);
-    const { accountId } = call.key;
-    return takeTurn(call, async () => {
-      const { jobs, positions, next } = await listJobs(store, accountId, { ...wanted, after });
-      const shown = await viewJobs(store, viewJob, accountId, jobs, positions);
-      const body = { jobs: shown, next_cursor: next && writeJobCursor(next) };
+    const wanted = requirePage(call.given);
+    return routes.takeTurn(call, async () => {
+      const body = await viewPage(routes, call.key.accountId, wanted);
       return { status: 200, body: filterFields(body, fields) };
     });
   };
+}
+
+type WantedPage = Parameters<typeof listJobs>[2];
+
+/** Returns the page of the list that parameters ask for; refuses them for one that is wrong. */
+export function requirePage(given: KeyedCall['given']): WantedPage {
+  const { cursor, ...wanted } = requireParameters(listParameters, given);
+  return { ...wanted, after: cursor === undefined ? null : readJobCursor(cursor) };
+}
+
+export function readJobCursor(text: string): Cursor {
+  const [at, id] = requireCursor(text, /^(\d{1,15}) ([0-9a-f-]{36})$/);
+  return { created_at: Number(at), id };
+}
+
+/** Returns one page of the list, with where the next one begins. */
+export async function viewPage(
+  { store, viewJob }: Pick<JobRoutes, 'store' | 'viewJob'>,
+  accountId: string,
+  wanted: WantedPage,
+) {
+  const { jobs, positions, next } = await listJobs(store, accountId, wanted);
+  const shown = await viewJobs(store, viewJob, accountId, jobs, positions);
+  return { jobs: shown, next_cursor: next && writeCursor(next.created_at, next.id) };
 }
 
 /** DELETE of a job: cancels it, or removes the file of one that has ended. Repeating it changes nothing. */
 export function deleteJob(routes: JobRoutes): KeyedHandler {
   return async (call) => {
     const { job, fields } = await enterJob(routes, call);
-    if (!isEnded(job.status)) {
-      const { done } = await cancelJob(routes.store, job);
-      if (done) routes.cancelled(job);
-    } else if (job.delivered !== null) await removeFile(routes.store, job);
+    await cancelIfOpen(routes, job);
+    if (job.delivered !== null) await removeFile(routes.store, job);
     const after = (await readOwnJob(routes.store, call.key.accountId, job.id)) ?? job;
     return { status: 200, body: filterFields(routes.viewJob(after, null), fields) };
   };
+}
+
+/** Cancels a job unless it has ended. */
+export async function cancelIfOpen({ store, cancelled }: Pick<JobRoutes, 'store' | 'cancelled'>, job: Job) {
+  if (!isEnded(job.status) && (await cancelJob(store, job)).done) cancelled(job);
 }
 
 /** Lets in a free call about one of the caller's own jobs, and reads the job. */
@@ -95,16 +118,4 @@ export async function enterJob({ store }: JobRoutes, call: KeyedCall): Promise<F
 async function waitForEnd(routes: JobRoutes, { res }: KeyedCall, first: Job, seconds: number): Promise<Job> {
   if (isEnded(first.status) || routes.draining.aborted) return first;
   return (await followJob(routes, { first, res, seconds }))?.job ?? first;
-}
-
-export function writeJobCursor({ created_at, id }: Cursor): string {
-  return Buffer.from(`${created_at} ${id}`).toString('base64url');
-}
-
-export function readJobCursor(text: string): Cursor {
-  const [, at, id] = /^(\d{1,15}) ([0-9a-f-]{36})$/.exec(Buffer.from(text, 'base64url').toString()) ?? [];
-  if (at === undefined || id === undefined) {
-    throw refuse('bad_request', 'Bad Request: cursor must be the next_cursor of an earlier answer');
-  }
-  return { created_at: Number(at), id };
 }

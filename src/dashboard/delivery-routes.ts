@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { readJobCursor, writeJobCursor } from '../api/job-routes.ts';
+import { writeCursor } from '../api/free-call.ts';
+import { readJobCursor } from '../api/job-routes.ts';
 import { readOwnJob } from '../api/job-view.ts';
 import type { ApiReply } from '../api/reply.ts';
 import { refuse } from '../base/errors.ts';
@@ -59,7 +60,7 @@ async function showDeliveries({ req, store, accountId }: DashboardCall): Promise
       last_at: writeTime(last_at),
     };
   });
-  return { status: 200, body: { webhooks, signed, next_cursor: next && writeJobCursor(next) } };
+  return { status: 200, body: { webhooks, signed, next_cursor: next && writeCursor(next.created_at, next.id) } };
 }
 
 async function isOfAccount(store: RecordStore, accountId: string, id: string): Promise<boolean> {

@@ -14,7 +14,7 @@ import { findKey } from '../store/accounts/read-keys.ts';
 import { rotateKey } from '../store/accounts/rotate-key.ts';
 import { type KeyChange, setKey } from '../store/accounts/set-key.ts';
 import { changeRoute, type DashboardCall, type DashboardRoute, readRoute } from './dashboard-app.ts';
-import { readGiven, requireKnown, requireRead } from './given-values.ts';
+import { readBoolean, readGiven, requireKnown, requireRead } from './given-values.ts';
 
 const hourMs = 3_600_000;
 const defaultOverlapHours = 24;
@@ -106,9 +106,7 @@ function refuseExpired(expires: number | null | undefined, now: number): void {
 function readChange(given: DashboardCall['given']): KeyChange {
   return {
     category: readGiven(given, 'category', readCategory),
-    active: readGiven(given, 'active', (value) =>
-      typeof value === 'boolean' ? { value } : { problem: 'active must be true or false' },
-    ),
+    active: readGiven(given, 'active', (value) => readBoolean(value, 'active')),
     expires: readGiven(given, 'expires', readEnd),
     quotas: readGiven(given, 'quotas', readQuotas) ?? {},
   } as KeyChange;

@@ -8,6 +8,7 @@ import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
 import { listPurchases, readPurchase } from '../store/money/read-purchases.ts';
 import type { RecordStore } from '../store/script.ts';
 import { changeRoute, type DashboardCall, type DashboardRoute, readRoute } from './dashboard-app.ts';
+import { readBoolean, requireRead } from './given-values.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 import { readMoney } from './read-money.ts';
 
@@ -43,8 +44,7 @@ export function moneyRoutes(store: RecordStore, open: ReadArchivedPart, mails: b
     }),
     readRoute('/api/purchases/:id/invoice.pdf', sendInvoice),
     changeRoute('PUT', '/api/alerts', 'money', async ({ store: noted, accountId, given }) => {
-      const { enabled } = given;
-      if (typeof enabled !== 'boolean') throw refuse('bad_request', 'Bad Request: enabled must be true or false');
+      const enabled = requireRead(readBoolean(given.enabled, 'enabled'));
       const { alerts } = await setAccount(noted, accountId, { alerts: enabled });
       return { status: 200, body: { enabled: alerts } };
     }),

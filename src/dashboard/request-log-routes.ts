@@ -1,10 +1,12 @@
+import { requireCursor, writeCursor } from '../api/free-call.ts';
 import type { ApiReply } from '../api/reply.ts';
-import { refuse } from '../base/errors.ts';
+import { readWhole } from '../model/operator-input.ts';
 import { writeTime } from '../model/timestamp.ts';
 import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
 import { type LineCursor, listKeyNames, type NamedLine, pageLines } from '../store/log/page-lines.ts';
 import type { RecordStore } from '../store/script.ts';
 import { type DashboardCall, type DashboardRoute, readRoute } from './dashboard-app.ts';
+import { requireRead } from './given-values.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 
 const limits = { default: 50, max: 200 };
@@ -29,13 +31,11 @@ export function requestLogRoutes(store: RecordStore, open: ReadArchivedPart): Da
 
 async function showPage(store: RecordStore, open: ReadArchivedPart, call: DashboardCall): Promise<ApiReply> {
   const { cursor, limit = String(limits.default) } = call.req.query;
-  const size = Number(limit);
-  if (!Number.isInteger(size) || size < 1 || size > limits.max) {
-    throw refuse('bad_request', `Bad Request: limit must be a whole number from 1 to ${limits.max}`);
-  }
+  const size = requireRead(readWhole(limit, { min: 1, max: limits.max, subject: 'limit' }));
   const after = cursor === undefined ? null : readCursor(String(cursor));
   const { lines, next } = await findLines(store, open, call, size, after);
-  return { status: 200, body: { requests: lines.map(lineJson), next_cursor: next && writeCursor(next) } };
+  const next_cursor = next && writeCursor(next.entry, next.stream);
+  return { status: 200, body: { requests: lines.map(lineJson), next_cursor } };
 }
 
 async function writeCsv(store: RecordStore, open: ReadArchivedPart, call: DashboardCall): Promise<null> {
@@ -120,14 +120,7 @@ function csvCell(value: string | number): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-function writeCursor({ entry, stream }: LineCursor): string {
-  return Buffer.from(`${entry} ${stream}`).toString('base64url');
-}
-
 function readCursor(cursor: string): LineCursor {
-  const [, entry, stream] = /^(\d{1,15}-\d{1,15}) (\S{1,200})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
-  if (entry === undefined || stream === undefined) {
-    throw refuse('bad_request', 'Bad Request: cursor must be the next_cursor of an earlier answer');
-  }
+  const [entry, stream] = requireCursor(cursor, /^(\d{1,15}-\d{1,15}) (\S{1,200})$/);
   return { entry, stream };
 }

@@ -208,9 +208,8 @@ async function changeAccount(store: RecordStore, { signedIn, given }: DashboardC
 }
 
 async function changePassword({ store, signedIn, accountId, given }: DashboardCall): Promise<ApiReply> {
-  const { value, problem } = readPassword(given.password);
-  if (problem !== undefined) throw refuse('bad_request', `Bad Request: ${problem}`);
-  const removed = await setPassword(store, { ...nameOf(signedIn), accountId }, await hashPassword(value));
+  const password = await hashPassword(requireRead(readPassword(given.password)));
+  const removed = await setPassword(store, { ...nameOf(signedIn), accountId }, password);
   if (removed === null) {
     throw refuse('forbidden', 'A password of yours opens more than this account: sign in with it to change it');
   }
