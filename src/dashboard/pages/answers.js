@@ -67,6 +67,15 @@ export function useAnswer(path) {
   return { json: isCurrent ? state.json : null, error: isCurrent ? state.error : null, reload, change };
 }
 
+/** Reads the page of a list that an address names: what was chosen in it, and where the page begins. */
+export function usePage(path, address, names = []) {
+  const given = new URLSearchParams(address.split('?')[1] ?? '');
+  const chosen = Object.fromEntries(names.flatMap((name) => (given.get(name) ? [[name, given.get(name)]] : [])));
+  const cursor = given.get('cursor');
+  const answer = useAnswer(`${path}?${new URLSearchParams({ ...chosen, ...(cursor && { cursor }) })}`);
+  return { ...answer, chosen, cursor };
+}
+
 /** Reads what moves again and again, each time so long after the last answer. */
 export function useRepeat(isOn, reload, pauseMs) {
   useEffect(() => {

@@ -1,18 +1,6 @@
-import { useAnswer } from '/answers.js';
+import { useAnswer, useRepeat } from '/answers.js';
 import { Charts } from '/charts.js';
-import {
-  Action,
-  Badge,
-  count,
-  FileLink,
-  html,
-  Moment,
-  Notice,
-  Table,
-  useEffect,
-  useState,
-  Waiting,
-} from '/elements.js';
+import { Action, Badge, count, FileLink, html, Moment, Notice, Table, useState, Waiting } from '/elements.js';
 import { Shop } from '/topup.js';
 
 const balances = { subscription: 'plan', packs: 'packs', credits: 'single credits' };
@@ -93,11 +81,8 @@ function Bought({ address, purchases, reload }) {
   const [asked, setAsked] = useState(0);
   const found = wanted && purchases.find(({ id }) => id.endsWith(`-${wanted}`));
   const isAwaited = Boolean(wanted) && !found && asked < maxAsked;
-  useEffect(() => {
-    if (!isAwaited) return;
-    const timer = setTimeout(() => void reload().then(() => setAsked(asked + 1)), askAgainMs);
-    return () => clearTimeout(timer);
-  }, [isAwaited, asked, reload]);
+  const askAgain = () => reload().then(() => setAsked(asked + 1));
+  useRepeat(isAwaited, askAgain, askAgainMs);
   if (!wanted) return null;
   if (found?.state === 'paid')
     return html`<${Notice} kind="good">${found.pack} is paid: ${count(found.credits)} credits are added.<//>`;

@@ -152,6 +152,16 @@ export function Dialog({ title, onClose, children }) {
   </dialog>`;
 }
 
+/** A dialog with a secret that is shown this once. */
+export function SecretDialog({ title, secret, onClose, children }) {
+  return html`<${Dialog} title=${title} onClose=${onClose}>
+    <p>Copy it now: it is shown this once.</p>
+    <p class="secret"><code>${secret}</code><${Copy} text=${secret} /></p>
+    ${children}
+    <button class="main" onClick=${onClose}>Done</button>
+  <//>`;
+}
+
 /** A form that sends once at a time and shows the sentence of a refusal beside its button; `more` stands behind that. */
 export function Form({ onSend, button, row = false, more = null, children }) {
   const { error, isRunning: isSending, run } = useTurns();
@@ -189,6 +199,12 @@ export function Badge({ kind = '', children }) {
 export function noneOf(none, cursor, next) {
   if (next) return 'None of those that were looked through fits; older ones may.';
   return cursor ? 'None of the older ones fits.' : none;
+}
+
+/** The way to the next page of a list; none behind the last one. */
+export function Older({ path, chosen, cursor, children }) {
+  if (!cursor) return null;
+  return html`<p><a class="button" href=${`${path}?${new URLSearchParams({ ...chosen, cursor })}`}>${children}</a></p>`;
 }
 
 /** A table with a caption; `columns` are [title, cell of a row, class]. */

@@ -1,4 +1,4 @@
-import { useAnswer, useRepeat } from '/answers.js';
+import { useAnswer, usePage, useRepeat } from '/answers.js';
 import {
   Action,
   Badge,
@@ -7,6 +7,7 @@ import {
   Moment,
   Notice,
   noneOf,
+  Older,
   Table,
   useEffect,
   useStart,
@@ -65,11 +66,9 @@ export function isOpen({ status }) {
 
 /** The jobs of the account; the newest ones move by themselves. */
 export function Jobs({ address }) {
-  const parameters = new URLSearchParams(address.split('?')[1] ?? '');
-  const [status, cursor] = [parameters.get('status') ?? '', parameters.get('cursor') ?? ''];
-  const query = new URLSearchParams({ limit: '20', ...(status && { status }), ...(cursor && { cursor }) });
-  const { json, error, reload } = useAnswer(`/api/jobs?${query}`);
-  const isLive = status === '' && cursor === '';
+  const { json, error, reload, chosen, cursor } = usePage('/api/jobs', address, ['status']);
+  const { status = '' } = chosen;
+  const isLive = status === '' && !cursor;
   const live = useLiveJobs(isLive, reload, json);
   useRepeat(!isLive && (isOpen({ status }) || Boolean(json?.jobs.some(isOpen))), reload, 2_000);
   if (!json) return html`<h1>Jobs</h1><${Waiting} error=${error} reload=${reload} />`;
@@ -94,7 +93,7 @@ export function Jobs({ address }) {
     </ul></nav>
     <section class="card">
       <${Table} caption="Jobs of this account" columns=${columns} rows=${jobs} none=${noneOf(status ? 'No job has this status.' : 'No job yet.', cursor, next_cursor)} />
-      ${next_cursor && html`<p><a class="button" href=${`/jobs?${new URLSearchParams({ ...(status && { status }), cursor: next_cursor })}`}>Older jobs</a></p>`}
+      <${Older} path="/jobs" chosen=${chosen} cursor=${next_cursor}>Older jobs<//>
     </section>`;
 }
 

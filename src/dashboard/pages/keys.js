@@ -1,5 +1,5 @@
 import { useAnswer } from '/answers.js';
-import { Action, Badge, Copy, count, Dialog, Form, html, Moment, Table, useState, Waiting } from '/elements.js';
+import { Action, Badge, count, Dialog, Form, html, Moment, SecretDialog, Table, useState, Waiting } from '/elements.js';
 import { ask, now } from '/server.js';
 
 /** The key that the server makes for downloads on the page Download. */
@@ -48,7 +48,12 @@ export function Keys({ may }) {
       }}
     />`
     }
-    ${made && html`<${SecretDialog} made=${made} onClose=${() => setMade(null)} />`}`;
+    ${
+      made &&
+      html`<${SecretDialog} title=${`The secret of ${made.alias}`} secret=${made.key} onClose=${() => setMade(null)}>
+      ${made.old && html`<p class="quiet">The old secret is now called ${made.old.alias} and ends <${Moment} at=${made.old.works_until} />.</p>`}
+    <//>`
+    }`;
 }
 
 function State({ active, expires, last_used_at }) {
@@ -120,14 +125,5 @@ function KeyDialog({ shown: key, onClose, onMade }) {
         )}
       </fieldset>
     <//>
-  <//>`;
-}
-
-function SecretDialog({ made, onClose }) {
-  return html`<${Dialog} title=${`The secret of ${made.alias}`} onClose=${onClose}>
-    <p>Copy it now: it is shown this once.</p>
-    <p class="secret"><code>${made.key}</code><${Copy} text=${made.key} /></p>
-    ${made.old && html`<p class="quiet">The old secret is now called ${made.old.alias} and ends <${Moment} at=${made.old.works_until} />.</p>`}
-    <button class="main" onClick=${onClose}>Done</button>
   <//>`;
 }

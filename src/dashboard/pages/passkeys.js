@@ -22,7 +22,7 @@ function explain(error) {
 
 /** The passkeys of the person who is signed in. */
 export function Passkeys({ load }) {
-  const { json, error, reload } = useAnswer('/api/passkeys');
+  const { json, error, reload, change } = useAnswer('/api/passkeys');
   const [renamed, setRenamed] = useState(null);
   const [isAdded, setAdded] = useState(false);
   if (!json)
@@ -33,18 +33,17 @@ export function Passkeys({ load }) {
     const options = await ask('POST', '/api/passkeys/begin', { name });
     const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options);
     const made = await navigator.credentials.create({ publicKey }).catch(explain);
-    await ask('POST', '/api/passkeys', { name, response: made.toJSON() });
+    await change('POST', '/api/passkeys', { name, response: made.toJSON() });
     setAdded(true);
-    await Promise.all([reload(), load()]);
+    await load();
   };
   const rename = async (form) => {
-    await ask('PATCH', `/api/passkeys/${renamed.id}`, { name: form.get('name') });
+    await change('PATCH', `/api/passkeys/${renamed.id}`, { name: form.get('name') });
     setRenamed(null);
-    await reload();
   };
   const remove = async (id) => {
-    await ask('DELETE', `/api/passkeys/${id}`);
-    await Promise.all([reload(), load()]);
+    await change('DELETE', `/api/passkeys/${id}`);
+    await load();
   };
   const columns = [
     ['Name', ({ name }) => html`<b>${name}</b>`],
@@ -76,10 +75,9 @@ export function Passkeys({ load }) {
     ${
       renamed &&
       html`<${Dialog} title=${`Rename ${renamed.name}`} onClose=${() => setRenamed(null)}>
-        <${Form} button="Save" onSend=${rename}>
+        <${Form} button="Save" onSend=${rename} more=${html`<button type="button" onClick=${() => setRenamed(null)}>Cancel</button>`}>
           <label>New name<input name="name" required maxlength="60" defaultValue=${renamed.name} /></label>
         <//>
-        <p><button type="button" onClick=${() => setRenamed(null)}>Cancel</button></p>
       <//>`
     }
   </section>`;

@@ -6,7 +6,7 @@ const roles = ['owner', 'member', 'viewer'];
 
 /** People who may see the account, and what they may change. */
 export function People({ may, session }) {
-  const { json, error, reload } = useAnswer('/api/people');
+  const { json, error, reload, change } = useAnswer('/api/people');
   const [invited, setInvited] = useState(null);
   if (!json) return html`<h1>People</h1><${Waiting} error=${error} reload=${reload} />`;
   const invite = async (form) => {
@@ -18,10 +18,9 @@ export function People({ may, session }) {
     await reload();
   };
   const remove = async (email) => {
-    await ask('DELETE', `/api/people/${encodeURIComponent(email)}`);
+    await change('DELETE', `/api/people/${encodeURIComponent(email)}`);
     // Its link opens nothing any more.
     if (invited?.email === email) setInvited(null);
-    await reload();
   };
   const columns = [
     ['E-mail address', ({ email }) => email],

@@ -1,21 +1,16 @@
-import { useAnswer } from '/answers.js';
+import { useAnswer, usePage } from '/answers.js';
 import { Charts } from '/charts.js';
-import { Badge, FileLink, html, Moment, noneOf, Table, useEffect, useState, Waiting } from '/elements.js';
+import { Badge, FileLink, html, Moment, noneOf, Older, Table, useEffect, useState, Waiting } from '/elements.js';
 
 const filters = ['key', 'status', 'day', 'text'];
 const statuses = ['2xx', '4xx', '5xx', '402', '429'];
 
 /** The request log with filters; the address holds them, so a view can be shared. */
 export function Requests({ address, go }) {
-  const given = new URLSearchParams(address.split('?')[1] ?? '');
-  const chosen = Object.fromEntries(filters.flatMap((name) => (given.get(name) ? [[name, given.get(name)]] : [])));
-  const cursor = given.get('cursor');
+  const { json, error, reload, chosen, cursor } = usePage('/api/requests', address, filters);
   const [typed, setTyped] = useState(chosen);
   useEffect(() => setTyped(chosen), [address]);
   const type = ({ target }) => setTyped({ ...typed, [target.name]: target.value });
-  const { json, error, reload } = useAnswer(
-    `/api/requests?${new URLSearchParams({ ...chosen, ...(cursor && { cursor }) })}`,
-  );
   const { json: keys } = useAnswer('/api/keys');
   const search = (event) => {
     event.preventDefault();
@@ -50,7 +45,7 @@ export function Requests({ address, go }) {
       ${
         json
           ? html`<${Table} caption="Requests" columns=${columns} rows=${json.requests} none=${noneOf('No request fits.', cursor, json.next_cursor)} />
-            ${json.next_cursor && html`<p><a class="button" href=${`/requests?${new URLSearchParams({ ...chosen, cursor: json.next_cursor })}`}>Older requests</a></p>`}`
+            <${Older} path="/requests" chosen=${chosen} cursor=${json.next_cursor}>Older requests<//>`
           : html`<${Waiting} error=${error} reload=${reload} />`
       }
     </section>`;

@@ -1,5 +1,5 @@
 import { useAnswer } from '/answers.js';
-import { Badge, count, html, Moment, Notice, Table, useState, useTurns, Waiting } from '/elements.js';
+import { Badge, count, Form, html, Moment, Notice, Table, Waiting } from '/elements.js';
 import { ask } from '/server.js';
 
 const kinds = { operational: 'good', degraded: 'warn', down: 'bad' };
@@ -40,20 +40,13 @@ function Shown() {
 
 /** Operators see every account, and change nothing. */
 export function OperatorChoice({ session }) {
-  const [slug, setSlug] = useState('');
-  const { error, run } = useTurns();
-  const show = async (event) => {
-    event.preventDefault();
-    await run(async () => {
-      await ask('POST', '/api/session/account', { account: slug });
-      location.reload();
-    });
+  const show = async (form) => {
+    await ask('POST', '/api/session/account', { account: form.get('slug') });
+    location.reload();
   };
-  return html`<form class="row card" onSubmit=${show}>
+  return html`<section class="card"><${Form} row button="Show" onSend=${show}>
     <label>Account shown <small>Operators read every account and change none.</small>
-      <input required placeholder=${session.account?.slug ?? 'slug'} value=${slug} onInput=${(event) => setSlug(event.target.value)} />
+      <input name="slug" required placeholder=${session.account?.slug ?? 'slug'} />
     </label>
-    <button class="main">Show</button>
-    ${error && html`<span class="bad" role="alert">${error.message}</span>`}
-  </form>`;
+  <//></section>`;
 }

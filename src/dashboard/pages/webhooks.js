@@ -1,5 +1,5 @@
-import { useAnswer } from '/answers.js';
-import { Action, Badge, Copy, Dialog, html, Moment, noneOf, Table, useState, Waiting } from '/elements.js';
+import { usePage } from '/answers.js';
+import { Action, Badge, html, Moment, noneOf, Older, SecretDialog, Table, useState, Waiting } from '/elements.js';
 import { ReceiverForm } from '/receiver-test.js';
 import { ask } from '/server.js';
 
@@ -13,12 +13,8 @@ function nameOf({ job, kind }) {
 
 /** Deliveries of the account's webhooks and the secret that signs them. */
 export function Webhooks({ address, may }) {
-  const given = new URLSearchParams(address.split('?')[1] ?? '');
-  const [isFailed, cursor] = [given.get('failed') === 'true', given.get('cursor')];
-  const chosen = isFailed ? { failed: 'true' } : {};
-  const { json, error, reload, change } = useAnswer(
-    `/api/webhooks?${new URLSearchParams({ ...chosen, ...(cursor && { cursor }) })}`,
-  );
+  const { json, error, reload, change, chosen, cursor } = usePage('/api/webhooks', address, ['failed']);
+  const isFailed = chosen.failed === 'true';
   const [secret, setSecret] = useState(null);
   if (!json) return html`<h1>Webhooks</h1><${Waiting} error=${error} reload=${reload} />`;
   const renew = async () => {
@@ -63,14 +59,7 @@ export function Webhooks({ address, may }) {
     <p><a href=${isFailed ? '/webhooks' : '/webhooks?failed=true'}>${isFailed ? 'Show all' : 'Show failed ones only'}</a></p>
     <section class="card">
       <${Table} caption="Deliveries, newest first" columns=${columns} rows=${json.webhooks} none=${noneOf(isFailed ? 'No webhook has failed.' : 'No webhook yet.', cursor, json.next_cursor)} />
-      ${json.next_cursor && html`<p><a class="button" href=${`/webhooks?${new URLSearchParams({ ...chosen, cursor: json.next_cursor })}`}>Older webhooks</a></p>`}
+      <${Older} path="/webhooks" chosen=${chosen} cursor=${json.next_cursor}>Older webhooks<//>
     </section>
-    ${
-      secret &&
-      html`<${Dialog} title="The signing secret" onClose=${() => setSecret(null)}>
-      <p>Copy it now: it is shown this once.</p>
-      <p class="secret"><code>${secret}</code><${Copy} text=${secret} /></p>
-      <button class="main" onClick=${() => setSecret(null)}>Done</button>
-    <//>`
-    }`;
+    ${secret && html`<${SecretDialog} title="The signing secret" secret=${secret} onClose=${() => setSecret(null)} />`}`;
 }
