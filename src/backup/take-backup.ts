@@ -3,9 +3,9 @@ import { mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promi
 import { join } from 'node:path';
 import { codeOf, refuse } from '../base/errors.ts';
 import { makeFolder } from '../base/make-folder.ts';
+import { syncFolder } from '../base/private-file.ts';
 import { version } from '../base/version.ts';
 import { writeTime } from '../model/timestamp.ts';
-import { syncFolder } from '../objects/file-system.ts';
 import { noteBackupBegun, noteBackupTaken } from '../store/backup/backup-notes.ts';
 import { makeRdbReader, type SnapshotEntry } from '../store/backup/rdb-reader.ts';
 import { databaseOf, streamSnapshot } from '../store/backup/snapshot-stream.ts';

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { UsageError } from '../base/command-line.ts';
 import { readSettings } from '../base/config.ts';
 import { codeOf, messageOf } from '../base/errors.ts';
 import { makeFolder } from '../base/make-folder.ts';
+import { writePrivateFile } from '../base/private-file.ts';
 import type { Terminal } from '../base/terminal.ts';
 
 /** Address of a service and the key that is sent to it. */
@@ -38,25 +38,15 @@ export function keyOrigin({ TRAWL_API_KEY, TRAWL_API_KEY_FILE }: ClientEnv): str
 }
 
 /** Keeps credentials for later commands in a file that only its owner can read, and returns its path. */
-export async function keepCredentials(credentials: Credentials, env: ClientEnv): Promise<string> {
+export async function keepCredentials({ url, key }: Credentials, env: ClientEnv): Promise<string> {
   const path = credentialsPath(env);
-  await writeCredentials(path, credentials).catch((error) => {
-    throw new Error(`${path} cannot be written: ${messageOf(error)}`);
-  });
-  return path;
-}
-
-async function writeCredentials(path: string, { url, key }: Credentials): Promise<void> {
-  await makeFolder(dirname(path), 0o700);
-  // A new file, because the mode of one that is there would stay; renamed, so that no reader sees half of it.
-  const fresh = `${path}.${process.pid}`;
-  await rm(fresh, { force: true });
   try {
-    await writeFile(fresh, `${JSON.stringify({ url, key })}\n`, { mode: 0o600, flag: 'wx' });
-    await rename(fresh, path);
-  } finally {
-    await rm(fresh, { force: true });
+    await makeFolder(dirname(path), 0o700);
+    await writePrivateFile(path, `${JSON.stringify({ url, key })}\n`);
+  } catch (error) {
+    throw new Error(`${path} cannot be written: ${messageOf(error)}`);
   }
+  return path;
 }
 
 function readKept(env: ClientEnv): Credentials | null {

@@ -1,4 +1,3 @@
-import { open } from 'node:fs/promises';
 import { codeOf, Refusal, refuse } from '../base/errors.ts';
 
 const sentences: Readonly<Record<string, string>> = {
@@ -16,10 +15,4 @@ export async function callDisk<T>(asked: Promise<T>): Promise<T> {
     const sentence = sentences[codeOf(cause)] ?? 'The storage of finished files cannot be reached';
     throw Object.assign(refuse('unavailable', sentence), { cause });
   }
-}
-
-/** Makes changes of the entries of a folder durable: they outlive a power cut. */
-export async function syncFolder(path: string): Promise<void> {
-  await using folder = await open(path, 'r');
-  await folder.sync();
 }

@@ -5,9 +5,10 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { codeOf, refuse, unless } from '../base/errors.ts';
 import { makeFolder } from '../base/make-folder.ts';
+import { syncFolder } from '../base/private-file.ts';
 import type { Seal } from '../base/seal.ts';
 import type { ByteRange } from '../model/byte-range.ts';
-import { callDisk, syncFolder } from './file-system.ts';
+import { callDisk } from './file-system.ts';
 import { receiveObject, sweepUploads, uploadsFolder } from './folder-upload.ts';
 import {
   isObjectKey,

@@ -3,7 +3,8 @@ import { lstatSync, renameSync } from 'node:fs';
 import { lstat, mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf, refuse } from '../base/errors.ts';
-import { callDisk, syncFolder } from './file-system.ts';
+import { syncFolder } from '../base/private-file.ts';
+import { callDisk } from './file-system.ts';
 import type { StoredObject } from './object-store.ts';
 
 /** Name of the file of an upload until it is complete. */

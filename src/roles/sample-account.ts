@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf, unless } from '../base/errors.ts';
+import { writePrivateFile } from '../base/private-file.ts';
 import type { Seal } from '../base/seal.ts';
 import { makeAccountId, makeKey, readKey } from '../model/api-key.ts';
 import { makePersonSecret, personIdOf } from '../model/person.ts';
@@ -12,7 +13,6 @@ import { setPlan } from '../store/accounts/set-plan.ts';
 import { grantCredits } from '../store/money/grant-credits.ts';
 import { invitePerson } from '../store/people/invite-person.ts';
 import type { RecordStore } from '../store/script.ts';
-import { writePrivateFile } from './state-folder.ts';
 
 const name = 'sample';
 const credits = 100;

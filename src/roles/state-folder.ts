@@ -1,14 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chmod, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { chmod, open, readFile, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { type ServedUrls, servedUrlsFile } from '../admin/served-urls.ts';
 import { quoteForShell } from '../base/child-process.ts';
 import type { Config } from '../base/config.ts';
 import { codeOf, messageOf, refuse } from '../base/errors.ts';
 import { makeFolder } from '../base/make-folder.ts';
-import { syncFolder } from '../objects/file-system.ts';
+import { writePrivateFile } from '../base/private-file.ts';
 import { uploadsFolder } from '../objects/folder-upload.ts';
 import { objectsFolder } from '../objects/open-objects.ts';
 import { recordFolder } from '../store/open-store.ts';
@@ -56,13 +56,6 @@ export async function openStateFolder({
       await lock.close();
     },
   };
-}
-
-/** Writes a file (0600) whole or, after a crash, not at all. */
-export async function writePrivateFile(file: string, text: string): Promise<void> {
-  await writeFile(`${file}.new`, text, { mode: 0o600, flush: true });
-  await rename(`${file}.new`, file);
-  await syncFolder(dirname(file));
 }
 
 async function readOrMakeSecret(file: string, record: string | null): Promise<Buffer> {

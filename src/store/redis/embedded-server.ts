@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { chmod, readFile, rename, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { keepRunning } from '../../base/child-process.ts';
 import type { Log } from '../../base/log.ts';
 import { makeFolder } from '../../base/make-folder.ts';
+import { writePrivateFile } from '../../base/private-file.ts';
 import { checkPrograms, pingServer, spawnRedis, whenReady } from './redis-process.ts';
 
 export interface ServerOptions {
@@ -21,6 +22,7 @@ export interface ServerOptions {
 
 const maxSocketBytes = 107;
 const logFile = 'redis.log';
+/** Other commands of the operator read it, as the same user. */
 const passwordFile = 'password';
 const maxLogBytes = 1024 * 1024;
 const firstDelayMs = 100;
@@ -52,7 +54,7 @@ export async function startRedis(options: ServerOptions) {
   await limitLog(folder);
 
   const password = randomBytes(32).toString('base64url');
-  await writePassword(folder, password);
+  await writePrivateFile(join(folder, passwordFile), `${password}\n`);
   const begin = () => spawnRedis(folder, settings(options), password);
   let server = begin();
   await whenReady(server, socket, password).catch(async (cause) => {
@@ -110,13 +112,6 @@ export async function findServer(folder: string): Promise<string | null> {
 
 function urlOf(socket: string, password: string): string {
   return `unix://:${password}@${socket.split('/').map(encodeURIComponent).join('/')}`;
-}
-
-/** Writes it for other commands of the operator, who reads it as the same user. */
-async function writePassword(folder: string, password: string): Promise<void> {
-  const file = join(folder, passwordFile);
-  await writeFile(`${file}.new`, `${password}\n`, { mode: 0o600 });
-  await rename(`${file}.new`, file);
 }
 
 /** Names are relative to the folder, where the server runs, so that no path needs quoting. */
