@@ -9,6 +9,23 @@ import { rateSentence } from './reply.ts';
 /** Does the work of a call when it is its turn; returns `null` when its caller has left before. */
 export type TakeTurn = <T>(call: Pick<KeyedCall, 'key' | 'res'>, work: () => Promise<T>) => Promise<T | null>;
 
+/**
+ * Returns a function that does at most so many pieces of work of an account at once in this process, and refuses further ones meanwhile
+ * with `sentence`.
+ */
+export function fewAtATime(most: number, sentence: string, retryAfter?: number) {
+  const inHand = new CountsByName();
+  return async <T>(accountId: string, work: () => Promise<T>): Promise<T> => {
+    if (inHand.of(accountId) >= most) throw refuse('rate_limited', sentence, retryAfter);
+    inHand.change(accountId, 1);
+    try {
+      return await work();
+    } finally {
+      inHand.change(accountId, -1);
+    }
+  };
+}
+
 const maxReading = 4;
 /** Of all accounts, as many as an API has requests in hand: one account takes half, each further one half of the rest. */
 const maxWaiting = 1000;

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { CountsByName } from '../base/counts.ts';
 import { refuse } from '../base/errors.ts';
 import { inParallel } from '../base/in-parallel.ts';
 import { batchPageSize, batchText, countItems, expandPlaylist, parseBatch } from '../model/batch.ts';
@@ -12,6 +11,7 @@ import { endBatch } from '../store/batches/end-batch.ts';
 import { readBatch, type StoredBatch, summarizeBatch } from '../store/batches/read-batch.ts';
 import { readJob, readJobs } from '../store/jobs/read-job.ts';
 import type { RecordStore } from '../store/script.ts';
+import { fewAtATime } from './account-turns.ts';
 import type { KeyedCall, KeyedHandler } from './api-call.ts';
 import {
   askWithin,
@@ -38,10 +38,13 @@ const maxCancelling = 20;
 
 /** POST of a batch: one call against the rate before its body is read, and one job for each item. */
 export function startBatch(routes: BatchRoutes): KeyedHandler {
-  const reading = new CountsByName();
+  const readLarge = fewAtATime(maxReading, rateSentence('open-batches'), 1);
   return async (early) => {
+    const { req, key, readBody } = early;
     await enterFree(routes.store, early, idempotencyKeyOf(early) !== undefined);
-    const call = { ...early, ...(await readOneOfFew(reading, early)) };
+    // A large body stays in memory until it is whole.
+    const body = isSmallBody(req) ? await readBody?.() : await readLarge(key.accountId, async () => readBody?.());
+    const call = { ...early, ...body };
     const fault = faultOf(call);
     const request =
       fault === null ? parseBatch(call.given, routes.exceptions) : ({ ok: false, sentence: fault } as const);
@@ -85,19 +88,6 @@ async function admit(
   const admitted = await admitBatch(routes.store, call.key, newBatch(routes, call, request, repeat));
   const answer = requireAllowed(call, admitted, request.ok ? undefined : request.sentence);
   return acceptedReply('batch', routes.asyncStatus, answer);
-}
-
-/** Reads the body of a call, unless it is large and as many of its account are on their way: they stay in memory until they are whole. */
-async function readOneOfFew(reading: CountsByName, { req, key, readBody }: KeyedCall) {
-  if (isSmallBody(req)) return readBody?.();
-  const { accountId } = key;
-  if (reading.of(accountId) >= maxReading) throw refuse('rate_limited', rateSentence('open-batches'), 1);
-  reading.change(accountId, 1);
-  try {
-    return await readBody?.();
-  } finally {
-    reading.change(accountId, -1);
-  }
 }
 
 /** Returns the batch that a call asks for; of a wrong one its number of items. */

@@ -1,10 +1,10 @@
 import { shareRun } from './single-flight.ts';
 
-/** Runs a task at an interval, never twice at once, whether or not it failed before. `isClosing` tells it to begin nothing more. */
+/** Runs a task at an interval, never twice at once, whether or not it failed before; one without `onError` fails by its own mistake alone. `isClosing` tells it to begin nothing more. */
 export function startPeriodicTask(
   task: (isClosing: () => boolean) => Promise<void>,
   intervalMs: number,
-  onError: (error: unknown) => void,
+  onError?: (error: unknown) => void,
 ) {
   let isClosing = false;
   const flight = shareRun(() => task(() => isClosing).catch(onError));

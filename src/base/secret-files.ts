@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { type Config, fieldOf, readSettings, type SettingName } from './config.ts';
 import { messageOf } from './errors.ts';
 import type { Log } from './log.ts';
+import { startPeriodicTask } from './periodic-task.ts';
 import type { Setting } from './settings/kinds.ts';
 import { settings } from './settings/settings.ts';
 
@@ -22,7 +23,7 @@ export function followSecretFiles<C extends Config>(config: C, { env, log, rerea
   const names = settings
     .filter(({ followed, name }: Setting) => followed && env[`${name}_FILE`])
     .map(({ name }) => name);
-  if (names.length === 0) return { config, close: () => {} };
+  if (names.length === 0) return { config, close: async () => {} };
   const present = new Map<string, unknown>(
     Object.entries(config).filter(([field]) => names.some((name) => fieldOf(name) === field)),
   );
@@ -32,7 +33,6 @@ export function followSecretFiles<C extends Config>(config: C, { env, log, rerea
       [...present.keys()].map((field) => [field, { get: () => present.get(field), enumerable: true }]),
     ),
   );
-  let timer: NodeJS.Timeout | undefined;
   const warned = new Map<SettingName, string>();
   const readOne = async (name: SettingName) => {
     try {
@@ -48,15 +48,8 @@ export function followSecretFiles<C extends Config>(config: C, { env, log, rerea
       warned.set(name, why);
     }
   };
-  const readAll = async () => {
-    await Promise.all(names.map(readOne));
-    if (timer !== undefined) timer = setTimeout(readAll, rereadMs).unref();
-  };
-  timer = setTimeout(readAll, rereadMs).unref();
-  const close = () => {
-    clearTimeout(timer);
-    timer = undefined;
-  };
+  const readAll = async () => void (await Promise.all(names.map(readOne)));
+  const { close } = startPeriodicTask(readAll, rereadMs);
   return { config: Object.freeze(live) as C, close };
 }
 

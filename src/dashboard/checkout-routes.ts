@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { fewAtATime } from '../api/account-turns.ts';
 import type { ApiReply } from '../api/reply.ts';
 import { refuse } from '../base/errors.ts';
 import type { CheckoutOrder, PaymentProvider } from '../billing/payment-provider.ts';
@@ -7,10 +8,9 @@ import { listOffers } from '../store/money/offers.ts';
 import { readTopup } from '../store/money/set-topup.ts';
 import type { RecordStore } from '../store/script.ts';
 import { changeRoute, type DashboardCall, type DashboardRoute, readRoute } from './dashboard-app.ts';
-import { oneAtATime } from './one-at-a-time.ts';
 
 const noPage = 'The payment provider opens no page now, and nothing was paid: try again later';
-const checkOut = oneAtATime('A checkout of this account is being opened: wait for it');
+const checkOut = fewAtATime(1, 'A checkout of this account is being opened: wait for it');
 
 interface CheckoutParts {
   readonly store: RecordStore;

@@ -1,7 +1,7 @@
 import { onLeave } from '../api/on-leave.ts';
 import type { ApiReply } from '../api/reply.ts';
 import { refuse } from '../base/errors.ts';
-import { shareRun } from '../base/single-flight.ts';
+import { startPeriodicTask } from '../base/periodic-task.ts';
 import type { DashboardCall } from './dashboard-app.ts';
 
 type ReadJobs = (limit: number) => Promise<{ readonly jobs: readonly object[]; readonly next_cursor: string | null }>;
@@ -77,7 +77,7 @@ function listen(accountId: string, readJobs: ReadJobs, listener: (text: string) 
 }
 
 function begin(accountId: string, readJobs: ReadJobs): AccountStream {
-  const { run: read } = shareRun(async () => {
+  const read = async () => {
     try {
       const text = JSON.stringify(await readJobs(limit));
       if (text === stream.text) return;
@@ -86,11 +86,10 @@ function begin(accountId: string, readJobs: ReadJobs): AccountStream {
     } catch {
       // The record is away: the next reading tells what has changed.
     }
-  });
-  const timer = setInterval(() => void read(), everyMs);
-  timer.unref();
-  const stream: AccountStream = { listeners: new Set(), text: '', stop: () => clearInterval(timer) };
+  };
+  const reading = startPeriodicTask(read, everyMs);
+  const stream: AccountStream = { listeners: new Set(), text: '', stop: () => void reading.close() };
   streams.set(accountId, stream);
-  void read();
+  void reading.wake();
   return stream;
 }

@@ -1,3 +1,4 @@
+import { fewAtATime } from '../api/account-turns.ts';
 import { refuse } from '../base/errors.ts';
 import { monthOf } from '../model/billing-period.ts';
 import { usage } from '../model/money.ts';
@@ -9,11 +10,10 @@ import { listPurchases, readPurchase } from '../store/money/read-purchases.ts';
 import type { RecordStore } from '../store/script.ts';
 import { changeRoute, type DashboardCall, type DashboardRoute, readRoute } from './dashboard-app.ts';
 import { readBoolean, requireRead } from './given-values.ts';
-import { oneAtATime } from './one-at-a-time.ts';
 import { readMoney } from './read-money.ts';
 
 const ledgerEntries = 100;
-const writeOne = oneAtATime('An invoice of this account is being written: wait for it');
+const writeOne = fewAtATime(1, 'An invoice of this account is being written: wait for it');
 
 /** Balances of the account, and the entries of its ledger; `mails` is false where there is no mail server. */
 export function moneyRoutes(store: RecordStore, open: ReadArchivedPart, mails: boolean): DashboardRoute[] {

@@ -1,3 +1,4 @@
+import { fewAtATime } from '../api/account-turns.ts';
 import { requireCursor, writeCursor } from '../api/free-call.ts';
 import type { ApiReply } from '../api/reply.ts';
 import { readWhole } from '../model/operator-input.ts';
@@ -7,13 +8,12 @@ import { type LineCursor, listKeyNames, type NamedLine, pageLines } from '../sto
 import type { RecordStore } from '../store/script.ts';
 import { type DashboardCall, type DashboardRoute, readRoute } from './dashboard-app.ts';
 import { requireRead } from './given-values.ts';
-import { oneAtATime } from './one-at-a-time.ts';
 
 const limits = { default: 50, max: 200 };
 /** Pages of a file; each looks through 5,000 lines at most. */
 const maxRounds = 20;
 const linesOfRound = 1_000;
-const write = oneAtATime('A file of this account is being written: wait for its end');
+const write = fewAtATime(1, 'A file of this account is being written: wait for its end');
 /** Cell of the last row of a file that has not all lines. */
 const leftOut = '"Older lines are left out: choose a key, a status or a day"';
 const dayMs = 24 * 3_600_000;

@@ -1,4 +1,4 @@
-import { shareRun } from '../base/single-flight.ts';
+import { startPeriodicTask } from '../base/periodic-task.ts';
 import type { AttemptProgress } from '../model/attempt-protocol.ts';
 import { AttemptOver, type GatewayClient } from './gateway-client.ts';
 import type { StageClock } from './stage-clock.ts';
@@ -20,7 +20,7 @@ export function startProgressReporter(
   let told = newest;
   let toldAt = performance.now();
   let heardAt = toldAt;
-  const { run } = shareRun(async () => {
+  const report = async () => {
     const now = performance.now();
     if (newest === told && now - toldAt < keepaliveMs) return;
     told = newest;
@@ -33,13 +33,13 @@ export function startProgressReporter(
       // One lost report is harmless; a gateway that stays away cannot take the verdict either.
       else if (performance.now() - heardAt > patienceSeconds * 1000) onEnd('lost');
     }
-  });
-  const timer = setInterval(() => void run(), reportEveryMs);
+  };
+  const task = startPeriodicTask(report, reportEveryMs);
   return {
     note: (progress: AttemptProgress) => {
       stages.enter(progress.stage);
       newest = progress;
     },
-    stop: () => clearInterval(timer),
+    stop: () => void task.close(),
   };
 }

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { oneAtATime } from '../../src/dashboard/one-at-a-time.ts';
+import { fewAtATime } from '../../src/api/account-turns.ts';
 
 describe('one piece of work of an account at a time', () => {
   it('refuses a second one of the same account until the first has ended, whatever its end', async () => {
-    const doOne = oneAtATime('Wait for the end of the other one');
+    const doOne = fewAtATime(1, 'Wait for the end of the other one');
     const first = Promise.withResolvers<string>();
     const running = doOne('a', () => first.promise);
     const refused = await doOne('a', async () => 'second').catch((error) => `${error.code}: ${error.message}`);
