@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { type Key, keyJson, type Quotas, type QuotaWindow, quotaWindows } from '../model/account.ts';
-import { makeAccountId, makeKey, readKey } from '../model/api-key.ts';
+import { makeAccountId } from '../model/api-key.ts';
 import { readAlias, readCategory } from '../model/operator-input.ts';
 import { changeKey, revoke } from '../objects/revocations.ts';
 import { createAccount } from '../store/accounts/create-account.ts';
-import { createKey } from '../store/accounts/create-key.ts';
+import { createKey, newKey } from '../store/accounts/create-key.ts';
 import { deleteKey } from '../store/accounts/delete-key.ts';
 import { findAccount } from '../store/accounts/read-accounts.ts';
 import { findKey, listKeys } from '../store/accounts/read-keys.ts';
@@ -38,8 +38,7 @@ export const keyCommands = [
     },
     run: async (given, { store }) => {
       const account = await findAccount(store, given.SLUG);
-      const key = makeKey(account, randomBytes(32));
-      const { keyId: id, hash } = readKey(key)!;
+      const { key, id, hash } = newKey(account);
       const { alias, category, expires } = given;
       await createKey(store, account, { id, alias, hash, category, expires, quotas: quotasOf(given) });
       const value = { id, alias, key };
@@ -54,8 +53,7 @@ export const keyCommands = [
     options: { credits: { value: 'N', read: wholeNumber(1), text: 'Credits of the account; 100 unless given.' } },
     run: async ({ SLUG, credits = 100 }, { store }) => {
       const account = makeAccountId(randomBytes(16));
-      const key = makeKey(account, randomBytes(32));
-      const { keyId: id, hash } = readKey(key)!;
+      const { key, id, hash } = newKey(account);
       await createAccount(store, account, SLUG, { name: SLUG });
       await grantCredits(store, account, credits, { id: 'first' });
       await createKey(store, account, { id, alias: 'first', hash });

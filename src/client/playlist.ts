@@ -1,3 +1,4 @@
+import { inParallel } from '../base/in-parallel.ts';
 import { FetchFailed } from './fetch-file.ts';
 import { type FileRow, type GetTools, sendOrder, type WantedFile } from './get-file.ts';
 import { ServiceAway } from './patience.ts';
@@ -21,23 +22,18 @@ export async function expandPlaylist(
   take: (wanted: WantedFile) => Promise<void>,
 ): Promise<{ row: FileRow; cause: unknown } | null> {
   const { interrupted: signal } = tools;
-  const open = new Set<Promise<void>>();
   const takenIds = new Set<unknown>();
   let batch: string | null = null;
   try {
     batch = await startBatch(tools, query, most);
-    for (const wanted of await readJobs(tools, batch)) {
-      while (open.size >= parallel) await Promise.race(open);
-      if (signal.aborted) break;
+    await inParallel(parallel, await readJobs(tools, batch), async (wanted) => {
+      if (signal.aborted) return;
       takenIds.add(wanted.jobId);
-      const taken: Promise<void> = take(wanted).finally(() => open.delete(taken));
-      open.add(taken);
-    }
-    await Promise.all(open);
+      await take(wanted);
+    });
     signal.throwIfAborted();
     return null;
   } catch (cause) {
-    await Promise.all(open);
     if (signal.aborted) {
       if (batch !== null) await cancelBatch(tools, batch, takenIds);
       return null;

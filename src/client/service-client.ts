@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { codeOf, innermost } from '../base/errors.ts';
 import { isJsonObject, membersOf, parseJson } from '../base/parse-json.ts';
+import { readBody } from '../base/read-body.ts';
 import { printable } from '../base/terminal.ts';
 import type { Credentials } from './credentials.ts';
 import { ServiceAway, type ServicePatience, type Silence, wordsOf } from './patience.ts';
@@ -162,13 +163,9 @@ function readDate(text: string): number | null {
 
 /** Reads an answer of the API, of at most 4 MiB. */
 export async function readText(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = '';
-  for await (const chunk of response.body ?? []) {
-    text += decoder.decode(chunk, { stream: true });
-    if (text.length > maxAnswerBytes) throw new Error('the answer is too large');
-  }
-  return text;
+  const bytes = await readBody(response.body ?? [], maxAnswerBytes);
+  if (bytes === null) throw new Error('the answer is too large');
+  return bytes.toString();
 }
 
 /** Returns true for an error that no waiting ends: a wrong certificate, a name that does not exist, a port that is never asked. */

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { KeyedHandler } from '../api/api-call.ts';
 import type { FindCaller } from '../api/caller-address.ts';
 import { type ApiReply, goneStatus } from '../api/reply.ts';
@@ -6,8 +5,8 @@ import { beginTrace, recordRequest } from '../api/request-trace.ts';
 import { allowedMethods, keyedRoutes, pathTemplate } from '../api/routes.ts';
 import { unless } from '../base/errors.ts';
 import type { Traces } from '../base/traces.ts';
-import { type KeyText, keyIdOf, makeKey, readKey } from '../model/api-key.ts';
-import { createKey } from '../store/accounts/create-key.ts';
+import { type KeyText, keyIdOf } from '../model/api-key.ts';
+import { createKey, newKey } from '../store/accounts/create-key.ts';
 import { findKeyHash } from '../store/accounts/read-keys.ts';
 import type { RequestLogWriter } from '../store/log/write-lines.ts';
 import type { RecordStore } from '../store/script.ts';
@@ -64,11 +63,9 @@ export function makeCallByHand({ store, handlers, lines, findCaller, traces }: B
 async function ownKey(store: RecordStore, accountId: string): Promise<KeyText> {
   const known = await findKeyHash(store, accountId, ownAlias).catch(unless('not_found'));
   if (known !== null) return { accountId, hash: known, keyId: keyIdOf(known) };
-  const made = readKey(makeKey(accountId, randomBytes(32)))!;
-  const category = 'by hand';
-  await createKey(store, accountId, { id: made.keyId, alias: ownAlias, hash: made.hash, category }).catch(
-    unless('already_exists'),
-  );
+  const { id, hash: fresh } = newKey(accountId);
+  const own = { id, alias: ownAlias, hash: fresh, category: 'by hand' };
+  await createKey(store, accountId, own).catch(unless('already_exists'));
   const hash = await findKeyHash(store, accountId, ownAlias);
   return { accountId, hash, keyId: keyIdOf(hash) };
 }

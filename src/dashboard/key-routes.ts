@@ -1,13 +1,12 @@
-import { randomBytes } from 'node:crypto';
 import type { ApiReply } from '../api/reply.ts';
 import { isRefusal, refuse } from '../base/errors.ts';
 import { isJsonObject } from '../base/parse-json.ts';
 import { keyJson, type Quotas, type QuotaWindow, quotaWindows } from '../model/account.ts';
-import { makeKey, readExpiry, readKey, refusalOfExpiry } from '../model/api-key.ts';
+import { readExpiry, refusalOfExpiry } from '../model/api-key.ts';
 import { type ReadInput, readAlias, readCategory, readWhole, readWholeOrNone } from '../model/operator-input.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { changeKey, type RevocationObjects, revoke } from '../objects/revocations.ts';
-import { createKey } from '../store/accounts/create-key.ts';
+import { createKey, newKey } from '../store/accounts/create-key.ts';
 import { deleteKey } from '../store/accounts/delete-key.ts';
 import { listUsedKeys } from '../store/accounts/read-key-usage.ts';
 import { findKey } from '../store/accounts/read-keys.ts';
@@ -48,8 +47,7 @@ async function addKey({ store, accountId, given }: DashboardCall): Promise<ApiRe
   const alias = requireRead(readAlias(given.alias));
   const change = readChange(given);
   refuseExpired(change.expires, store.clock.now());
-  const key = makeKey(accountId, randomBytes(32));
-  const { keyId: id, hash } = readKey(key)!;
+  const { key, id, hash } = newKey(accountId);
   await createKey(store, accountId, { id, alias, hash, ...change });
   return { status: 201, body: { id, alias, key } };
 }
@@ -83,8 +81,7 @@ async function rotate(objects: RevocationObjects, call: DashboardCall): Promise<
   requireKnown(given, ['overlap_hours']);
   const limits = { min: 0, max: maxOverlapHours, subject: 'overlap_hours' };
   const hours = readGiven(given, 'overlap_hours', (value) => readWhole(value, limits)) ?? defaultOverlapHours;
-  const key = makeKey(accountId, randomBytes(32));
-  const { keyId: id, hash } = readKey(key)!;
+  const { key, id, hash } = newKey(accountId);
   const at = writeTime(store.clock.now()).slice(0, 19).replace('T', ' ');
   const oldAlias = `${[...alias].slice(0, 70).join('')} (rotated ${at})`;
   const made = { id, hash, oldAlias, overlapMs: hours * hourMs };

@@ -1,5 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { refuse } from '../../base/errors.ts';
 import { quotaWindows } from '../../model/account.ts';
+import { makeKey, readKey } from '../../model/api-key.ts';
 import { recordLimits } from '../../model/record-limits.ts';
 import { notedScript, type RecordStore, runNoted } from '../script.ts';
 import { expiryMember, watchExpiry } from './key-expiry.ts';
@@ -24,6 +26,13 @@ watch_expiry(member, cjson.decode(fields).expires)
 redis.call('HSET', keyring, alias, hash)
 return { 'created' }
 `;
+
+/** Makes the text of a new key of an account, with its id and its hash. */
+export function newKey(accountId: string): { readonly key: string; readonly id: string; readonly hash: string } {
+  const key = makeKey(accountId, randomBytes(32));
+  const { keyId: id, hash } = readKey(key)!;
+  return { key, id, hash };
+}
 
 const defaults = { category: '', active: true, expires: null };
 const noQuotas = Object.fromEntries(quotaWindows.map((window) => [window, null]));
