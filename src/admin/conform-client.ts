@@ -111,11 +111,6 @@ export function pick(value: unknown, path: string): unknown {
   return at;
 }
 
-/** Returns true for the status of a job that has not ended. */
-export function isOpen(status: unknown): boolean {
-  return status === 'QueuedJob' || status === 'Running';
-}
-
 function toSend({ key = null, headers, body }: CallOptions): Pick<RequestInit, 'headers' | 'body'> {
   return {
     headers: {

@@ -1,3 +1,4 @@
+import { isEnded } from '../model/job.ts';
 import {
   answered,
   type Check,
@@ -10,7 +11,7 @@ import {
   skipRow,
   want,
 } from './conform-check.ts';
-import { type ConformClient, isOpen, pick } from './conform-client.ts';
+import { type ConformClient, pick } from './conform-client.ts';
 
 /** Parameters of the job that most rows look at; the webhook is refused its address long before anything is sent. */
 const asked = {
@@ -42,7 +43,7 @@ export const jobChecks: readonly Check[] = [
   check('D18', 'Until a job has ended, success, completed_at, duration_ms and result are null', async (ask) => {
     const { id } = await theJob(ask);
     const job = answered(await ask.get(`/v1/jobs/${id}`), 200);
-    if (!isOpen(pick(job, 'status'))) skipRow('the job ended too soon');
+    if (isEnded(pick(job, 'status'))) skipRow('the job ended too soon');
     const open = ['success', 'completed_at', 'duration_ms', 'result', 'error'];
     for (const name of open) same(pick(job, name), null, `${name} of an open job`);
     const progress = Number(pick(job, 'progress'));
@@ -148,7 +149,7 @@ async function holds(ask: ConformClient): Promise<void> {
   const { id } = await start(ask, video, { query: `${ask.film}/hold` });
   const during = await look();
   const { json } = await ask.get(`/v1/jobs/${id}`);
-  if (!isOpen(pick(json, 'status'))) skipRow('the job ended too soon');
+  if (isEnded(pick(json, 'status'))) skipRow('the job ended too soon');
   same(during, { ...before, held: before.held + 1 }, 'held and remaining');
   answered(await ask.call('DELETE', `/v1/jobs/${id}`), 200);
   same(await look(), before, 'held and remaining after the cancel');
@@ -157,7 +158,7 @@ async function holds(ask: ConformClient): Promise<void> {
 async function cancel(ask: ConformClient): Promise<void> {
   const id = await theEnded(ask);
   const job = answered(await ask.get(`/v1/jobs/${id}`), 200);
-  if (pick(job, 'error_code') !== 'cancelled' && !isOpen(pick(job, 'status')))
+  if (pick(job, 'error_code') !== 'cancelled' && isEnded(pick(job, 'status')))
     skipRow('the job ended before it was cancelled');
   const seen = ['status', 'success', 'error', 'error_code', 'retryable', 'result'].map((name) => pick(job, name));
   same(
@@ -201,5 +202,5 @@ async function retry(ask: ConformClient): Promise<void> {
   want(again !== id, 'another job', answer);
   const job = answered(await ask.get(`/v1/jobs/${again}`), 200);
   same(pick(job, 'args.query'), `${ask.film}/ended`, 'args.query');
-  if (isOpen(pick(job, 'status'))) refused(await ask.call('POST', `/v1/jobs/${again}/retry`), 'not_ended');
+  if (!isEnded(pick(job, 'status'))) refused(await ask.call('POST', `/v1/jobs/${again}/retry`), 'not_ended');
 }

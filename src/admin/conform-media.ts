@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { isEnded } from '../model/job.ts';
 import { answered, type Check, check, hasShape, refused, same, want } from './conform-check.ts';
-import { type ConformClient, isOpen, pick } from './conform-client.ts';
+import { type ConformClient, pick } from './conform-client.ts';
 import { spent, start } from './conform-jobs.ts';
 
 const endSeconds = 900;
@@ -27,7 +28,7 @@ async function finish(ask: ConformClient, path: string, query: Readonly<Record<s
   for (;;) {
     const job = answered(await ask.get(`/v1/jobs/${id}`, { wait: '1' }), 200);
     polls.push(job);
-    if (!isOpen(pick(job, 'status'))) return polls;
+    if (isEnded(pick(job, 'status'))) return polls;
     want(performance.now() < end, `an end within ${endSeconds} s`, job);
     // A service that does not know `wait` answers at once.
     await pause(restMs);

@@ -1,5 +1,6 @@
 import { membersOf, parseJson } from '../base/parse-json.ts';
 import { printable } from '../base/terminal.ts';
+import { isEnded } from '../model/job.ts';
 import type { ServicePatience, Silence } from './patience.ts';
 import { CallRefused, readRetryAfter, readText, refusalOf, type ServiceClient } from './service-client.ts';
 
@@ -35,11 +36,6 @@ export const jobFields = [
 const quietMs = 60_000;
 /** Between polls of a job whose stream is refused, at least. */
 const pollMs = 1_000;
-const openStatuses = ['QueuedJob', 'Running'];
-
-export function hasEnded({ status }: Pick<SeenJob, 'status'>): boolean {
-  return !openStatuses.includes(status);
-}
 
 /** A job whose end is awaited through any number of streams. */
 interface AwaitedJob {
@@ -71,7 +67,7 @@ export async function followJob(
     const isPolled = cause instanceof CallRefused && cause.status === 429;
     if (isPolled) await pollOnce(job);
     else if (!wasOpen) onAway();
-    if (job.last !== null && hasEnded(job.last)) return job.last;
+    if (job.last !== null && isEnded(job.last.status)) return job.last;
     await silence.wait(cause, signal, isPolled ? Math.max(leastMs, pollMs) : leastMs);
   }
 }
@@ -100,7 +96,7 @@ async function readStream(job: AwaitedJob) {
       const told = note(job, parseJson(text));
       if (told === null) continue;
       job.lastId = id;
-      if (hasEnded(told)) break;
+      if (isEnded(told.status)) break;
     }
     return { cause: new Error('the stream of events ended'), wasOpen, leastMs };
   } catch (cause) {

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { displayName } from '../model/file-link.ts';
+import { isEnded } from '../model/job.ts';
 import { FetchFailed, fetchFile, refuseWrite } from './fetch-file.ts';
-import { followJob, hasEnded, jobFields, type ResultFile, readJob, type SeenJob } from './follow-job.ts';
+import { followJob, jobFields, type ResultFile, readJob, type SeenJob } from './follow-job.ts';
 import type { GetOrder } from './get-order.ts';
 import { choosePath, makePartialFile, requireWritable } from './partial-file.ts';
 import { ServiceAway, type ServicePatience } from './patience.ts';
@@ -68,7 +69,7 @@ export async function getFile(
     const seen = (job: SeenJob) => {
       row.status = job.status;
       // The sentence of a job that made no file tells its end.
-      if (!hasEnded(job) || job.status === 'CompletedJob') note(jobProgress(job));
+      if (!isEnded(job.status) || job.status === 'CompletedJob') note(jobProgress(job));
     };
     const job = await followJob(tools.client, tools.patience, row.job_id, seen, tools.interrupted, away);
     if (job.status !== 'CompletedJob' || job.file === null) {
@@ -171,7 +172,7 @@ async function cancel({ client }: GetTools, jobId: string): Promise<string | nul
   try {
     const status = await ask('GET');
     // DELETE removes the file of a job that has completed and was charged.
-    return status !== null && hasEnded({ status }) ? status : await ask('DELETE');
+    return status !== null && isEnded(status) ? status : await ask('DELETE');
   } catch {
     return null;
   }
@@ -189,7 +190,7 @@ function lateSignal(signal: AbortSignal): AbortSignal {
 /** Returns true when a job, by the status last seen, may still be charged or have a file to fetch. */
 function isUnfinished(status: string | null, cause: unknown): boolean {
   if (cause instanceof FetchFailed && cause.code === 'not_found') return false;
-  return status === null || status === 'CompletedJob' || !hasEnded({ status });
+  return status === null || status === 'CompletedJob' || !isEnded(status);
 }
 
 function describeFailure(cause: unknown, interrupted: AbortSignal): Pick<FileRow, 'error' | 'error_code'> {
@@ -202,7 +203,7 @@ function describeFailure(cause: unknown, interrupted: AbortSignal): Pick<FileRow
 
 function jobProgress(job: SeenJob): FileProgress {
   const queued = job.position === null || job.position === 0 ? 'queue' : `queue: ${job.position}`;
-  const stage = hasEnded(job) ? 'done' : job.status === 'QueuedJob' ? queued : (job.stage ?? 'start');
+  const stage = isEnded(job.status) ? 'done' : job.status === 'QueuedJob' ? queued : (job.stage ?? 'start');
   return { stage, fraction: (job.progress / 100) * jobShare, speedBytes: job.speedBytes, leftSeconds: job.etaSeconds };
 }
 

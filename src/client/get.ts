@@ -3,9 +3,9 @@ import { text } from 'node:stream/consumers';
 import { UsageError } from '../base/command-line.ts';
 import { inParallel } from '../base/in-parallel.ts';
 import { printable, type Terminal } from '../base/terminal.ts';
+import { isEnded } from '../model/job.ts';
 import { exitCodes, reportUsage } from './client-command.ts';
 import { findCredentials, keyOrigin } from './credentials.ts';
-import { hasEnded } from './follow-job.ts';
 import { type FileRow, type GetTools, getFile, type WantedFile } from './get-file.ts';
 import { getHelp, getUsage, inOptions } from './get-options.ts';
 import { type GetOrder, readGetOrder, readUrlList, requestKeys } from './get-order.ts';
@@ -152,7 +152,7 @@ function sayRow(
 function describeCancel({ job_id: jobId, status, path }: FileRow): string | null {
   if (jobId === null || path !== null) return null;
   if (status === 'CompletedJob') return 'completed and charged before it could be cancelled';
-  const isOver = status !== null && hasEnded({ status });
+  const isOver = status !== null && isEnded(status);
   return isOver
     ? 'cancelled, nothing is charged'
     : `the service has not confirmed that job ${printable(jobId)} is cancelled`;

@@ -1,4 +1,5 @@
 import type { Schema } from '../model/answer-schemas.ts';
+import { isEnded } from '../model/job.ts';
 import { choice, number, type Parameter, type ParameterTable, readParameters } from '../model/parameter-kinds.ts';
 import {
   creditParameters,
@@ -124,7 +125,7 @@ export const mcpTools: readonly McpTool[] = [
       const { job_id: jobId, wait_seconds } = own.value;
       const answer = await service.call({ operation: 'job', jobId, signal: context.signal, parameters: {} });
       if ('error' in answer) return answer;
-      return isOpen(answer.body) ? waitFor(service, jobId, wait_seconds, context) : describe(answer);
+      return isEnded(answer.body.status) ? describe(answer) : waitFor(service, jobId, wait_seconds, context);
     },
   },
   {
@@ -193,15 +194,11 @@ async function waitFor(
     : describe(answer);
 }
 
-function isOpen({ status }: McpJob): boolean {
-  return status === 'QueuedJob' || status === 'Running';
-}
-
 /** Returns what a model needs of a job; a job that failed is a refusal. */
 function describe(answer: McpAnswer): McpAnswer {
   if ('error' in answer) return answer;
   const { id, status, progress, stage, queue, result, error, error_code } = answer.body;
-  if (!isOpen(answer.body) && status !== 'CompletedJob') {
+  if (isEnded(status) && status !== 'CompletedJob') {
     return { error: String(error), error_code: String(error_code) };
   }
   const { response = null, metadata = null, ...file } = (result ?? {}) as Record<string, unknown>;

@@ -57,6 +57,7 @@ export interface Job {
   readonly trace: JobTrace | null;
 }
 
-export function isEnded(status: JobStatus): boolean {
+/** Also judges what a service of another release tells: a status that is not known here is an end. */
+export function isEnded(status: unknown): boolean {
   return status !== 'QueuedJob' && status !== 'Running';
 }
