@@ -74,7 +74,6 @@ const waitParameters = {
   wait_seconds: number(
     'Longest wait for the end of the job; then the tool `job` goes on.',
     { minimum: 0, maximum: maxWaitSeconds },
-    `must be a number from 0 to ${maxWaitSeconds}`,
     usualWaitSeconds,
   ),
 } as const;

@@ -17,16 +17,10 @@ export const batchPageSize = 100;
 
 export const batchParameters = {
   endpoint: required(choice('What each item asks for.', endpoints, undefined)),
-  max_credits: number(
-    'The batch is refused when it has more items.',
-    { type: 'integer', minimum: 1 },
-    'must be a whole number of at least 1',
-    undefined,
-  ),
+  max_credits: number('The batch is refused when it has more items.', { type: 'integer', minimum: 1 }, undefined),
   max_items: number(
     'Most entries of the playlist that are taken, the first ones; without `playlist` the batch is refused when it has more items.',
     { type: 'integer', minimum: 1, maximum: maxBatchItems },
-    `must be a whole number from 1 to ${maxBatchItems}`,
     undefined,
   ),
   playlist: flag('The one item names a playlist, each entry of which becomes an item with the same parameters.'),

@@ -88,17 +88,31 @@ export function flag(description: string): Parameter<boolean, boolean> {
   });
 }
 
+interface NumberLimits {
+  readonly type?: 'integer';
+  readonly minimum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly maximum?: number;
+}
+
+/** A number within limits, which a refusal names; `such` gives examples behind them. */
 export function number<A extends number | undefined>(
   description: string,
-  limits: ParameterSchema,
-  allowed: string,
+  limits: NumberLimits,
   absent: A,
+  such = '',
 ): Parameter<number, A> {
   const schema = { type: 'number', description, ...limits };
-  const judge = check<number>(schema, allowed);
+  const judge = check<number>(schema, `must be ${wordsOf(limits)}${such}`);
   return optional(schema, absent, (given) =>
     judge(typeof given === 'string' && /^\d+(\.\d+)?$/.test(given) ? Number(given) : given),
   );
+}
+
+function wordsOf({ type, minimum, exclusiveMinimum, maximum }: NumberLimits): string {
+  const kind = type === 'integer' ? 'a whole number' : 'a number';
+  if (exclusiveMinimum !== undefined) return `${kind} above ${exclusiveMinimum} and at most ${maximum}`;
+  return maximum === undefined ? `${kind} of at least ${minimum}` : `${kind} from ${minimum} to ${maximum}`;
 }
 
 /** A day as `YYYY-MM-DD`; its value is the time of its beginning. */

@@ -34,26 +34,12 @@ export interface CreditRequest {
   webhook_authorization: string | null;
 }
 
-const maxDuration = number(
-  'Seconds; what is longer is cut to this length.',
-  { exclusiveMinimum: 0, maximum: maxDurationSeconds },
-  'must be a number above 0 and at most 86400, such as 90 or 2.5',
-  undefined,
-);
+const seconds = (description: string, least: { minimum: number } | { exclusiveMinimum: number }) =>
+  number(description, { ...least, maximum: maxDurationSeconds }, undefined, ', such as 90 or 2.5');
 const part = {
-  max_duration: maxDuration,
-  start: number(
-    'Second of the source at which the file begins; instead of max_duration.',
-    { minimum: 0, maximum: maxDurationSeconds },
-    'must be a number from 0 to 86400, such as 90 or 2.5',
-    undefined,
-  ),
-  end: number(
-    'Second of the source at which the file ends; instead of max_duration.',
-    { exclusiveMinimum: 0, maximum: maxDurationSeconds },
-    'must be a number above 0 and at most 86400, such as 90 or 2.5',
-    undefined,
-  ),
+  max_duration: seconds('Seconds; what is longer is cut to this length.', { exclusiveMinimum: 0 }),
+  start: seconds('Second of the source at which the file begins; instead of max_duration.', { minimum: 0 }),
+  end: seconds('Second of the source at which the file ends; instead of max_duration.', { exclusiveMinimum: 0 }),
 };
 const sourceUrl = (description: string) =>
   url(`${description} Its fragment counts where the site needs it.`, judgeUrl, maxUrlLength, [
@@ -118,12 +104,7 @@ export const statsParameters = {
 
 export const listParameters = {
   status: choice('Only jobs with this status.', jobStatuses, undefined),
-  limit: number(
-    'How many jobs.',
-    { type: 'integer', minimum: 1, maximum: 100 },
-    'must be a whole number from 1 to 100',
-    20,
-  ),
+  limit: number('How many jobs.', { type: 'integer', minimum: 1, maximum: 100 }, 20),
   cursor: text(
     'The next_cursor of the page before.',
     { minLength: 1, maxLength: 256, pattern: '^[!-~]*$' },
@@ -140,12 +121,7 @@ export const batchPageParameters = {
 } as const satisfies ParameterTable;
 
 export const pollParameters = {
-  wait: number(
-    'Seconds to wait for the end of the job.',
-    { minimum: 0, maximum: 30 },
-    'must be a number from 0 to 30',
-    0,
-  ),
+  wait: number('Seconds to wait for the end of the job.', { minimum: 0, maximum: 30 }, 0),
 } as const satisfies ParameterTable;
 
 export const usageParameters = {
