@@ -1,4 +1,4 @@
-import { shareRun } from '../base/single-flight.ts';
+import { startPeriodicTask } from '../base/periodic-task.ts';
 import { measureFiles } from './child-folder.ts';
 import { Failed, type MediaLimits } from './tools.ts';
 
@@ -31,7 +31,6 @@ export function watchFetch(
     if (bytes - first.bytes < least)
       end(new Failed('too_slow', `${bytes - first.bytes} bytes in ${limits.slowSeconds} s`));
   };
-  const measurement = shareRun(look);
-  const timer = setInterval(() => void measurement.run(), checkEveryMs);
-  return () => clearInterval(timer);
+  const watch = startPeriodicTask(look, checkEveryMs);
+  return () => void watch.close();
 }
