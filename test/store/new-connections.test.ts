@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { connect } from '../../src/store/redis/connection.ts';
 import { readTopology } from '../../src/store/redis/discovery.ts';
 import { tryNewConnections } from '../../src/store/redis/new-connections.ts';
-import { askOnce } from '../../src/store/redis/redis-client.ts';
+import { askOnce, openRedisClient } from '../../src/store/redis/redis-client.ts';
 import { aLog, startTestRedis, startTestSentinel, type TestSentinel } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
@@ -47,6 +47,19 @@ describe('a new connection to Redis behind Sentinels', () => {
 });
 
 describe('a new connection to Redis at a socket', () => {
+  it('has the class that those to other addresses have, which takes 20 ms of CPU to make', async () => {
+    const servers = [await startTestRedis(), await startTestRedis()];
+    const clients = await Promise.all(servers.map(({ url }) => openRedisClient(url)));
+    try {
+      // The library gives each connection an object that inherits from the client.
+      const [one, other] = clients.map((client) => Object.getPrototypeOf(client).constructor);
+      expect(one).to.equal(other);
+    } finally {
+      for (const client of clients) client.destroy();
+      for (const server of servers) await server.stop();
+    }
+  });
+
   it('is tried, and its address named without the password', async () => {
     const redis = await startTestRedis();
     try {
