@@ -120,25 +120,46 @@ describe('.ci/setup', () => {
     expect(setUp().piped).to.deep.equal(pip);
   });
 
-  it('lists what patterns of sites need once, and again when the program that lists it changes', () => {
-    const program = `echo "python $*" >>"${folder}/calls"; case "$*" in *sites.py) echo 1 >.cache/python/site-needs.json ;; esac`;
+  /** Puts files into src/media, and a Python of its own that does something; returns what each setup has it do. */
+  function withPython(names: readonly string[], does: string): () => string[] {
+    const program = `echo "python $*" >>"${folder}/calls"; ${does}`;
     add(
       'python3',
       `mkdir -p "$4/bin"; printf '#!/bin/sh\\n' >"$4/bin/pip"; printf '%s\\n' '#!/bin/sh' '${program}' >"$4/bin/python"; chmod 755 "$4"/bin/*`,
     );
     const media = join(folder, 'src', 'media');
     mkdirSync(media, { recursive: true });
-    for (const name of ['requirements.txt', 'sites.py']) writeFileSync(join(media, name), 'one==1\n');
-    utimesSync(join(media, 'sites.py'), 1_000, 1_000);
-    const listings = () => {
+    for (const name of ['requirements.txt', ...names]) writeFileSync(join(media, name), 'one==1\n');
+    for (const name of names) utimesSync(join(media, name), 1_000, 1_000);
+    return () => {
       const { status, stderr } = setUp('up');
       expect([status, stderr]).to.deep.equal([0, '']);
-      return readFileSync(join(folder, 'calls'), 'utf8').match(/^python .*sites\.py$/gm) ?? [];
+      return readFileSync(join(folder, 'calls'), 'utf8').match(/^python .*src\/media.*$/gm) ?? [];
     };
-    expect([listings(), listings()]).to.deep.equal([['python -I -B src/media/sites.py'], []]);
+  }
+
+  /** Has a file of src/media be changed after a setup. */
+  function change(name: string): void {
     const later = Date.now() / 1000 + 60;
-    utimesSync(join(media, 'sites.py'), later, later);
+    utimesSync(join(folder, 'src', 'media', name), later, later);
+  }
+
+  it('lists what patterns of sites need once, and again when the program that lists it changes', () => {
+    const listings = withPython(['sites.py'], 'case "$*" in *sites.py) echo 1 >.cache/python/site-needs.json ;; esac');
+    expect([listings(), listings()]).to.deep.equal([['python -I -B src/media/sites.py'], []]);
+    change('sites.py');
     expect(listings()).to.have.length(1);
+  });
+
+  it('compiles the Python of jobs once, and again when a file of it changes', () => {
+    const compilings = withPython(
+      ['driver.py', 'live.py'],
+      'case "$*" in *compileall*) mkdir -p src/media/__pycache__; echo 1 >src/media/__pycache__/$$ ;; esac',
+    );
+    const compile = 'python -m compileall -q --invalidation-mode checked-hash src/media';
+    expect([compilings(), compilings()]).to.deep.equal([[compile], []]);
+    change('live.py');
+    expect(compilings()).to.deep.equal([compile]);
   });
 
   it('leaves out for `make up` what only tests need', () => {
