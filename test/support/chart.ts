@@ -40,6 +40,8 @@ export function helm(...words: readonly string[]): Ran {
   try {
     const env = {
       PATH: process.env.PATH,
+      // A run needs 95 MB without collecting garbage, and a quarter less CPU.
+      GOGC: 'off',
       HOME: folder,
       HELM_CACHE_HOME: folder,
       HELM_CONFIG_HOME: folder,
