@@ -58,13 +58,15 @@ def index_of(ydl, info):
     return b''
 
 
-def open_at(ydl, info, at, length):
+def open_at(ydl, info, at, length=None):
     """Returns the answer of a source from a byte on, and where it ends; nothing of a source that does not give it."""
-    wanted = {'Accept-Encoding': 'identity', 'Range': f'bytes={at}-{at + length - 1}'}
+    end = at + (length or math.inf)
+    wanted = {'Accept-Encoding': 'identity', 'Range': f'bytes={at}-{end - 1 if length else ""}'}
     try:
         answer = ydl.urlopen(Request(info['url'], headers={**headers_of(info), **wanted}))
-    except HTTPError:
-        return io.BytesIO(), at
+    except HTTPError as error:
+        # Some sources refuse a range that ends behind the file.
+        return open_at(ydl, info, at) if length and error.status == 416 else (io.BytesIO(), at)
     if answer.status == 206:
-        return answer, at + length
+        return answer, end
     return (answer if at == 0 else io.BytesIO()), math.inf

@@ -23,6 +23,9 @@ const film = 'film.mp4';
 /** Folder of a URL below which files are sent without a length and without an end, as a radio does. */
 export const endless = 'endless';
 
+/** Folder of a URL below which a range that ends behind its file is refused, against RFC 9110, 14.1.2. */
+export const strict = 'strict';
+
 /** A folder that a source on loopback serves, with a film that flashes and beeps. */
 export interface Flashes {
   readonly url: string;
@@ -131,11 +134,13 @@ function makeFilm(ffmpeg: Flashes['ffmpeg']): void {
 
 function send(asking: IncomingMessage, answer: ServerResponse, folder: string): void {
   const { pathname } = new URL(asking.url ?? '', 'http://source');
-  const isEndless = pathname.startsWith(`/${endless}/`);
-  const file = join(folder, isEndless ? pathname.slice(endless.length + 1) : pathname);
+  const [, mode, name = ''] = new RegExp(`^/(?:(${endless}|${strict})/)?(.*)$`).exec(pathname) ?? [];
+  const isEndless = mode === endless;
+  const file = join(folder, name);
   if (!existsSync(file)) return void answer.writeHead(404).end();
   const { size } = statSync(file);
   const range = /^bytes=(\d+)-(\d*)$/.exec(asking.headers.range ?? '');
+  if (mode === strict && Number(range?.[2]) >= size) return void answer.writeHead(416).end();
   const [start, end] = [Number(range?.[1] ?? 0), Math.min(Number(range?.[2] || size), size - 1)];
   const type = types[extname(file)] ?? 'application/octet-stream';
   if (isEndless && asking.method !== 'HEAD') {
