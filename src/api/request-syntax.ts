@@ -156,7 +156,10 @@ function parseObject(bytes: Buffer): RequestBody | null {
   }
 }
 
-/** Returns a parameter, of those that are judged, that stands twice in one object of a JSON text, or `null`: `JSON.parse` keeps the last one, other parsers the first. */
+/**
+ * Returns a parameter, of those that are judged, that stands twice in one object of a JSON text, or `null`: `JSON.parse` keeps the last one,
+ * other parsers the first. Its caller has parsed the text: for another one this takes the square of its length.
+ */
 export function repeatedName(json: string, judged: Pick<Set<string>, 'has'> = bodyNames): string | null {
   const seen: Set<string>[] = [];
   let objects = 0;

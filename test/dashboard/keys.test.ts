@@ -26,6 +26,12 @@ describe('keys on the dashboard', () => {
     const { json } = await owner.ask('GET', '/api/keys');
     return json.keys.find((key: ShownKey) => key.alias === alias);
   };
+  const patch = async (body: string): Promise<readonly unknown[]> => {
+    const sent = { cookie: owner.cookie, origin: api.dashboardUrl, 'x-csrf-token': owner.csrf };
+    const headers = { ...sent, 'content-type': 'application/json' };
+    const answer = await fetch(`${api.dashboardUrl}/api/keys/own`, { method: 'PATCH', headers, body });
+    return [answer.status, await answer.json()];
+  };
   const usage = async (key: string) => (await api.get('/v1/usage', key)).status;
 
   it('auth-7: are created with their quotas, shown once, and work at once', async () => {
@@ -123,18 +129,17 @@ describe('keys on the dashboard', () => {
       ['{"active":false,"active":true}', 'active'],
       ['{"quotas":{"daily":1,"total":2,"\\u0064aily":3}}', 'daily'],
     ] as const) {
-      const answer = await fetch(`${api.dashboardUrl}/api/keys/own`, {
-        method: 'PATCH',
-        headers: {
-          ...{ cookie: owner.cookie, origin: api.dashboardUrl, 'x-csrf-token': owner.csrf },
-          'content-type': 'application/json',
-        },
-        body: text,
-      });
       const error = `Bad Request: ${name} must be a single value, given once`;
-      expect([answer.status, await answer.json()]).to.deep.equal([400, { error }]);
+      expect(await patch(text)).to.deep.equal([400, { error }]);
     }
     expect(await find('own')).to.deep.equal(known);
+  });
+
+  it('are changed by no body that is no JSON, in which nobody looks for a member that is given twice: that takes the square of its length', async () => {
+    await create({});
+    const error = 'Bad Request: the body must be JSON in UTF-8';
+    for (const text of ['{"active":false,"active":true', `"${'\\"'.repeat(8_000)}`])
+      expect(await patch(text)).to.deep.equal([400, { error }]);
   });
 
   it('are refused with a sentence about the address when that cannot be decoded', async () => {
