@@ -73,7 +73,7 @@ export const recordCommands = [
         progress: (keys) => progress(`${keys} of ${backup.manifest.keys} keys are restored`),
       });
       const current = await seal().catch(unless('unavailable'));
-      return reportOf(backup, restored, current === null ? [] : await listUnreadableSecrets(store, current));
+      return reportOf(backup, restored, current && (await listUnreadableSecrets(store, current)));
     },
   }),
 ];
@@ -81,7 +81,8 @@ export const recordCommands = [
 function reportOf(
   { folder, manifest }: Backup,
   report: RestoreReport,
-  unreadable_secrets: readonly string[],
+  /** `null` where no secret is known, so that none could be tried. */
+  unreadable_secrets: readonly string[] | null,
 ): CommandResult {
   const { taken_at, begun_at } = manifest;
   const {
@@ -115,10 +116,12 @@ function reportOf(
     drainSince === null
       ? ''
       : `\nThe backup was taken in a drain, which lasts since ${timeText(drainSince)} UTC: new jobs and calls get 503 until \`trawl admin drain off\`.\n`,
-    listText(
-      'Accounts whose webhooks fail, because TRAWL_SECRET was changed since: name its value of then in TRAWL_SECRET_OLD before you start the service',
-      unreadable_secrets,
-    ),
+    unreadable_secrets === null
+      ? '\nNo TRAWL_SECRET is known here, so accounts whose webhook secret it does not open are not named.\n'
+      : listText(
+          'Accounts whose webhooks fail, because TRAWL_SECRET was changed since: name its value of then in TRAWL_SECRET_OLD before you start the service',
+          unreadable_secrets,
+        ),
   ];
   return {
     value: {

@@ -71,7 +71,7 @@ describe('backup and restore', () => {
     expect((await restore('--replace')).json.draining_since).to.equal(null);
   });
 
-  it('name the accounts whose webhook secret neither value of TRAWL_SECRET opens, and none where one does', async () => {
+  it('name the accounts whose webhook secret neither value of TRAWL_SECRET opens, none where one does, and say where no value is known', async () => {
     const [then, now] = [randomBytes(32), randomBytes(32)];
     const { accountId, slug } = await anAccount(store);
     await anAccount(store);
@@ -86,6 +86,10 @@ describe('backup and restore', () => {
     );
     const both = { ...env, TRAWL_SECRET_OLD: then.toString('base64') };
     expect((await runBeside(line, both)).json.unreadable_secrets).to.deep.equal([]);
+    const without = { TRAWL_REDIS_URL: target.url, TRAWL_DATA: join(home, 'another') };
+    line.push('--without-files');
+    expect((await runBeside(line, without)).json.unreadable_secrets).to.equal(null);
+    expect((await sayBeside(line, without)).out).to.include('No TRAWL_SECRET is known here');
   });
 
   it('take one moment while the service works: every balance follows from its ledger', async () => {
