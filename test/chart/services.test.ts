@@ -69,5 +69,7 @@ describe('the Services of the chart', () => {
     expect(marks()).to.deep.equal(prefixed);
     const given = { [`${prefix}proxy-body-size`]: '8m', 'example.com/a': 'b' };
     expect(marks({ 'api.ingress.annotations': given })).to.deep.equal({ ...prefixed, ...given });
+    const { [`${prefix}proxy-body-size`]: _, ...others } = prefixed;
+    expect(marks({ 'api.ingress.annotations': { [`${prefix}proxy-body-size`]: null } })).to.deep.equal(others);
   });
 });

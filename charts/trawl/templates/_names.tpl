@@ -32,10 +32,10 @@ labels:
   {{- include "trawl.labels" . | nindent 2 }}
 {{- end }}
 
-{{- /* Labels, annotations and selectors are texts, also where `--set` or YAML make a number or true of one. */ -}}
+{{- /* Labels, annotations and selectors are texts, also where `--set` or YAML make a number or true of one. A name with nothing behind it is left out. */ -}}
 {{- define "trawl.texts" -}}
 {{- $texts := dict -}}
-{{- range $name, $value := . }}{{ $_ := set $texts $name (kindIs "float64" $value | ternary (toRawJson $value) (toString $value)) }}{{ end -}}
+{{- range $name, $value := . }}{{ if not (kindIs "invalid" $value) }}{{ $_ := set $texts $name (kindIs "float64" $value | ternary (toRawJson $value) (toString $value)) }}{{ end }}{{ end -}}
 {{ toYaml $texts }}
 {{- end }}
 
