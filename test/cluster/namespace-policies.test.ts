@@ -229,6 +229,24 @@ describe('the namespace of the workers', () => {
     expect(await said((pod) => pod.imagePullSecrets.push({ name: 'x' }))).to.include('only the imagePullSecrets');
   });
 
+  it('lets in pull secrets of the operator beside the one that OpenShift gives each worker, and none of another service account', async () => {
+    const other = 'workers-with-secrets';
+    const chosen: WorkerShape = { ...aShape(other), clusterUser: true };
+    const value = [{ name: 'registry' }, { name: 'mirror' }];
+    const fields = [{ name: 'imagePullSecrets', value }];
+    await makeWorkersNamespace(cluster, other, chosen, { images: [], marks: [], fields });
+    const said = (...names: string[]) => {
+      const pod = makeWorkerPod('chosen', chosen);
+      pod.spec.imagePullSecrets = names.map((name) => ({ name }));
+      return refusal(ask('POST', `/api/v1/namespaces/${other}/pods?dryRun=All`, pod));
+    };
+    const own = 'trawl-worker-dockercfg-x7k2p';
+    for (const names of [[], ['mirror'], ['registry', 'mirror'], [own], [own, 'registry']])
+      expect(await said(...names), String(names)).to.equal('it was let in');
+    for (const foreign of ['x', 'trawl-controller-dockercfg-x7k2p', `x-${own}`])
+      expect(await said(own, foreign), foreign).to.include('only the imagePullSecrets of workers');
+  });
+
   it('lets go what was admitted under an older rule', async () => {
     const path = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/trawl-workers-in-workers';
     const merge = 'application/merge-patch+json';
