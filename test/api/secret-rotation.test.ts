@@ -91,4 +91,18 @@ describe('a new TRAWL_SECRET, step by step', () => {
     expectRefused(refused, 400, 'bad_request', /^Bad Request: the webhook_authorization of this job cannot be read/);
     expect((await readSnapshot(first.store, account)).balances.held).to.equal(0);
   });
+
+  it('D12: a repeated retry gives its job although no secret opens the webhook_authorization of the job that it repeats any more', async () => {
+    const [first, both, last] = [apis[0]!, apis.at(-2)!, apis.at(-1)!];
+    const { key, account } = await first.addCaller();
+    const hook = { webhook_url: 'https://example.com/hook', webhook_authorization: 'Bearer x' };
+    const { json } = await first.call('GET', '/v1/video/download', { key, params: { query: film, ...hook } });
+    await endJob(first.store, json.job_id, failed);
+    const headers = { 'idempotency-key': 'again' };
+    const retry = (at: TestApi) => at.call('POST', `/v1/jobs/${json.job_id}/retry`, { key, headers });
+    const again = await retry(both);
+    const repeated = await retry(last);
+    expect([repeated.status, repeated.json]).to.deep.equal([again.status, again.json]);
+    expect((await readSnapshot(first.store, account)).balances.held).to.equal(1);
+  });
 });
