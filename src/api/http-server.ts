@@ -62,7 +62,7 @@ const steadyBytes = 64 * 1024;
 
 /**
  * Serves the app; connections that send slowly, or too much, are closed. `drain` accepts nothing more, lets open requests end, and closes
- * what is left after some seconds.
+ * what is left after some seconds. Idle connections are closed at once, or later: a proxy sends requests over them until it hears of their end.
  */
 export async function listen(
   app: RequestListener,
@@ -107,7 +107,7 @@ export async function listen(
     else refuseNow(socket, error.code);
   });
   const bound = await listenAt(server, { host, port });
-  return { port: bound, drain: (seconds: number) => drain(server, answers, seconds) };
+  return { port: bound, drain: (seconds: number, idleSeconds = 0) => drain(server, answers, seconds, idleSeconds) };
 }
 
 /**
@@ -166,9 +166,11 @@ function trackConnections(server: Server, answers: LastAnswers): void {
   });
 }
 
-function drain(server: Server, answers: LastAnswers, seconds: number): Promise<void> {
+function drain(server: Server, answers: LastAnswers, seconds: number, idleSeconds: number): Promise<void> {
+  const idleUntil = performance.now() + idleSeconds * 1000;
   // Node would cut off an answer that was written whole and is still being sent, and keep a connection without a request.
   server.closeIdleConnections = () => {
+    if (performance.now() < idleUntil) return;
     for (const [socket, answer] of answers) {
       if (answer === null || (answer.closed && answer.req.complete)) socket.destroy();
     }

@@ -13,6 +13,8 @@ All settings are environment variables: docs/config.md lists them.
 
 /** Within the 40 s that the chart grants after SIGTERM. */
 const drainSeconds = 30;
+/** A proxy that calls about every second over each of its connections has heard by then that it is to close it. */
+const idleSeconds = 5;
 
 export function runApi(args: readonly string[], terminal: Terminal): Promise<number> {
   const needs = { required: sharedSettings, rules: [...sharedRules, needsOwnPorts] };
@@ -22,7 +24,7 @@ export function runApi(args: readonly string[], terminal: Terminal): Promise<num
 async function start(running: RunningRole<(typeof sharedSettings)[number]>): Promise<void> {
   const { stop, log } = running;
   const readiness = await openReadiness(running, ['record', 'api']);
-  const { port } = await serveApi({ ...(await openShared(running, readiness)), drainSeconds }, stop);
+  const { port } = await serveApi({ ...(await openShared(running, readiness)), drainSeconds, idleSeconds }, stop);
   readiness.set('api', () => true);
   stop.add('readiness', () => void readiness.set('api', () => false));
   log.info('the api answers', { port });

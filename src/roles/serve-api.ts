@@ -14,6 +14,8 @@ export interface ApiParts extends CallParts {
   readonly timeouts?: HttpTimeouts;
   /** Calls in hand may end for so long when the API stops; `trawl up` is to be gone within 20 s. */
   readonly drainSeconds?: number;
+  /** Connections without a request are kept for so long of it, and answers ask their callers to close them; 0 unless given. */
+  readonly idleSeconds?: number;
 }
 
 /** A second use of a port would be blamed on another program. */
@@ -74,7 +76,7 @@ export async function serveApi(parts: ApiParts, stop: Shutdown) {
   stop.add('public API', async () => {
     draining.abort();
     const end = setTimeout(() => ending.abort(), (drainSeconds - answerSeconds) * 1000);
-    await server.drain(drainSeconds);
+    await server.drain(drainSeconds, parts.idleSeconds);
     clearTimeout(end);
   });
   const { dashboardPort, dashboardUrl } = config;

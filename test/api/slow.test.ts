@@ -206,6 +206,21 @@ describe('a server that drains', () => {
     expect(first.length - head + read).to.equal(big.length);
   });
 
+  it('answers a request that a proxy sends over an idle connection before it hears that the server stops', async () => {
+    const app: RequestListener = (req, res) => void res.setHeader('connection', req.headers.connection ?? '').end();
+    const server = await listen(app, '127.0.0.1', 0, { addressOf: () => null, onDrop: () => {} });
+    const socket = connect(server.port, '127.0.0.1').on('error', () => {});
+    const ask = async (connection: string) => {
+      socket.write(`GET / HTTP/1.1\r\nHost: x\r\nConnection: ${connection}\r\n\r\n`);
+      const [bytes] = await Promise.race([once(socket, 'data'), once(socket, 'close')]);
+      return String(bytes).split('\r\n')[0];
+    };
+    await ask('keep-alive');
+    const drained = server.drain(300, 300);
+    expect(await ask('close')).to.equal('HTTP/1.1 200 OK');
+    await drained;
+  });
+
   it('cuts off a caller that has asked for a tunnel behind a request which is never answered', async () => {
     const { promise: asked, resolve: isAsked } = Promise.withResolvers<void>();
     const server = await listen(() => isAsked(), '127.0.0.1', 0, { addressOf: () => null, onDrop: () => {} });
