@@ -93,6 +93,8 @@ function headersOf({ content_type: type }: Delivered, name: string, etag: string
     'content-security-policy': "sandbox; default-src 'none'",
     // The link itself is the permission: pages of its holder may play the file.
     'cross-origin-resource-policy': 'cross-origin',
+    // nginx would store a gigabyte and read no more until its caller has read all of that: to `unreadMs` it reads nothing.
+    'x-accel-buffering': 'no',
   };
 }
 

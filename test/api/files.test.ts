@@ -47,7 +47,15 @@ describe('GET of a result link', () => {
       'x-content-type-options': 'nosniff',
       'content-security-policy': "sandbox; default-src 'none'",
       'cross-origin-resource-policy': 'cross-origin',
+      'x-accel-buffering': 'no',
     });
+  });
+
+  it('has nginx read a file as fast as its caller does, which is cut off when nginx stores a part and reads nothing for minutes', async () => {
+    for (const range of [undefined, 'bytes=0-2']) {
+      const { headers } = await files.ask(link, 'GET', range === undefined ? {} : { range });
+      expect(headers['x-accel-buffering'], range).to.equal('no');
+    }
   });
 
   it('D68: answers HEAD with the headers of GET and no body', async () => {
