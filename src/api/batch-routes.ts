@@ -29,7 +29,15 @@ import { isSmallBody } from './request-syntax.ts';
 
 type BatchRoutes = Pick<
   CreditRoutes,
-  'store' | 'seal' | 'asyncStatus' | 'exceptions' | 'admissions' | 'inspector' | 'inspectSeconds' | 'ending'
+  | 'store'
+  | 'seal'
+  | 'asyncStatus'
+  | 'basePath'
+  | 'exceptions'
+  | 'admissions'
+  | 'inspector'
+  | 'inspectSeconds'
+  | 'ending'
 >;
 
 /** Large bodies of one account that one API reads at the same time. */
@@ -63,7 +71,7 @@ async function admitPlaylist(
   const { inspector, store, admissions, exceptions } = routes;
   const repeat = repeatOf(routes, 'batch', call, () => batchText(request));
   const tried = requireAllowed(call, await tryBatch(store, call.key, { isOpen: admissions.isOpen, repeat }));
-  if ('repeated' in tried) return acceptedReply('batch', routes.asyncStatus, tried);
+  if ('repeated' in tried) return acceptedReply('batch', routes, tried);
   const url = String(request.items[0]?.args.query);
   const ask = (gone: AbortSignal) => inspector.list(url, request.maxItems, call.key.accountId, gone);
   const listed = await askWithin(routes, call, ask).catch((error) => {
@@ -87,7 +95,7 @@ async function admit(
 ): Promise<ApiReply> {
   const admitted = await admitBatch(routes.store, call.key, newBatch(routes, call, request, repeat));
   const answer = requireAllowed(call, admitted, request.ok ? undefined : request.sentence);
-  return acceptedReply('batch', routes.asyncStatus, answer);
+  return acceptedReply('batch', routes, answer);
 }
 
 /** Returns the batch that a call asks for; of a wrong one its number of items. */

@@ -37,6 +37,8 @@ export interface CreditRoutes {
   readonly seal: Seal;
   /** Status of an accepted call (D1). */
   readonly asyncStatus: number;
+  /** Path of TRAWL_PUBLIC_URL, which a proxy takes off; '' for none. */
+  readonly basePath: string;
   /** Addresses that callers may name although they are not public. */
   readonly exceptions: readonly AddressException[];
   readonly admissions: Pick<AdmissionGate, 'isOpen'>;
@@ -110,7 +112,7 @@ async function refuseRetry(credit: CreditRoutes, call: KeyedCall, repeat: Repeat
   const judged = await admitCall(credit.store, call.key, wanted);
   const isWrong = 'refused' in judged && judged.refused === 'bad_request';
   const answer = requireAllowed(call, isWrong ? { rates: judged.rates } : judged);
-  if ('repeated' in answer) return acceptedReply('job', credit.asyncStatus, answer);
+  if ('repeated' in answer) return acceptedReply('job', credit, answer);
   throw why;
 }
 
@@ -187,7 +189,7 @@ export function newJob(call: KeyedCall, endpoint: Endpoint, args: Job['args'], w
 async function accept(credit: CreditRoutes, call: KeyedCall, work: NewJob, repeat: Repeat | null): Promise<ApiReply> {
   const wanted = { id: randomUUID(), valid: true, isOpen: credit.admissions.isOpen, repeat, work };
   const answer = requireAllowed(call, await admitJoined(credit.store, call.key, wanted));
-  return acceptedReply('job', credit.asyncStatus, answer);
+  return acceptedReply('job', credit, answer);
 }
 
 /** Returns the hashed Idempotency-Key of a call (D12); nothing of the call's parameters can be read from it. */

@@ -54,12 +54,12 @@ export function softened(reply: ApiReply): ApiReply {
 /** Returns the answer to a call that was admitted, or repeated one that was: the id of its job or batch, and where to find it. */
 export function acceptedReply(
   kind: 'job' | 'batch',
-  asyncStatus: number,
+  { asyncStatus, basePath }: { readonly asyncStatus: number; readonly basePath: string },
   answer: { readonly admitted: string; readonly held: number } | { readonly repeated: string },
 ): ApiReply {
   const isNew = 'admitted' in answer;
   const id = isNew ? answer.admitted : answer.repeated;
-  const location = `/v1/${kind === 'job' ? 'jobs' : 'batches'}/${id}`;
+  const location = `${basePath}/v1/${kind === 'job' ? 'jobs' : 'batches'}/${id}`;
   const headers = { location, ...(isNew && { 'x-credits-held': String(answer.held) }) };
   return { status: asyncStatus, loggedStatus: 202, body: { [`${kind}_id`]: id }, headers };
 }

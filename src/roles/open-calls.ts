@@ -92,7 +92,8 @@ function makeHandlers(
   const jobs: JobRoutes = { store, viewJob, watchJob, takeTurn, cancelled, log, unreadMs, draining };
   const { asyncStatus, egressAllow: exceptions, inspectSeconds } = config;
   const inspection = { inspector, inspectSeconds, ending };
-  const credit: CreditRoutes = { store, seal, asyncStatus, exceptions, admissions, ...inspection, metrics };
+  const basePath = new URL(publicUrl()).pathname.replace(/\/$/, '');
+  const credit: CreditRoutes = { store, seal, asyncStatus, basePath, exceptions, admissions, ...inspection, metrics };
   const [pollJob, removeJob] = [getJob(jobs), deleteJob(jobs)];
   const [readBatch, endBatch] = [getBatch(jobs), deleteBatch(jobs)];
   const [video, audio] = [startDownload(credit, 'video'), startDownload(credit, 'audio')];

@@ -26,6 +26,15 @@ describe('polling', () => {
     String((await api.get('/v1/video/download', caller.key, { query: film, ...params })).json.job_id);
   const poll = async (caller: ApiCaller, id: string) => (await api.get(`/v1/jobs/${id}`, caller.key)).json;
 
+  it('names the job at the path by which callers reach the API, where a proxy takes the beginning off', async () => {
+    const caller = await api.addCaller();
+    const { headers, json } = await api.get('/v1/video/download', caller.key, { query: film });
+    expect(headers.get('location')).to.equal(`/base/v1/jobs/${json.job_id}`);
+    const body = { endpoint: 'audio', items: [{ query: film }] };
+    const batch = await api.call('POST', '/v1/batches', { key: caller.key, body });
+    expect(batch.headers.get('location')).to.equal(`/base/v1/batches/${batch.json.batch_id}`);
+  });
+
   const deliver = (id: string, body = 'The bytes of a film') => deliverBytes(api, id, Buffer.from(body));
 
   for (const path of aliases) {

@@ -54,7 +54,7 @@ describe('replies of the API', () => {
     ['job', { repeated: 'J1' }, '/v1/jobs/J1', {}],
   ] as const) {
     it(`a ${kind} that was ${Object.keys(answer)[0]} has its id, its place and the credits that it newly holds`, () => {
-      const { headers, ...reply } = acceptedReply(kind, 200, answer);
+      const { headers, ...reply } = acceptedReply(kind, { asyncStatus: 200, basePath: '' }, answer);
       expect(reply).to.deep.equal({
         ...{ status: 200, loggedStatus: 202 },
         body: { [`${kind}_id`]: kind === 'job' ? 'J1' : 'B1' },
