@@ -40,7 +40,7 @@ export function ffmpegArguments(
 export type PacketCount = 'none' | 'shown' | 'all';
 
 /** Facts of a file that are asked for, as ffprobe names them. */
-const facts = [
+export const fileFacts = [
   'format=format_name,duration,start_time,bit_rate',
   'format_tags=major_brand,encryption,ASF_Protection_Type',
   'stream_tags=enc_key_id,ENC_KEY_ID,DURATION,_STATISTICS_TAGS,alpha_mode',
@@ -50,7 +50,7 @@ const facts = [
 ];
 
 /** Returns the arguments of an ffprobe that reads one local file. */
-export function ffprobeArguments(file: string, count: PacketCount, entries: readonly string[] = facts): string[] {
+export function ffprobeArguments(file: string, count: PacketCount, entries: readonly string[] = fileFacts): string[] {
   const how = ['-v', 'error', ...memory, ...(count === 'none' ? [] : ['-count_packets']), '-of', 'json'];
   const unedited = count === 'all' ? ['-ignore_editlist', '1'] : [];
   return [...how, '-show_entries', entries.join(':'), ...localRules, ...unedited, '-i', `file:${file}`];

@@ -1,24 +1,45 @@
 import { membersOf } from '../base/parse-json.ts';
 import { openRegular } from './child-folder.ts';
-import { ffprobeArguments, mediaEnv } from './ffmpeg-arguments.ts';
+import { ffprobeArguments, fileFacts, mediaEnv, type PacketCount } from './ffmpeg-arguments.ts';
 import { boxesOf } from './mp4-boxes.ts';
-import { maxLengthErrorSeconds, parseProbe, readProbe } from './probe-file.ts';
+import {
+  type FetchedFile,
+  type FileProbe,
+  maxLengthErrorSeconds,
+  type Probed,
+  parseProbe,
+  probeFile,
+  readProbe,
+} from './probe-file.ts';
 import { asList, asText, positive } from './source-page.ts';
-import type { MediaTools } from './tools.ts';
+import type { ChildEnd, MediaTools } from './tools.ts';
 
 /** A file of the usual kinds has three or four boxes before its pictures. */
 const maxBoxes = 64;
-/** More than ffprobe tells of 1,000 tracks, the most that it reads. Chapters of a hostile MP4 of 6 MB are 8 million lines, which took 1 GB here. */
+/** An mp4 that needs no change has two tracks at most, of which ffprobe tells some 100 lines. Chapters of a hostile MP4 of 6 MB are 8 million lines, which took 1 GB here. */
 const maxLines = 20_000;
 /** Tags that say nothing but how a file was made. */
 const technicalTags = /^(major_brand|minor_version|compatible_brands|encoder|creation_time)$/i;
 
 /**
- * Returns true for an mp4 as ffmpeg makes them here: its index lies before its pictures, so that it plays while it arrives, and it has no
- * words of its maker, such as title, place, comment and chapters. It tells the length of its tracks. HEVC has the name that Apple's players want.
+ * Probes a whole file. `plain` is true for an mp4 as ffmpeg makes them here: its index lies before its pictures, so that it plays while it
+ * arrives, and it has no words of its maker, such as title, place, comment and chapters. It tells the length of its tracks. HEVC has the
+ * name that Apple's players want.
  */
-export async function isPlainMp4(file: string, tools: MediaTools, signal: AbortSignal): Promise<boolean> {
-  return (await hasIndexInFront(file)) && !(await needsChange(file, tools, signal));
+export async function probeWhole(
+  file: string,
+  count: PacketCount,
+  tools: MediaTools,
+  signal: AbortSignal,
+): Promise<Probed & Pick<FetchedFile, 'plain'>> {
+  if (!(await hasIndexInFront(file))) return await probeFile(file, count, tools, signal);
+  // One ffprobe instead of two: loading its libraries takes longer than reading a short film.
+  const entries = [...fileFacts, 'format_tags', 'chapter=id', 'stream=codec_tag_string'];
+  const { ended, json } = await askFfprobe(ffprobeArguments(file, count, entries), tools, signal);
+  // ffprobe is ended when a tag is too long, or when it tells too much.
+  if (ended.code !== 0) return await probeFile(file, count, tools, signal);
+  const probe = readProbe(json);
+  return { probe, ended, count, plain: probe.format.startsWith('mov') && !needsChange(json, probe) };
 }
 
 async function hasIndexInFront(file: string): Promise<boolean> {
@@ -43,19 +64,12 @@ export async function hidesBeginning(
   return asList(json.packets).some((packet) => asText(membersOf(packet).flags).includes('D'));
 }
 
-async function needsChange(file: string, tools: MediaTools, signal: AbortSignal): Promise<boolean> {
-  const words = ffprobeArguments(file, 'none', [
-    'format_tags:format=format_name,duration',
-    'chapter=id',
-    'stream=codec_tag_string,nb_frames,start_time,duration',
-  ]);
-  const { code, json } = await askFfprobe(words, tools, signal);
-  // ffprobe is ended when a tag is too long, or when it tells too much.
-  if (code !== 0) return true;
-  const { format, chapters, streams } = json;
+function needsChange(
+  { format, chapters, streams }: Readonly<Record<string, unknown>>,
+  { duration }: FileProbe,
+): boolean {
   const tags = Object.keys(membersOf(membersOf(format).tags));
-  const isMistold =
-    Math.abs((positive(membersOf(format).duration) ?? 0) - (readProbe(json).duration ?? 0)) > maxLengthErrorSeconds;
+  const isMistold = Math.abs((positive(membersOf(format).duration) ?? 0) - (duration ?? 0)) > maxLengthErrorSeconds;
   const isMisnamed = asList(streams).some((stream) => membersOf(stream).codec_tag_string === 'hev1');
   return isMistold || isMisnamed || tags.some((name) => !technicalTags.test(name)) || asList(chapters).length > 0;
 }
@@ -64,7 +78,7 @@ async function askFfprobe(
   words: readonly string[],
   tools: MediaTools,
   signal: AbortSignal,
-): Promise<{ readonly code: number | null; readonly json: Readonly<Record<string, unknown>> }> {
+): Promise<{ readonly ended: ChildEnd; readonly json: Readonly<Record<string, unknown>> }> {
   const lines: string[] = [];
   const enough = new AbortController();
   const onLine = (line: string) => {
@@ -73,7 +87,7 @@ async function askFfprobe(
   };
   const either = AbortSignal.any([signal, enough.signal]);
   const options = { folder: tools.folder, env: mediaEnv(tools.folder), onLine, signal: either };
-  const { code } = await tools.run(tools.ffprobe, words, options).ended;
+  const ended = await tools.run(tools.ffprobe, words, options).ended;
   signal.throwIfAborted();
-  return { code, json: code === 0 ? membersOf(parseProbe(lines)) : {} };
+  return { ended, json: ended.code === 0 ? membersOf(parseProbe(lines)) : {} };
 }

@@ -55,7 +55,7 @@ export interface Probed {
 
 export interface FetchedFile extends Probed, InputFile {
   /** True for a whole mp4 that is like those that ffmpeg makes here (`plain-mp4.ts`). */
-  readonly plain: boolean;
+  readonly plain?: boolean;
   /** True for an mp4 of which players decode more of the picture than they show. */
   readonly hides?: boolean;
 }

@@ -17,7 +17,7 @@ import { makeOverallProgress, type OverallProgress } from './overall-progress.ts
 import { type Endable, endable, withDeadline } from './page-deadline.ts';
 import { readPartChanges, refuseChanges, songsOf } from './part-changes.ts';
 import { refuseOtherSizes } from './picture-sizes.ts';
-import { hidesBeginning, isPlainMp4 } from './plain-mp4.ts';
+import { hidesBeginning, probeWhole } from './plain-mp4.ts';
 import { type ConversionPlan, planConversion } from './plan-conversion.ts';
 import { changingSound, type FetchedFile, type FileProbe, faultOfBytes, probeFile } from './probe-file.ts';
 import { damage, prove } from './prove-file.ts';
@@ -197,18 +197,16 @@ async function probeParts(
   const fetched: FetchedFile[] = [];
   for (const part of choice.parts) {
     const { video } = part;
-    const probed = await probePart(part, page, tools, signal);
+    const probed = await probePart(part, isWhole, page, tools, signal);
     const { file, renumbered } = probed;
     const songs = choice.section ? await songsOf(file, probed.probe.audio?.codec, signal) : 'one';
     if (songs === 'unlike' && !page.live)
       throw new SectionFailed('source_incomplete', 'another song begins in the part');
     const probe = songs === 'one' ? probed.probe : withChangingSound(probed.probe);
     if (video) await refuseOtherSizes({ file, renumbered }, probe, choice.section, tools, signal);
-    const isMov = probe.format.startsWith('mov');
-    const plain = isMov && isWhole && (await isPlainMp4(file, tools, signal));
-    const asked = isMov && /^(mkv|webm)$/.test(String(args.video_format)) ? probe.video : null;
+    const asked = probe.format.startsWith('mov') && /^(mkv|webm)$/.test(String(args.video_format)) ? probe.video : null;
     const hides = asked !== null && (await hidesBeginning(file, asked.index, tools, signal));
-    fetched.push({ ...probed, probe, plain, hides });
+    fetched.push({ ...probed, probe, hides });
   }
   return fetched;
 }
@@ -216,6 +214,7 @@ async function probeParts(
 /** Returns the facts of a fetched part; throws a `Failed` for one that cannot be read. */
 async function probePart(
   { name, video }: ChosenFormat,
+  isWhole: boolean,
   { direct }: SourcePage,
   tools: MediaTools,
   signal: AbortSignal,
@@ -225,7 +224,8 @@ async function probePart(
   if (size === 0) throw new Failed('file_damaged', `${name} is empty`);
   if (await isEncryptedMp4(file)) throw new Failed('drm_protected', `${name} has encrypted samples`);
   // A small file is read whole at once, in case it is delivered unchanged: that is faster than a second ffprobe.
-  const found = await probeFile(file, size <= smallBytes ? 'shown' : 'none', tools, signal);
+  const count = size <= smallBytes ? 'shown' : 'none';
+  const found = await (isWhole ? probeWhole : probeFile)(file, count, tools, signal);
   const { streams, encrypted, brand } = found.probe;
   const { code, stderr } = found.ended;
   if (encrypted) throw new Failed('drm_protected', `${name} has encrypted samples`);
