@@ -37,7 +37,7 @@ export async function probeWhole(
   const entries = [...fileFacts, 'format_tags', 'chapter=id', 'stream=codec_tag_string'];
   const { ended, json } = await askFfprobe(ffprobeArguments(file, count, entries), tools, signal);
   // ffprobe is ended when a tag is too long, or when it tells too much.
-  if (ended.code !== 0) return await probeFile(file, count, tools, signal);
+  if (json === null) return await probeFile(file, count, tools, signal);
   const probe = readProbe(json);
   return { probe, ended, count, plain: probe.format.startsWith('mov') && !needsChange(json, probe) };
 }
@@ -61,7 +61,7 @@ export async function hidesBeginning(
 ): Promise<boolean> {
   const first = ['-select_streams', String(picture), '-read_intervals', '%+#1'];
   const { json } = await askFfprobe([...first, ...ffprobeArguments(file, 'none', ['packet=flags'])], tools, signal);
-  return asList(json.packets).some((packet) => asText(membersOf(packet).flags).includes('D'));
+  return asList(json?.packets).some((packet) => asText(membersOf(packet).flags).includes('D'));
 }
 
 function needsChange(
@@ -74,11 +74,12 @@ function needsChange(
   return isMistold || isMisnamed || tags.some((name) => !technicalTags.test(name)) || asList(chapters).length > 0;
 }
 
+/** Returns what ffprobe wrote, `null` when it failed or wrote more than is read. */
 async function askFfprobe(
   words: readonly string[],
   tools: MediaTools,
   signal: AbortSignal,
-): Promise<{ readonly ended: ChildEnd; readonly json: Readonly<Record<string, unknown>> }> {
+): Promise<{ readonly ended: ChildEnd; readonly json: Readonly<Record<string, unknown>> | null }> {
   const lines: string[] = [];
   const enough = new AbortController();
   const onLine = (line: string) => {
@@ -89,5 +90,6 @@ async function askFfprobe(
   const options = { folder: tools.folder, env: mediaEnv(tools.folder), onLine, signal: either };
   const ended = await tools.run(tools.ffprobe, words, options).ended;
   signal.throwIfAborted();
-  return { ended, json: ended.code === 0 ? membersOf(parseProbe(lines)) : {} };
+  const isWhole = ended.code === 0 && !enough.signal.aborted;
+  return { ended, json: isWhole ? membersOf(parseProbe(lines)) : null };
 }

@@ -174,6 +174,19 @@ describe('A hostile source', () => {
     expect([plain ?? false, ended.code, probe.video?.codec]).to.deep.equal([false, 0, 'h264']);
   });
 
+  it('an MP4 with more tags than are read is not damaged, although ffprobe ends before it is killed', async () => {
+    const film = join(makeFilms(), 'clip.mp4');
+    let runs = 0;
+    const run: MediaTools['run'] = (...given) => {
+      if (runs++ > 0) return spawnChild(...given);
+      for (let line = 0; line <= 20_000; line++) given[2].onLine?.('{');
+      return { write: () => undefined, ended: Promise.resolve({ code: 0, signal: null, stderr: '' }) };
+    };
+    const tools = { ...aTools(folder, fixture.proxy.url), run };
+    const { probe, ended, plain } = await probeWhole(film, 'shown', tools, new AbortController().signal);
+    expect([plain ?? false, ended.code, probe.video?.codec, runs]).to.deep.equal([false, 0, 'h264', 2]);
+  });
+
   it('leaves no process when the job is cancelled', async () => {
     const stop = new AbortController();
     const wanted = order(`${fixture.source.url}/rate/20000/clip.mp4`);
