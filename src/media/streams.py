@@ -2,6 +2,7 @@
 
 ffmpeg connects to whatever a playlist names, `httpproxy://` and `tcp://` included, past the egress proxy. It gets single files only."""
 import itertools
+import os
 import re
 import time
 from urllib.parse import urljoin
@@ -13,6 +14,7 @@ from yt_dlp.downloader.external import FFmpegFD
 from yt_dlp.downloader.hls import HlsFD
 from yt_dlp.downloader.http import HttpFD
 from yt_dlp.networking import Request
+from yt_dlp.postprocessor.ffmpeg import FFmpegPostProcessor
 from yt_dlp.utils import ExtractorError, determine_protocol
 
 import live
@@ -74,6 +76,8 @@ def open_downloader(ydl, info, seconds, beginning):
         # source breaks off, and tells that only on standard error, which trawl reads.
         told = ['-flush_packets', '1', '-loglevel', 'warning']
         info['downloader_options'] = {**(info.get('downloader_options') or {}), 'ffmpeg_args_out': told}
+        # yt-dlp would start ffmpeg once more, only to learn whether it is older than version 1.
+        FFmpegPostProcessor._version_cache[os.path.join(ydl.params['ffmpeg_location'], 'ffmpeg')] = 'new'
         return FFmpegFD(ydl, ydl.params)
     if protocol == 'http_dash_segments' and info.get('is_live'):
         return live.LiveDash(ydl, seconds, beginning)

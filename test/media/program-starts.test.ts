@@ -26,6 +26,14 @@ describe('ffprobe and ffmpeg are started no more often than needed', () => {
     ['a picture and its sound', 'video', '/page/heights', anyFilm, 'ffprobe ffprobe ffmpeg ffprobe'],
     ['an mp3 of an mp4', 'audio', '/films/clip.mp4', { ...sound, audio_format: 'mp3' }, 'ffprobe ffmpeg ffprobe'],
     ['an m4a of an mp4', 'audio', '/films/clip.mp4', { ...sound, audio_format: 'm4a' }, 'ffprobe ffmpeg ffprobe'],
+    // The driver asks for the turn of the picture and fetches, then the sizes of all pictures are compared.
+    [
+      'the beginning of an mp4',
+      'video',
+      '/films/long.mp4',
+      { ...anyFilm, max_duration: 3 },
+      'ffprobe ffmpeg ffprobe ffmpeg ffmpeg ffprobe',
+    ],
     ['the metadata of an mp4', 'metadata', '/films/clip.mp4', {}, 'ffprobe'],
   ] as const) {
     it(`${what}: ${starts}`, async () => {
