@@ -92,8 +92,9 @@ export async function viewPage(
 export function deleteJob(routes: JobRoutes): KeyedHandler {
   return async (call) => {
     const { job, fields } = await enterJob(routes, call);
-    await cancelIfOpen(routes, job);
-    if (job.delivered !== null) await removeFile(routes.store, job);
+    // One that ends meanwhile keeps its file: the caller has not seen that it is charged.
+    if (!isEnded(job.status)) await cancelIfOpen(routes, job);
+    else if (job.delivered !== null) await removeFile(routes.store, job);
     const after = (await readOwnJob(routes.store, call.key.accountId, job.id)) ?? job;
     return { status: 200, body: filterFields(routes.viewJob(after, null), fields) };
   };

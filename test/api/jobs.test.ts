@@ -1,10 +1,12 @@
 import { expect } from 'chai';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
+import { noteStoring } from '../../src/store/jobs/note-storing.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
+import { scripts } from '../../src/store/script.ts';
 import { type ApiCaller, aFilm, startApi, type TestApi } from '../support/api.ts';
 import { expectRefused, film, unknownId } from '../support/calls.ts';
 import { endJob, runJob, submitApart } from '../support/job-steps.ts';
-import { completed, failed } from '../support/record.ts';
+import { completed, failed, holder } from '../support/record.ts';
 import { readWebhook } from '../support/stored-job.ts';
 
 describe('jobs', () => {
@@ -161,6 +163,29 @@ describe('jobs', () => {
       }
       expect((await api.get(link.replace(api.url, ''))).status).to.equal(410);
       expect(await money(caller)).to.deep.equal([1, 0]);
+    });
+
+    it('of a job that completes before it is cancelled leaves the file that is charged', async () => {
+      const cancelling = scripts.find(({ name }) => name === 'cancel-job')!.sha;
+      let complete = async () => {};
+      const raced = await startApi({}, (parts) => {
+        const { connection } = parts.store;
+        const run: typeof connection.eval = async (lua, sha, ...rest) => {
+          if (sha === cancelling) await complete();
+          return connection.eval(lua, sha, ...rest);
+        };
+        return { ...parts, store: { ...parts.store, connection: { ...connection, eval: run } } };
+      });
+      try {
+        const { key } = await raced.addCaller();
+        const id = String((await raced.get('/v1/video/download', key, { query: film })).json.job_id);
+        await noteStoring(raced.store, holder, await runJob(raced.store, id), completed);
+        complete = async () => void (await endJob(raced.store, id));
+        const { json } = await raced.call('DELETE', `/v1/jobs/${id}`, { key });
+        expect([json.status, typeof json.result.response]).to.deep.equal(['CompletedJob', 'string']);
+      } finally {
+        await raced.stop();
+      }
     });
 
     it('of a failed job changes nothing', async () => {
