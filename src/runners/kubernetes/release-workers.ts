@@ -7,6 +7,7 @@ import { makeRateLimiter } from './rate-limiter.ts';
 interface ListedMetadata {
   readonly name: string;
   readonly uid: string;
+  readonly deletionTimestamp?: string;
   readonly finalizers?: readonly string[];
 }
 
@@ -35,10 +36,10 @@ export async function releaseWorkers(
   try {
     const { jobs, pods } = apiPathsOf(namespace);
     for (let newest = performance.now(); ; ) {
-      const before = released.size;
       // Jobs first: a Job would replace its pod.
-      for (const path of [jobs, pods]) await release(client, path, released, keepLead);
-      if (released.size > before) newest = performance.now();
+      const found =
+        (await release(client, jobs, released, keepLead)) + (await release(client, pods, released, keepLead));
+      if (found > 0) newest = performance.now();
       else if (keepLead === null || performance.now() >= newest + lateJobMs) return released.size;
       await pause(200);
     }
@@ -47,18 +48,24 @@ export async function releaseWorkers(
   }
 }
 
-/** Deletes those that are not among the released ones yet, and adds them. */
+/**
+ * Deletes those that are not among the released ones yet, adds them, and returns how many it found. The client ignores a conflict: one
+ * that is still whole, or still has our finalizer, is found again.
+ */
 async function release(
   client: KubeClient,
   path: string,
   released: Set<string>,
   keepLead: (() => Promise<void>) | null,
-): Promise<void> {
+): Promise<number> {
   await keepLead?.();
   const query = { labelSelector: workerSelector };
   const { items } = await client.ask<Listed>('GET', path, { query });
   const change = { metadata: { '$deleteFromPrimitiveList/finalizers': [finalizer] } };
-  const found = items.filter(({ metadata }) => !released.has(metadata.uid));
+  const found = items.filter(
+    ({ metadata: { uid, deletionTimestamp, finalizers } }) =>
+      !released.has(uid) || deletionTimestamp === undefined || finalizers?.includes(finalizer),
+  );
   for (let start = 0; start < found.length; start += maxAtOnce) {
     await keepLead?.();
     await Promise.all(
@@ -69,4 +76,5 @@ async function release(
       }),
     );
   }
+  return found.length;
 }
