@@ -1,13 +1,17 @@
 import { open, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** Writes a file (0600) whole or, after a crash, not at all. */
+/** Writes a file (0600) whole or, after a failure or a crash, not at all, also while another process writes it. */
 export async function writePrivateFile(file: string, text: string): Promise<void> {
-  const fresh = `${file}.new`;
+  const fresh = `${file}.${process.pid}`;
   // The mode of one that is there would stay.
   await rm(fresh, { force: true });
-  await writeFile(fresh, text, { mode: 0o600, flag: 'wx', flush: true });
-  await rename(fresh, file);
+  try {
+    await writeFile(fresh, text, { mode: 0o600, flag: 'wx', flush: true });
+    await rename(fresh, file);
+  } finally {
+    await rm(fresh, { force: true });
+  }
   await syncFolder(dirname(file));
 }
 
