@@ -41,7 +41,7 @@ export function makeProgram<const T extends ParseArgsOptionsConfig>(
       terminal.out(help);
       return 0;
     } catch (error) {
-      return reportError(withUsage(error, usage), args.includes('--json'), terminal);
+      return reportError(withUsage(error, usage), 'json' in options && args.includes('--json'), terminal);
     }
   };
 }

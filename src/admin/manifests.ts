@@ -67,8 +67,9 @@ export const runManifests = makeProgram({ usage, help: manifestsHelp, options },
   // Loaded only here, because the Kubernetes client is large and help must be fast.
   const { listManifests, writeYaml } = await import('../runners/kubernetes/namespace-manifests.ts');
   const { podShapeOf } = await import('../runners/kubernetes/pod-shape.ts');
-  const readJobs = wholeNumber(1, 9_999_999);
-  const maxJobs = allowed(readJobs(given['max-jobs'] ?? String(config.workers + maxEndedJobs), '--max-jobs'));
+  const { 'max-jobs': wanted } = given;
+  const maxJobs =
+    wanted === undefined ? config.workers + maxEndedJobs : allowed(wholeNumber(1, 9_999_999)(wanted, '--max-jobs'));
   const ways = {
     namespace: given['controller-namespace'] ?? config.kubeNamespace,
     gatewayPort: portOf(config.gatewayAddress, 'TRAWL_GATEWAY_ADDRESS'),

@@ -60,6 +60,12 @@ describe('trawl manifests', () => {
     expect(loadAllYaml(out)).to.deep.equal(listManifests(shapeIn('films'), ways, 7));
   });
 
+  it('allows Jobs for any number of workers, without a word about an option that was not given', async () => {
+    const { code, out, err } = await print([], { ...env, TRAWL_WORKERS: '9999000' });
+    expect({ code, err }).to.deep.equal({ code: 0, err: '' });
+    expect(out).to.include('10001000');
+  });
+
   it('lets workers reach the object store that the chart installs beside the controller', async () => {
     const { out } = await print(['--controller-namespace', 'trawl', '--bundled-store', '7070']);
     const ways = { namespace: 'trawl', gatewayPort: 8085, egressPort: 8086, stores: [], bundledStorePort: 7070 };

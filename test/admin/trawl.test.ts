@@ -70,10 +70,11 @@ describe('./trawl', () => {
   });
 
   it('exits with 2 and a sentence for wrong usage, with --json too', async () => {
-    const [plain, json, doctor] = await Promise.all([
+    const [plain, json, doctor, first] = await Promise.all([
       trawl(['admin', 'plan', 'set', 'x', '--quota', '-1']),
       trawl(['admin', 'nonsense', '--json']),
       trawl(['doctor', '--nonsense']),
+      trawl(['bootstrap', '--new-key', '--json']),
     ]);
     expect(plain).to.deep.equal({
       code: 2,
@@ -84,6 +85,8 @@ describe('./trawl', () => {
     expect(json.err).to.match(/^There is no group nonsense/);
     const usage = 'Usage: trawl doctor [--policies] [--json]';
     expect(doctor).to.include({ code: 2, err: `Unknown option '--nonsense'\n${usage}\n` });
+    // Its standard output is the file of a key, and never JSON.
+    expect([first.code, first.out, first.err.split('\n')[0]]).to.deep.equal([2, '', "Unknown option '--json'"]);
   });
 
   it('exits with 1 and a sentence when there is no record, or Redis does not answer', async () => {
