@@ -68,7 +68,7 @@ export function useAnswer(path) {
 }
 
 /** Reads the page of a list that an address names: what was chosen in it, and where the page begins. */
-export function usePage(path, address, names = []) {
+export function usePage(path, address, names) {
   const given = new URLSearchParams(address.split('?')[1] ?? '');
   const chosen = Object.fromEntries(names.flatMap((name) => (given.get(name) ? [[name, given.get(name)]] : [])));
   const cursor = given.get('cursor');
