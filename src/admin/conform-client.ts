@@ -67,6 +67,8 @@ export function makeConformClient({ url, key, mediaUrl }: ConformOptions, signal
   return {
     key,
     mediaUrl,
+    /** Path of the deployment, which a proxy takes off; '' for none. */
+    path: new URL(url).pathname.replace(/\/$/, ''),
     /** A URL that this run alone knows and that no server has: the name ends in a domain that never exists. */
     film,
     call: (method: string, target: string, carried: CallOptions = {}) => call(method, target, carried, signal),

@@ -29,7 +29,7 @@ export const jobChecks: readonly Check[] = [
     // TRAWL_ASYNC_STATUS may be 200, for callers that know no other.
     want(answer.status === 202 || answer.status === 200, '202', answer);
     same(answer.json, { job_id: id }, 'the body');
-    same(answer.headers.get('location'), `/v1/jobs/${id}`, 'Location');
+    same(answer.headers.get('location'), `${ask.path}/v1/jobs/${id}`, 'Location');
     headed(answer, 'x-credits-held', /^\d+$/);
   }),
   check('jobs-answer', 'A job has every field, each of its type', async (ask) => {
@@ -198,7 +198,7 @@ async function retry(ask: ConformClient): Promise<void> {
   const answer = await ask.call('POST', `/v1/jobs/${id}/retry`);
   const again = String(pick(answer.json, 'job_id'));
   if (answer.status === 402) skipRow('the account has no credit left to hold');
-  same(answer.headers.get('location'), `/v1/jobs/${again}`, 'Location');
+  same(answer.headers.get('location'), `${ask.path}/v1/jobs/${again}`, 'Location');
   want(again !== id, 'another job', answer);
   const job = answered(await ask.get(`/v1/jobs/${again}`), 200);
   same(pick(job, 'args.query'), `${ask.film}/ended`, 'args.query');

@@ -28,32 +28,37 @@ export function alterJson(target: RegExp, change: (body: Record<string, unknown>
   };
 }
 
-/** Does something with the URL of a proxy that alters the answers of a server. */
+/** Does something with the URL of a proxy that alters the answers of a server, and takes the beginning off the path of each request. */
 export async function withAlteringProxy<T>(
   origin: string,
   alter: Alter,
   work: (url: string) => Promise<T>,
+  base = '',
 ): Promise<T> {
   const proxy = createServer((req, res) => {
     const headers = { ...req.headers };
-    const asked = request(origin + req.url, { method: req.method, headers, agent: false }, async (answer) => {
-      const passing = {
-        asked: req.url ?? '',
-        status: answer.statusCode ?? 0,
-        headers: { ...answer.headers } as Record<string, string>,
-        body: await text(answer),
-      };
-      alter(passing);
-      for (const name of ['content-length', 'connection', 'transfer-encoding']) delete passing.headers[name];
-      res.writeHead(passing.status, passing.headers).end(passing.body);
-    });
+    const asked = request(
+      origin + req.url?.slice(base.length),
+      { method: req.method, headers, agent: false },
+      async (answer) => {
+        const passing = {
+          asked: req.url ?? '',
+          status: answer.statusCode ?? 0,
+          headers: { ...answer.headers } as Record<string, string>,
+          body: await text(answer),
+        };
+        alter(passing);
+        for (const name of ['content-length', 'connection', 'transfer-encoding']) delete passing.headers[name];
+        res.writeHead(passing.status, passing.headers).end(passing.body);
+      },
+    );
     req.pipe(asked);
   });
   const url = await new Promise<string>((resolve) => {
     proxy.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}`));
   });
   try {
-    return await work(url);
+    return await work(url + base);
   } finally {
     await close(proxy);
   }
