@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer as createWeb } from 'node:http';
 import { type AddressInfo, createServer, type Server } from 'node:net';
@@ -258,10 +258,11 @@ describe('trawl up', () => {
 
   it('starts after a crash that left a half-written secret', async () => {
     mkdirSync(data());
-    writeFileSync(join(data(), 'secret.new'), 'half');
+    const half = join(data(), `secret.new-${spawnSync('true').pid}`);
+    writeFileSync(half, 'half');
     await start();
     expect(Buffer.from(readFileSync(join(data(), 'secret'), 'utf8'), 'base64')).to.have.length(32);
-    expect(existsSync(join(data(), 'secret.new'))).to.equal(false);
+    expect(existsSync(half)).to.equal(false);
   });
 
   it('is refused with a sentence when its secret is damaged', async () => {

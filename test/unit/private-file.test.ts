@@ -1,5 +1,5 @@
-import { execFile } from 'node:child_process';
-import { mkdirSync, readdirSync } from 'node:fs';
+import { execFile, spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
@@ -34,5 +34,13 @@ describe('a private file', () => {
     mkdirSync(join(file, 'b'), { recursive: true });
     expect(codeOf(await failureOf(writePrivateFile(file, 'secret')))).to.equal('EISDIR');
     expect(readdirSync(folder)).to.deep.equal(['a']);
+  });
+  it('takes the place of what a process left that ended while it wrote the file, and of nothing else', async () => {
+    const file = join(folder, 'a');
+    const ended = spawnSync('true').pid;
+    const others = [`a.new-${process.ppid}`, `a.${ended}`, 'a.new-', `ba.new-${ended}`];
+    for (const name of [...others, `a.new-${ended}`]) writeFileSync(join(folder, name), 'half');
+    await writePrivateFile(file, 'secret');
+    expect(readdirSync(folder)).to.have.members(['a', ...others]);
   });
 });
