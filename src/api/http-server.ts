@@ -62,7 +62,8 @@ const steadyBytes = 64 * 1024;
 
 /**
  * Serves the app; connections that send slowly, or too much, are closed. `drain` accepts nothing more, lets open requests end, and closes
- * what is left after some seconds. Idle connections are closed at once, or later: a proxy sends requests over them until it hears of their end.
+ * what is left after some seconds. Idle connections are closed after `idleSeconds`: until it hears of their end, a proxy sends
+ * requests over them.
  */
 export async function listen(
   app: RequestListener,

@@ -93,8 +93,8 @@ export function deleteJob(routes: JobRoutes): KeyedHandler {
   return async (call) => {
     const { job, fields } = await enterJob(routes, call);
     // One that ends meanwhile keeps its file: the caller has not seen that it is charged.
-    if (!isEnded(job.status)) await cancelIfOpen(routes, job);
-    else if (job.delivered !== null) await removeFile(routes.store, job);
+    if (isEnded(job.status) && job.delivered !== null) await removeFile(routes.store, job);
+    else await cancelIfOpen(routes, job);
     const after = (await readOwnJob(routes.store, call.key.accountId, job.id)) ?? job;
     return { status: 200, body: filterFields(routes.viewJob(after, null), fields) };
   };
