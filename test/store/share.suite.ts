@@ -1,7 +1,12 @@
+import { hash } from 'node:crypto';
 import { expect } from 'chai';
+import { recordingStage } from '../../src/model/attempt-stages.ts';
 import { sharesOf } from '../../src/model/preemption.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
+import { noteProgress } from '../../src/store/jobs/note-progress.ts';
 import { offerTurns } from '../../src/store/jobs/offer-turns.ts';
+import { readActiveJobs } from '../../src/store/jobs/open-work.ts';
+import { retryJob } from '../../src/store/jobs/retry-job.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { makeTake } from '../../src/store/jobs/take-jobs.ts';
 import { keys } from '../../src/store/keys.ts';
@@ -132,5 +137,32 @@ export function shareSuite(store: () => TestStore): void {
     await lead(store(), holder);
     expect(await takeJob(store(), holder, 0)).to.equal(null);
     expect(await takeJob(store(), holder, 1_000_000)).to.be.a('string');
+  });
+
+  it('takes a job that was admitted at a whole millisecond for one that has not run', async () => {
+    do {
+      for (const { id } of await readActiveJobs(store()))
+        await settleJob(store(), holder, await theJob(store(), id), failed);
+    } while (await startNext(store()));
+    const [big] = [await anAccount(store(), { credits: 9 }), await anAccount(store())];
+    const { connection } = store();
+    const evalAtWholeMs: typeof connection.eval = (lua, _, ...rest) => {
+      const rounded = lua.replace(/^local clock = .*/m, '$&\nclock[2] = clock[2] - clock[2] % 1000');
+      return connection.eval(rounded, hash('sha1', rounded), ...rest);
+    };
+    const ids: string[] = [];
+    for (let n = 0; n < 3; n++)
+      ids.push(await admitted({ ...store(), connection: { ...connection, eval: evalAtWholeMs } }, big));
+    const told = { progress: 1, speed_bytes: null, eta_seconds: null, stage: recordingStage };
+    const ran: string[] = [];
+    while (ran.length < 2) {
+      const { id = '' } = (await startNext(store())) ?? {};
+      await noteProgress(store(), { id, account: big.accountId }, 1, told);
+      ran.push(id);
+    }
+    const why = { counts: 'interruption', code: 'worker_lost', notBefore: 0 } as const;
+    await retryJob(store(), holder, await theJob(store(), ran[1] ?? ''), why);
+    // Both that ran cannot be interrupted, so the last worker is for one that can.
+    expect(await takeJob(store(), holder, 2)).to.equal(ids.find((id) => !ran.includes(id)));
   });
 }

@@ -2,11 +2,11 @@
 export const fairShareKeyNames = ['account', 'queue', 'ready', 'turn'] as const;
 
 /**
- * Lua of scores in the queue of an account, which are microseconds: a new job has the time of its admission, and `more` as one of
- * several; one that comes back has the millisecond of its creation, without microseconds, so that it goes before younger ones.
+ * Lua of scores in the queue of an account, which are microseconds: a new job has the time of its admission and half of one, and
+ * `more` as one of several; one that comes back has the whole millisecond of its creation, so that it goes before younger ones.
  */
 export const queueScore = {
-  ofNew: (more = '') => `string.format('%d', now * 1000 + clock[2] % 1000${more})`,
+  ofNew: (more = '') => `string.format('%d.5', now * 1000 + clock[2] % 1000${more})`,
   ofReturned: (created_at: string) => `${created_at} .. '000'`,
   isOfNew: (score: string) => `${score} % 1000 ~= 0`,
   toMs: (score: string) => `string.format('%d', ${score} / 1000)`,
