@@ -18,6 +18,10 @@ SMUGGLED = '#__youtubedl_smuggle'
 # trawl reads none of these, and yt-dlp fails on one that has not the shape it expects.
 UNREAD = set('chapters subtitles automatic_captions artist artists album_artist album_artists composer composers creator creators '
              'genre genres'.split())
+# Types of what yt-dlp finds out by itself, or does without, but fails on when it has another type.
+TYPES = {**dict.fromkeys('ext vcodec acodec protocol dynamic_range manifest_url fragment_base_url cookies'.split(), str),
+         'preference': (int, float), 'http_headers': dict}
+WHOLE_URL = re.compile(r'//|[^/:]+:')
 WEB_URL = re.compile(r'(?i)https?://[^/?#\\@\s]')
 
 
@@ -33,22 +37,34 @@ class TolerantDownloader(yt_dlp.YoutubeDL):
     """Fails no medium because its page describes it wrongly."""
 
     def process_video_result(self, info_dict, download=True):
-        for each in (info_dict, *(info_dict.get('formats') or ())):
+        formats = info_dict.get('formats')
+        if formats is not None:
+            formats = info_dict['formats'] = with_url(formats)
+        for each in (info_dict, *(formats or ())):
             for name, value in list(each.items()):
-                if name in UNREAD or isinstance(value, float) and not math.isfinite(value):
+                is_wrong = value is not None and not isinstance(value, TYPES.get(name, object))
+                if name in UNREAD or is_wrong or isinstance(value, float) and not math.isfinite(value):
                     del each[name]
         return super().process_video_result(info_dict, download)
 
     def _sanitize_thumbnails(self, info_dict):
-        try:
-            super()._sanitize_thumbnails(info_dict)
-        except Exception:  # pictures of any other shape than yt-dlp expects
-            info_dict['thumbnails'] = None
         if not isinstance(info_dict.get('thumbnail'), str):
             info_dict['thumbnail'] = None
+        found = info_dict.get('thumbnails')
+        info_dict['thumbnails'] = [
+            {'url': each['url'], 'id': str(each.get('id') or ''),
+             **{name: yt_dlp.utils.int_or_none(each.get(name)) for name in ('preference', 'width', 'height')}}
+            for each in with_url(found)
+        ] if isinstance(found, list) else None
+        super()._sanitize_thumbnails(info_dict)
 
     def _match_entry(self, *_, **__):
         """Takes every medium: trawl sets none of yt-dlp's filters, and these fail on a date that no calendar has."""
+
+
+def with_url(found):
+    """Returns those of a list that are objects with a whole URL."""
+    return [each for each in found if isinstance(each, dict) and isinstance(each.get('url'), str) and WHOLE_URL.match(each['url'])]
 
 
 def judge_url(url):

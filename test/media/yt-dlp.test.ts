@@ -109,16 +109,43 @@ print(json.dumps([driver.bounded(each) for each in (float('nan'), float('inf'), 
     ['an upload date that is a number', { upload_date: 20260102 }, { upload_date: null }],
     ['a list of pictures in place of one', { thumbnail: [{ url: 'https://example.com/1.jpg' }] }, { thumbnail: null }],
     ['a list of pictures without URLs', { thumbnails: [{ id: 1 }, { id: 'x' }] }, { thumbnail: null }],
+    [
+      'a wrong picture beside a right one',
+      { thumbnails: [{ url: 'https://example.com/1.jpg', width: '9' }, { url: 2, id: 3 }, null] },
+      { thumbnail: 'https://example.com/1.jpg' },
+    ],
+    [
+      'formats that are none beside a right one',
+      { more: [null, 'x', { url: 5 }, { url: 'x.mp4' }] },
+      { title: 'A film' },
+    ],
+    [
+      'a format whose fields have other types',
+      {
+        format: {
+          ext: 5,
+          vcodec: ['h264'],
+          acodec: 1,
+          protocol: {},
+          http_headers: 'x',
+          preference: 'high',
+          cookies: 1,
+        },
+      },
+      { title: 'A film' },
+    ],
+    ['headers that are none', { http_headers: 5 }, { title: 'A film' }],
     ['chapters without times', { chapters: [null] }, {}],
     ['subtitles without URLs', { subtitles: { en: [{}] }, automatic_captions: { en: null } }, {}],
     ['an artist who is a list', { artist: ['Somebody'], genres: [null] }, {}],
     ['an infinite length', { duration: '1e999' }, {}],
     ['infinite facts of its format', { format: { tbr: '1e999', fps: '1e999', height: '1e999' } }, { title: 'A film' }],
   ] as const) {
-    it(`D26: delivers and describes a film whose page gives ${what}; that failed the job`, async () => {
+    it(`D26: delivers and describes a film whose page gives ${what}, and loses no more than that`, async () => {
       const fixture = await openMediaFixture();
-      const { format = {}, ...fields } = { ...wrong } as Record<string, unknown> & { readonly format?: object };
-      const formats = [{ format_id: 'x', url: `${fixture.source.url}/films/clip.mp4`, ext: 'mp4', ...format }];
+      type Wrong = Record<string, unknown> & { readonly format?: object; readonly more?: readonly unknown[] };
+      const { format = {}, more = [], ...fields }: Wrong = { ...wrong };
+      const formats = [{ format_id: 'x', url: `${fixture.source.url}/films/clip.mp4`, ext: 'mp4', ...format }, ...more];
       // JSON has no infinity, but Python reads this number as one.
       const page = JSON.stringify({ info: { title: 'A film', formats, ...fields } }).replaceAll('"1e999"', '1e999');
       const order = {
