@@ -266,6 +266,15 @@ export const refusals: readonly (readonly [string, Readonly<Record<string, unkno
     /dashboard\.ingress\.hosts must name e\.test, the host of dashboardUrl/,
   ],
   [
+    'a dashboard at another host than its route',
+    {
+      ...{ 'dashboard.httpRoute.enabled': true, 'dashboard.httpRoute.parentRefs': [{ name: 'public' }] },
+      ...{ 'dashboard.httpRoute.hostnames': ['d.test', '*.e.test'], 'api.trustedProxies': '10.0.0.0/8' },
+      dashboardUrl: 'https://e.test:8443',
+    },
+    /dashboard\.httpRoute\.hostnames must name e\.test, the host of dashboardUrl/,
+  ],
+  [
     'a setting among other variables',
     { 'egress.extraEnv': [{ name: 'TRAWL_ATTEMPTS', value: '3' }] },
     /egress\.extraEnv holds TRAWL_ATTEMPTS/,

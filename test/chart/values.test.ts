@@ -59,10 +59,12 @@ const accepted: readonly (readonly [string, Readonly<Record<string, unknown>>])[
     { 'settings.TRAWL_REDIS_MEMORY': '', 'settings.TRAWL_ATTEMPTS': '007' },
   ],
   [
-    'an Ingress for each host of a domain',
+    'an Ingress and a route for each host of a domain',
     {
       ...dashboardIngress,
       'dashboard.ingress.hosts': ['*.example.com'],
+      ...{ 'dashboard.httpRoute.enabled': true, 'dashboard.httpRoute.parentRefs': [{ name: 'public' }] },
+      'dashboard.httpRoute.hostnames': ['*.com'],
       dashboardUrl: 'https://films.example.com:8443',
     },
   ],
