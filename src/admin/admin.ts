@@ -1,10 +1,6 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { readJsonLines } from '../archive/json-lines.ts';
-import { type Config, readConfig } from '../base/config.ts';
-import { refuse } from '../base/errors.ts';
-import { makeSeal, type Seal } from '../base/seal.ts';
-import { secretKey } from '../base/settings/kinds.ts';
+import { readConfig } from '../base/config.ts';
+import type { Seal } from '../base/seal.ts';
 import type { Terminal } from '../base/terminal.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { openObjects } from '../objects/open-objects.ts';
@@ -14,6 +10,7 @@ import { usageOf } from './command-help.ts';
 import { reportError, showProgress, withUsage } from './command-io.ts';
 import { withRecord } from './command-record.ts';
 import { commands } from './commands.ts';
+import { findSeal } from './find-seal.ts';
 import { type CommandLine, parseCommandLine, wantsJson } from './parse-command-line.ts';
 import { findServedUrls } from './served-urls.ts';
 
@@ -67,18 +64,4 @@ async function carryOut(
     }
   };
   return withRecord(config, terminal, run, command.whileStopped);
-}
-
-/** Returns the seal of TRAWL_SECRET, else of the secret that `trawl up` made in the data folder; throws `unavailable` without either. */
-async function findSeal({ secret, secretOld, data }: Config): Promise<Seal> {
-  return makeSeal({ secret: secret ?? (await readSecret(join(data, 'secret'))), old: secretOld });
-}
-
-async function readSecret(path: string): Promise<Uint8Array> {
-  const text = await readFile(path, 'utf8').catch(() => {
-    throw refuse('unavailable', `No secret found: TRAWL_SECRET is not set, and ${path} cannot be read`);
-  });
-  const secret = secretKey.read(text.trim());
-  if (!secret) throw refuse('unavailable', `The secret in ${path} must be ${secretKey.allowed}`);
-  return secret;
 }

@@ -1,8 +1,10 @@
 import type { Config } from '../base/config.ts';
 import { Refusal } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
+import type { Seal } from '../base/seal.ts';
 import { readDrain } from '../store/access/drain.ts';
 import { readStrayProxy } from '../store/access/stray-proxy.ts';
+import { listUnreadableSecrets } from '../store/accounts/reseal-webhook-secret.ts';
 import { readBackupNotes } from '../store/backup/backup-notes.ts';
 import { readRestore } from '../store/backup/restore-lease.ts';
 import { isLeaderOff } from '../store/jobs/leadership.ts';
@@ -27,15 +29,17 @@ import {
   checkRestore,
   checkServers,
   checkStrayProxy,
+  checkWebhookSecrets,
 } from './record-findings.ts';
 
 type Rules = Pick<Config, 'durability' | 'redisMemory' | 'trustedProxies'>;
 
-/** Checks the Redis of the record; changes nothing in it. */
+/** Checks the Redis of the record, and what is sealed in it where a secret is known; changes nothing in it. */
 export async function checkRecord(
   config: Pick<Config, 'redisUrl' | 'data'> & Rules,
   log: Log,
   patience: Patience,
+  seal: Seal | null,
 ): Promise<Finding[]> {
   const url = await findRecord(config);
   if (url === null) return [{ level: 'note', about: 'record', text: `${noRecord(config)}.` }];
@@ -44,7 +48,8 @@ export async function checkRecord(
     try {
       const notes = await readBackupNotes({ connection });
       const found = await checkConnection(connection, config);
-      return [...found, ...(await findServers(url)), checkBackup(notes, connection.clock.now())];
+      const sealed = seal === null ? [] : [checkWebhookSecrets(await listUnreadableSecrets({ connection }, seal))];
+      return [...found, ...sealed, ...(await findServers(url)), checkBackup(notes, connection.clock.now())];
     } finally {
       await connection.close();
     }

@@ -1,4 +1,5 @@
 import { type Config, ConfigError, readConfig } from '../base/config.ts';
+import { unless } from '../base/errors.ts';
 import type { Terminal } from '../base/terminal.ts';
 import { checkCookies } from './check-cookies.ts';
 import { checkLimits, checkMachine, checkPrograms } from './check-machine.ts';
@@ -7,6 +8,7 @@ import { checkBilling, checkDashboard, checkTls } from './check-settings.ts';
 import { makeProgram } from './command-io.ts';
 import { commandLog, patienceOf } from './command-record.ts';
 import { type Finding, fine } from './doctor-finding.ts';
+import { findSeal } from './find-seal.ts';
 import { checkClock, checkNode } from './machine-findings.ts';
 import { tableText } from './text-table.ts';
 
@@ -58,7 +60,9 @@ async function checkAll(terminal: Terminal): Promise<Finding[]> {
   const files = [...(await checkCookies(config)), checkDashboard(config), ...checkBilling(config)];
   const machine = [...surroundings, ...files, ...partners, ...(await checkTraces(config))];
   const tls = checkTls(config, Date.now());
-  const checked = [...findings, ...machine, ...tls, ...(await checkRecord(config, log, patienceOf(terminal)))];
+  const seal = await findSeal(config).catch(unless('unavailable'));
+  const record = await checkRecord(config, log, patienceOf(terminal), seal);
+  const checked = [...findings, ...machine, ...tls, ...record];
   if (config.objects !== 's3') return checked;
   const { checkBucket } = await import('./check-bucket.ts');
   const isInCluster = config.runner === 'kubernetes';

@@ -14,6 +14,8 @@ import { type Finding, fine, judged, note, problem } from './doctor-finding.ts';
 
 /** A day, and two hours for the backup of the next one; the alert TrawlBackupOld waits as long. */
 const maxBackupAgeMs = 26 * 3_600_000;
+/** Accounts that one finding names. */
+const maxNamed = 5;
 /** Clocks of two processes may differ by this. */
 const maxAheadMs = 60_000;
 
@@ -46,6 +48,21 @@ export function checkRestore(state: RestoreState): Finding {
 export function checkDrain(since: number | null): Finding {
   const lasting = `Since ${writeTime(since)} a drain lasts: new jobs and calls get 503 until \`trawl admin drain off\`.`;
   return judged('drain', since === null, 'New jobs and calls are admitted: no drain lasts.', lasting, 'note');
+}
+
+/** Checks that the webhooks of every account can be signed; `unreadable` are slugs of those whose secret nothing opens. */
+export function checkWebhookSecrets(unreadable: readonly string[]): Finding {
+  const about = 'webhook secrets';
+  const named = unreadable.slice(0, maxNamed).join(', ');
+  const more = unreadable.length > maxNamed ? ` and ${unreadable.length - maxNamed} more` : '';
+  const lost = `Webhooks of ${named}${more} fail, because TRAWL_SECRET was changed since their secret was made: name its value of then in TRAWL_SECRET_OLD and run \`trawl admin secret reseal\`, or have each account make a new one.`;
+  return judged(
+    about,
+    unreadable.length === 0,
+    'TRAWL_SECRET opens the webhook secret of every account.',
+    lost,
+    'note',
+  );
 }
 
 /** Checks that the last complete backup is younger than 26 hours, and not of a time that is yet to come. */

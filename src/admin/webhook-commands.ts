@@ -1,4 +1,4 @@
-import { refuse } from '../base/errors.ts';
+import { refuse, unless } from '../base/errors.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { findAccount } from '../store/accounts/read-accounts.ts';
 import { readBatch } from '../store/batches/read-batch.ts';
@@ -41,8 +41,8 @@ export const webhookCommands = [
     text: 'Delivers the webhook of a job or a batch again with its present content, after its delivery has ended.',
     json,
     operands: { JOB: { read: jobId, text: 'Id of the job or the batch.' } },
-    run: async (given, { store }) => {
-      await replayWebhook(store, given.JOB);
+    run: async (given, { store, seal }) => {
+      await replayWebhook(store, given.JOB, await seal().catch(unless('unavailable')));
       const [delivery, outgoing] = [await readDelivery(store, given.JOB), await readOutgoingWebhook(store, given.JOB)];
       if (delivery === null || outgoing === null) throw refuse('not_found', `There is no job ${given.JOB}`);
       const { about } = outgoing;

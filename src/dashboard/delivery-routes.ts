@@ -24,7 +24,7 @@ export function deliveryRoutes(seal: Seal): DashboardRoute[] {
       const id = parseJobId(String(req.params.id));
       const isOwn = id.ok && (await isOfAccount(store, accountId, id.jobId));
       if (!isOwn) throw refuse('not_found', 'There is no such job or batch');
-      await replayWebhook(store, id.jobId);
+      await replayWebhook(store, id.jobId, seal);
       return { status: 200, body: { replayed: id.jobId } };
     }),
     changeRoute('POST', '/api/webhooks/secret', 'webhooks', async ({ store, accountId }) => {

@@ -3,7 +3,7 @@ import type { Seal } from '../base/seal.ts';
 import type { Job } from '../model/job.ts';
 import { webhookBody } from '../model/job-json.ts';
 import { writeTime } from '../model/timestamp.ts';
-import type { OutgoingWebhook } from '../store/webhooks/read-deliveries.ts';
+import { type OutgoingWebhook, openSealed } from '../store/webhooks/read-deliveries.ts';
 import type { WebhookRequest } from './send-webhook.ts';
 
 export interface PayloadOptions {
@@ -44,8 +44,7 @@ function compose(
   now: number,
   seal: PayloadOptions['seal'],
 ): WebhookRequest | null {
-  const authorization = to.authorization && seal.open('webhook', to.authorization);
-  const secret = to.secret && seal.open('webhook_secret', to.secret);
+  const { authorization, secret } = openSealed(to, seal);
   if (authorization === null || secret === null) return null;
   const body = JSON.stringify(content);
   const headers = {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -5,11 +6,13 @@ import { checkMachine } from '../../src/admin/check-machine.ts';
 import { checkBilling, checkTls } from '../../src/admin/check-settings.ts';
 import type { Finding } from '../../src/admin/doctor-finding.ts';
 import { readConfig } from '../../src/base/config.ts';
+import { makeSeal } from '../../src/base/seal.ts';
 import { beginDrain, endDrain } from '../../src/store/access/drain.ts';
 import { noteStrayProxy } from '../../src/store/access/stray-proxy.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { mountSmall, unmount, whyNoMounts } from '../support/mount.ts';
 import { type Operator, runProgram, startOperator } from '../support/operator.ts';
+import { anAccount } from '../support/record.ts';
 import { aFolder } from '../support/redis.ts';
 import { makeTlsFiles } from '../support/tls-files.ts';
 import { root } from '../support/tree.ts';
@@ -137,6 +140,26 @@ describe('the doctor', () => {
       );
       await endDrain(operator.store);
       expect(await drain()).to.include({ level: 'ok' });
+    });
+
+    it('names accounts whose webhook secret no TRAWL_SECRET opens', async () => {
+      const [secret, former] = [randomBytes(32), randomBytes(32)];
+      const seal = (key: Buffer) => makeSeal({ secret: key }).seal('webhook_secret', 'whsec_x');
+      await anAccount(operator.store, { webhook_secret: seal(secret) });
+      const lost: string[] = [];
+      for (let n = 0; n < 6; n++) lost.push((await anAccount(operator.store, { webhook_secret: seal(former) })).slug);
+      const about = async (env: Record<string, string>) => {
+        const { findings } = JSON.parse((await operator.doctor(['--json'], env)).out) as { findings: Finding[] };
+        return findings.find(({ about }) => about === 'webhook secrets');
+      };
+      expect(await about({}), 'without a secret to try').to.equal(undefined);
+      const [TRAWL_SECRET, TRAWL_SECRET_OLD] = [secret.toString('base64'), former.toString('base64')];
+      const found = await about({ TRAWL_SECRET });
+      expect(found?.level).to.equal('note');
+      const [, named = ''] =
+        /^Webhooks of (.*) and 1 more fail, because TRAWL_SECRET was changed/.exec(found?.text ?? '') ?? [];
+      expect(lost).to.include.members(named.split(', '));
+      expect(await about({ TRAWL_SECRET, TRAWL_SECRET_OLD })).to.include({ level: 'ok' });
     });
 
     it('only notes a Redis that may lose charges with TRAWL_DURABILITY=relaxed', async () => {

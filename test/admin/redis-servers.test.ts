@@ -14,7 +14,7 @@ describe('the doctor, of the servers behind a Redis with Sentinels', () => {
   const judge = async () => {
     const rules = { durability: 'relaxed', redisMemory: null, trustedProxies: [] } as const;
     const patience = { timeoutMs: 30_000, onSlow: () => {} };
-    const found = await checkRecord({ redisUrl: redis.url, data: '/nowhere', ...rules }, aLog().log, patience);
+    const found = await checkRecord({ redisUrl: redis.url, data: '/nowhere', ...rules }, aLog().log, patience, null);
     return found.filter(({ about }) => about === 'servers').map(({ level, text }) => `${level} ${text}`);
   };
 

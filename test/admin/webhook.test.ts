@@ -1,5 +1,7 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
+import { makeSeal } from '../../src/base/seal.ts';
+import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { endBatch } from '../../src/store/batches/end-batch.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { dueWebhooks } from '../../src/store/webhooks/due-webhooks.ts';
@@ -24,8 +26,9 @@ describe('webhooks of an account', () => {
     caller = await anAccount(operator.store, { credits: 10 });
   });
 
-  const aDue = async () => {
-    const job = await aRunningJob(operator.store, caller, { work: { ...aDownload, webhook } });
+  const aDue = async (authorization = webhook.authorization) => {
+    const work = { ...aDownload, webhook: { ...webhook, authorization } };
+    const job = await aRunningJob(operator.store, caller, { work });
     await settleJob(operator.store, holder, job, completed);
     return job.id;
   };
@@ -92,6 +95,29 @@ describe('webhooks of an account', () => {
     for (const other of [silent.id, randomUUID()]) {
       expect(await operator.refused('webhook', 'replay', other)).to.include({ code: 'not_found' });
     }
+  });
+
+  it('are not replayed where no TRAWL_SECRET opens their authorization, or the secret of their account', async () => {
+    const [secret, former] = [randomBytes(32), randomBytes(32)];
+    const [seal, old] = [makeSeal({ secret }), makeSeal({ secret: former })];
+    const jobs = [await aDue(old.seal('webhook', 'Bearer x')), await aDue(seal.seal('webhook', 'Bearer x'))];
+    for (const job of jobs) await attempt(job, 'refused', 403);
+    const replay = async (job: string) => {
+      const env = { TRAWL_SECRET: secret.toString('base64') };
+      const { error, status } = JSON.parse((await operator.run(['webhook', 'replay', job, '--json'], env)).out);
+      return error ?? status;
+    };
+    const [lost = '', kept = ''] = jobs;
+    expect(await replay(lost)).to.equal(
+      'Bad Request: the webhook_authorization cannot be read since the secret of the service was changed: start a new job or batch that names it',
+    );
+    await setAccount(operator.store, caller.accountId, { webhook_secret: old.seal('webhook_secret', 'whsec_x') });
+    expect(await replay(kept)).to.equal(
+      'Bad Request: the webhook secret of the account cannot be read since the secret of the service was changed: make a new one',
+    );
+    expect((await list()).map(({ status }) => status)).to.deep.equal(['failed', 'failed']);
+    await setAccount(operator.store, caller.accountId, { webhook_secret: seal.seal('webhook_secret', 'whsec_x') });
+    expect(await replay(kept)).to.equal('due');
   });
 
   it('of batches stand in the list and are delivered again by the id of the batch', async () => {

@@ -99,7 +99,7 @@ export function deliverySuite(store: () => TestStore): void {
         'Attempt 3 to deliver its webhook had the answer 404 after some s',
         'Its webhook is failed with the answer 404',
       ]);
-      await replayWebhook(store(), one.id);
+      await replayWebhook(store(), one.id, null);
       begun.push(...(await fail(one, 1_200, [503])));
       expect(near((await readDelivery(store(), one.id))!)).to.deep.equal([...three, [1, 503]]);
       expect((await told(one.id)).at(-2)?.text).to.match(
@@ -112,7 +112,7 @@ export function deliverySuite(store: () => TestStore): void {
       const one = await due();
       await fail(one, 60_000, statuses);
       store().advance(365 * 86_400_000);
-      await replayWebhook(store(), one.id);
+      await replayWebhook(store(), one.id, null);
       await fail(one, 60_000, statuses);
       const { tried } = (await readDelivery(store(), one.id))!;
       const last = tried.slice(-maxWebhookAttempts).map(({ attempt, status }) => [attempt, status]);

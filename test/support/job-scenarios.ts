@@ -178,6 +178,6 @@ export const jobScenarios: Readonly<Record<string, Scenario>> = {
     const due = await dueOf(store, job);
     const attempt = (await takeWebhook(store, due, 1000))?.attempt ?? 0;
     await endWebhook(store, due, attempt, { verdict: 'delivered', status: 200 }, 5000);
-    return (s) => replayWebhook(s, job.id);
+    return (s) => replayWebhook(s, job.id, null);
   }),
 };

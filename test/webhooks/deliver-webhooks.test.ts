@@ -51,7 +51,7 @@ describe('the delivery of webhooks', () => {
     start();
     await ended(id);
     store.advance(86_400_000);
-    await replayWebhook(store, id);
+    await replayWebhook(store, id, null);
     expect(await ended(id)).to.include({ state: 'failed', attempts: 3 });
     const delays = await metrics.registry.getSingleMetricAsString('trawl_webhook_delay_seconds');
     expect(delays).to.match(/_bucket\{le="10"\} 1\n[\s\S]*_count 1$/);

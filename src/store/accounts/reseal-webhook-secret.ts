@@ -4,6 +4,8 @@ import { type RecordStore, run, script, text } from '../script.ts';
 import { listAccounts } from './read-accounts.ts';
 
 const purpose = 'webhook_secret';
+/** Accounts whose secrets are read in one go. */
+const maxRead = 500;
 
 /** Replaces the sealed webhook secret of an account, unless another one was set meanwhile. Answers {'resealed'} or {'changed'}. */
 const resealScript = script('reseal-webhook-secret', 'always', ['account'], ['sealed', 'resealed'])`
@@ -30,11 +32,19 @@ export async function resealWebhookSecret(
 }
 
 /** Returns the slugs of the accounts whose webhook secret is sealed with a TRAWL_SECRET that is not known: their webhooks cannot be signed. */
-export async function listUnreadableSecrets(store: RecordStore, seal: Pick<Seal, 'open'>): Promise<string[]> {
+export async function listUnreadableSecrets(
+  store: Pick<RecordStore, 'connection'>,
+  seal: Pick<Seal, 'open'>,
+): Promise<string[]> {
   const unreadable: string[] = [];
-  for (const [slug, id] of await listAccounts(store)) {
-    const sealed = await readSealed(store, id);
-    if (sealed !== '' && seal.open(purpose, sealed) === null) unreadable.push(slug);
+  const accounts = await listAccounts(store);
+  while (accounts.length > 0) {
+    const some = accounts.splice(0, maxRead);
+    const found = await store.connection.readAll(some.map(([, id]) => ['HGET', keys.account(id), purpose]));
+    for (const [n, [slug]] of some.entries()) {
+      const sealed = text(found[n]);
+      if (sealed !== '' && seal.open(purpose, sealed) === null) unreadable.push(slug);
+    }
   }
   return unreadable;
 }

@@ -1,3 +1,4 @@
+import type { Seal } from '../../base/seal.ts';
 import type { BatchSummary } from '../../model/batch-summary.ts';
 import type { Job } from '../../model/job.ts';
 import { readTried, type WebhookAttempt } from '../../model/webhook-attempts.ts';
@@ -43,6 +44,17 @@ export interface OutgoingWebhook {
   readonly wasTried: boolean;
   /** `traceparent` of the request of the job, or of the first job of the batch; `null` where it is not traced. */
   readonly requestTrace: string | null;
+}
+
+/** Opens what is sealed of a webhook: '' for what it has not, and `null` for what no secret of the service opens any more. */
+export function openSealed(
+  { authorization, secret }: Pick<OutgoingWebhook, 'authorization' | 'secret'>,
+  seal: Pick<Seal, 'open'>,
+): { readonly authorization: string | null; readonly secret: string | null } {
+  return {
+    authorization: authorization && seal.open('webhook', authorization),
+    secret: secret && seal.open('webhook_secret', secret),
+  };
 }
 
 /** Reads the content of the webhook of a job or a batch; `null` when neither is in the record any more. */

@@ -1,6 +1,8 @@
 import { refuse } from '../../base/errors.ts';
+import type { Seal } from '../../base/seal.ts';
 import { readEnd } from '../jobs/ended-job.ts';
 import { type RecordStore, run, script } from '../script.ts';
+import { openSealed, readOutgoingWebhook } from './read-deliveries.ts';
 
 /**
  * Makes an ended delivery due again, as if nothing had been sent; its id stays. Answers {'replayed'},
@@ -22,9 +24,24 @@ redis.call('HSET', webhook, 'state', 'due', 'attempts', 0, 'last_status', '', 'n
 return { 'replayed' }
 `;
 
-/** Makes the ended delivery of a job or a batch due again. */
-export async function replayWebhook(store: RecordStore, id: string): Promise<void> {
+/** Makes the ended delivery of a job or a batch due again, unless the seal, where it is known, shows that it can only fail. */
+export async function replayWebhook(store: RecordStore, id: string, seal: Pick<Seal, 'open'> | null): Promise<void> {
+  const webhook = seal && (await readOutgoingWebhook(store, id));
+  if (webhook) refuseLost(openSealed(webhook, seal));
   const [word] = await run(store, replayWebhookScript, { jobId: id, batchId: id });
   if (word === 'not_found') throw refuse('not_found', `There is no delivery of a webhook for ${id}`);
   if (word === 'not_ended') throw refuse('not_ended', 'The delivery has not ended yet');
+}
+
+function refuseLost({ authorization, secret }: ReturnType<typeof openSealed>): void {
+  const why = 'cannot be read since the secret of the service was changed';
+  if (authorization === null) {
+    throw refuse(
+      'bad_request',
+      `Bad Request: the webhook_authorization ${why}: start a new job or batch that names it`,
+    );
+  }
+  if (secret === null) {
+    throw refuse('bad_request', `Bad Request: the webhook secret of the account ${why}: make a new one`);
+  }
 }
