@@ -83,7 +83,17 @@ const refused: [name: string, ...texts: string[]][] = [
   ['TRAWL_WORKER_PLACEMENT', 'x', '[]', 'null', '{"hostNetwork":true}', '{"tolerations":{}}'],
   ['TRAWL_HOST', '10.0.0.999', 'a b', 'http://x'],
   ['TRAWL_PORT', '65536', '-1', '80x', '8.5', ' '],
-  ['TRAWL_PUBLIC_URL', 'ftp://x', 'media.example.com', 'https://u:p@x', 'https://x/?a=1', 'https://x/#a', 'https:x'],
+  [
+    'TRAWL_PUBLIC_URL',
+    'ftp://x',
+    'media.example.com',
+    'https://u:p@x',
+    'https://x/?a=1',
+    'https://x/#a',
+    'https:x',
+    'https://x//a',
+    'https://x/.//a',
+  ],
   ['TRAWL_SECRET', 'short', key.slice(1), `${key}${key}`, key.replace('=', ''), Buffer.alloc(31).toString('base64')],
   ['TRAWL_SECRET_OLD', 'short'],
   [

@@ -96,7 +96,7 @@ TRAWL_DATA: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
 TRAWL_PORT: {form: "^\\d+$", allowed: "a port from 1 to 65535, or 0 for any free one"}
 TRAWL_GATEWAY_PORT: {form: "^\\d+$", allowed: "a port from 1 to 65535, or 0 for any free one"}
 TRAWL_PROBE_PORT: {form: "^\\d+$", allowed: "a port from 1 to 65535, or 0 for any free one"}
-TRAWL_PUBLIC_URL: {form: "^https?:\\/\\/[^\\s?#]+$", allowed: "an http:// or https:// URL without user, query and fragment"}
+TRAWL_PUBLIC_URL: {form: "^https?:\\/\\/[^\\s?#/]+(\\/[^\\s?#/][^\\s?#]*|\\/*)$", allowed: "an http:// or https:// URL without user, query and fragment, and with one slash before its path"}
 TRAWL_TLS_CERT_FILE: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
 TRAWL_TLS_KEY_FILE: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
 TRAWL_TLS_CA_FILE: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
@@ -151,9 +151,9 @@ TRAWL_QUEUE_HOURS: {form: "^\\d+(\\.\\d+)?$", allowed: "a number above 0 and up 
 TRAWL_WEBHOOK_SECONDS: {form: "^0*[1-9]\\d*$", allowed: "a whole number of seconds from 1 to 1000000"}
 TRAWL_WEBHOOK_GAP_SECONDS: {form: "^0*[1-9]\\d*$", allowed: "a whole number of seconds from 1 to 1000000"}
 TRAWL_DASHBOARD_PORT: {form: "^none$|^\\d+$", allowed: "a port from 1 to 65535, or 0 for any free one, or none"}
-TRAWL_DASHBOARD_URL: {form: "^https?:\\/\\/[^\\s?#]+$", allowed: "an http:// or https:// URL without user, query and fragment"}
+TRAWL_DASHBOARD_URL: {form: "^https?:\\/\\/[^\\s?#/]+(\\/[^\\s?#/][^\\s?#]*|\\/*)$", allowed: "an http:// or https:// URL without user, query and fragment, and with one slash before its path"}
 TRAWL_STRIPE_KEY: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
-TRAWL_STRIPE_URL: {form: "^https?:\\/\\/[^\\s?#]+$", allowed: "an http:// or https:// URL without user, query and fragment"}
+TRAWL_STRIPE_URL: {form: "^https?:\\/\\/[^\\s?#/]+(\\/[^\\s?#/][^\\s?#]*|\\/*)$", allowed: "an http:// or https:// URL without user, query and fragment, and with one slash before its path"}
 TRAWL_STRIPE_WEBHOOK_SECRET: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
 TRAWL_SELLER_NAME: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
 TRAWL_SELLER_ADDRESS: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
@@ -162,6 +162,6 @@ TRAWL_MAIL_FROM: {form: "^[^@\\r\\n]+@[^@\\s]+$", allowed: "a mail address"}
 TRAWL_OIDC_ISSUER: {form: "^https?:\\/\\/[^\\s?#]+$", allowed: "an http:// or https:// URL without user, query and fragment"}
 TRAWL_OIDC_CLIENT_ID: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
 TRAWL_OIDC_CLIENT_SECRET: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
-TRAWL_API_URL: {form: "^https?:\\/\\/[^\\s?#]+$", allowed: "an http:// or https:// URL without user, query and fragment"}
+TRAWL_API_URL: {form: "^https?:\\/\\/[^\\s?#/]+(\\/[^\\s?#/][^\\s?#]*|\\/*)$", allowed: "an http:// or https:// URL without user, query and fragment, and with one slash before its path"}
 TRAWL_API_KEY: {form: "^[!-~]+$", allowed: "visible ASCII characters without blanks"}
 {{- end }}

@@ -104,10 +104,14 @@ export const webUrl: SettingKind<string> = {
   read: (text) => (isPlainWebUrl(text) ? text : undefined),
 };
 
-/** A URL that paths are appended to: it is read without the slash at its end. */
+/** A URL that paths are appended to: it is read without the slash at its end. A path that begins with two slashes would name a host. */
 export const linkStart: SettingKind<string> = {
-  ...webUrl,
-  read: (text) => webUrl.read(text)?.replace(/\/+$/, ''),
+  allowed: `${webUrl.allowed}, and with one slash before its path`,
+  form: /^https?:\/\/[^\s?#/]+(\/[^\s?#/][^\s?#]*|\/*)$/,
+  read: (text) => {
+    const start = webUrl.read(text)?.replace(/\/+$/, '');
+    return start === undefined || new URL(start).pathname.startsWith('//') ? undefined : start;
+  },
 };
 
 export const serverUrl: SettingKind<string> = {
