@@ -68,6 +68,7 @@ export function deliverWebhooks(options: DeliveryOptions): WebhookDelivery {
   const queue = makeFairQueue(limits);
   const stop = new AbortController();
   const attempts = new Set<Promise<void>>();
+  const egress = watchEgress(log);
   let isClosing = false;
   /** Before this time, by `performance.now`, no attempt begins. */
   let startsAt = Number.NEGATIVE_INFINITY;
@@ -79,6 +80,7 @@ export function deliverWebhooks(options: DeliveryOptions): WebhookDelivery {
         attempts.delete(attempt);
         queue.done(due, end?.is, end?.isSlow);
         if (end?.is === 'unsent') waitForEgress();
+        else if (end) egress.noteReached();
         if (startAll() && queue.needsRefill()) wake();
       });
     attempts.add(attempt);
@@ -90,7 +92,7 @@ export function deliverWebhooks(options: DeliveryOptions): WebhookDelivery {
   };
   /** Webhooks that were given back are due as before, which the next search finds. */
   const waitForEgress = () => {
-    if (performance.now() - startsAt > egressAwayMs) log.warn('egress cannot be reached: webhooks wait for it');
+    egress.noteAway();
     startsAt = performance.now() + egressAwayMs;
     finder.forget();
   };
@@ -117,6 +119,24 @@ export function deliverWebhooks(options: DeliveryOptions): WebhookDelivery {
       const late = setTimeout(() => stop.abort(), options.drainSeconds * 1000);
       await Promise.all(attempts);
       clearTimeout(late);
+    },
+  };
+}
+
+/** Warns once of an egress that is away, when that lasts: at a start, it may not listen yet. */
+function watchEgress(log: Log) {
+  let awaySince: number | null = null;
+  let isTold = false;
+  return {
+    noteReached() {
+      awaySince = null;
+      isTold = false;
+    },
+    noteAway() {
+      awaySince ??= performance.now();
+      if (isTold || performance.now() - awaySince < egressAwayMs) return;
+      isTold = true;
+      log.warn('egress cannot be reached: webhooks wait for it');
     },
   };
 }

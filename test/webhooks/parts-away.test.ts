@@ -41,6 +41,22 @@ describe('a webhook while a part of the service is away', () => {
     remove();
   });
 
+  it('waits without a warning for an egress that listens right after it is begun, as at a start', async () => {
+    const { told } = scene();
+    const { folder, remove } = aFolder();
+    const path = join(folder, 'egress.sock');
+    const { id } = await aWebhook('http://good.test/');
+    const sender = start({ proxy: { path } });
+    await until(() => told.lines.some((line) => line.includes('egress is away')), 5, 'a try');
+    const egress = await startReceiverProxy(path);
+    egress.answer('good.test', 200);
+    await ended(id);
+    await sender.close();
+    await egress.close();
+    remove();
+    expect(told.lines.join()).not.to.include('egress cannot be reached');
+  });
+
   it('D55: has no attempt that counts when Redis is away, too, while egress takes no connection', async () => {
     const { store, redis } = scene();
     let isFirst = true;
