@@ -38,36 +38,45 @@ const retrySeconds = 1;
  */
 export function makeAccountTurns(): TakeTurn {
   const reading = new CountsByName();
-  const waiting = new Map<string, (() => void)[]>();
+  const waiting = new Map<string, Set<(isTurn: boolean) => void>>();
   let allWaiting = 0;
   return async ({ key: { accountId }, res }, work) => {
     if (reading.of(accountId) < maxReading) reading.change(accountId, 1);
-    else await waitForTurn(accountId, res);
+    else if (!(await waitForTurn(accountId, res))) return null;
     try {
       return res.destroyed ? null : await work();
     } finally {
-      const others = waiting.get(accountId);
-      const next = others?.shift();
-      if (others?.length === 0) waiting.delete(accountId);
+      const [next] = waiting.get(accountId) ?? [];
       // A turn is handed on as it is.
       if (next === undefined) reading.change(accountId, -1);
       else {
-        allWaiting--;
-        next();
+        leaveQueue(accountId, next);
+        next(true);
       }
     }
   };
 
-  function waitForTurn(accountId: string, res: ServerResponse): Promise<void> {
-    const others = waiting.get(accountId) ?? [];
-    if (!mayTakeSlot(others.length, maxWaiting - allWaiting)) {
+  function leaveQueue(accountId: string, call: (isTurn: boolean) => void): void {
+    const others = waiting.get(accountId);
+    if (others?.delete(call)) allWaiting--;
+    if (others?.size === 0) waiting.delete(accountId);
+  }
+
+  /** Returns false once the caller has left. */
+  function waitForTurn(accountId: string, res: ServerResponse): Promise<boolean> {
+    const others = waiting.get(accountId) ?? new Set();
+    if (!mayTakeSlot(others.size, maxWaiting - allWaiting)) {
       throw refuse('rate_limited', rateSentence('waiting-calls'), retrySeconds);
     }
     allWaiting++;
     waiting.set(accountId, others);
-    const turn = Promise.withResolvers<void>();
-    others.push(turn.resolve);
-    // A caller that has closed its side is asked whether it has left; its turn then finds `res` destroyed.
-    return turn.promise.finally(onLeave(res, () => {}));
+    const turn = Promise.withResolvers<boolean>();
+    others.add(turn.resolve);
+    const leave = () => {
+      leaveQueue(accountId, turn.resolve);
+      turn.resolve(false);
+    };
+    // A caller that has closed its side is asked whether it has left.
+    return turn.promise.finally(onLeave(res, leave));
   }
 }

@@ -1,4 +1,8 @@
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
+import { makeAccountTurns } from '../../src/api/account-turns.ts';
+import type { KeyedCall } from '../../src/api/api-call.ts';
 import { cancelBatch } from '../../src/store/batches/cancel-batch.ts';
 import { readBatch } from '../../src/store/batches/read-batch.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
@@ -94,4 +98,27 @@ describe('pages of jobs that one account asks for at once', () => {
       }
     });
   }
+});
+
+describe('a place among the calls of an account that wait', () => {
+  it('is free for another call once its caller has left', async () => {
+    const takeTurn = makeAccountTurns();
+    const gate = Promise.withResolvers<string>();
+    const begin = () => {
+      const req = { socket: new EventEmitter(), httpVersion: '1.1' };
+      const res = Object.assign(new EventEmitter(), { req }) as unknown as ServerResponse;
+      const key = { accountId: 'a' } as KeyedCall['key'];
+      return { res, done: takeTurn({ key, res }, () => gate.promise) };
+    };
+    const read = Array.from({ length: maxReading }, begin);
+    const waiting = Array.from({ length: 500 }, begin);
+    const refused = await begin().done.catch((error: Error) => error);
+    expect(refused).to.be.instanceOf(Error);
+    for (const { res } of waiting) res.emit('close');
+    const late = Array.from({ length: 500 }, begin);
+    gate.resolve('read');
+    const answersOf = async (calls: typeof read) => new Set(await Promise.all(calls.map(({ done }) => done)));
+    expect(await answersOf([...read, ...late])).to.deep.equal(new Set(['read']));
+    expect(await answersOf(waiting)).to.deep.equal(new Set([null]));
+  });
 });
