@@ -120,6 +120,10 @@ function writeRule(rule: object): string {
 function fill(text: string): string {
   if (text.includes('{{')) throw new Error(`a template would read ${text}`);
   return text
+    .replaceAll(
+      ' || variables.worker.resources == "@resources@"',
+      '{{ range .resources }} || {{ include "trawl.areResources" . }}{{ end }}',
+    )
     .replaceAll(/, dyn\("@tolerations@"\)/g, '{{ range .tolerations }}, dyn({{ include "trawl.cel" . }}){{ end }}')
     .replaceAll(/"@(\w+)@"/g, (whole, name: string) =>
       (structures as readonly string[]).includes(name) ? `{{ include "trawl.cel" .${name} }}` : whole,
@@ -174,9 +178,10 @@ function shapeOf(chosen: ChosenParts): WorkerShape {
 
 function allowancesOf({ pullSecrets }: ChosenParts): AdmissionAllowances {
   const names = [{ name: mark('pullSecrets') }];
+  const resources = { name: 'worker.resources', value: mark('resources') };
   return {
     images: [],
-    fields: pullSecrets ? [{ name: 'imagePullSecrets', value: names }] : [],
+    fields: pullSecrets ? [resources, { name: 'imagePullSecrets', value: names }] : [resources],
     marks: [mark('marks')],
   };
 }

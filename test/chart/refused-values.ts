@@ -1,4 +1,7 @@
 const redis = { 'redis.existingSecret': '' };
+const peopleIngress = {
+  ...{ 'dashboard.ingress.enabled': true, 'dashboard.ingress.hosts': ['d.test'], 'api.trustedProxies': '10.0.0.0/8' },
+};
 const bootstrap = { 'bootstrap.existingSecret': 'first' };
 /** Values that the chart refuses, each with the sentence that it says. */
 export const refusals: readonly (readonly [string, Readonly<Record<string, unknown>>, RegExp])[] = [
@@ -70,11 +73,7 @@ export const refusals: readonly (readonly [string, Readonly<Record<string, unkno
     },
     /each entry of api\.httpRoute\.parentRefs needs a name/,
   ],
-  [
-    'a way to the dashboard without its address',
-    { 'dashboard.ingress.enabled': true, 'dashboard.ingress.hosts': ['d.test'], 'api.trustedProxies': '10.0.0.0/8' },
-    /dashboardUrl must be the URL at which/,
-  ],
+  ['a way to the dashboard without its address', peopleIngress, /dashboardUrl must be the URL at which/],
   [
     'an Ingress of the dashboard without its proxy',
     { 'dashboard.ingress.enabled': true, dashboardUrl: 'https://d.test' },
@@ -247,6 +246,11 @@ export const refusals: readonly (readonly [string, Readonly<Record<string, unkno
     /egress\.podLabels must leave app\.kubernetes\.io\/component as it is/,
   ],
   ['half a digest', { 'images.worker.digest': '0e072d' }, /images\.worker\.digest must begin with sha256:/],
+  [
+    'a number as a quantity of other resources',
+    { 'workers.extraResources': [{ limits: { cpu: 2 } }] },
+    /each entry of workers\.extraResources must hold limits and requests, each quantity as a text/,
+  ],
   ['half a worker', { 'workers.most': 1.5 }, /workers\.most must be a whole number of 1 or more/],
   [
     'a time that is none of cron',
@@ -255,14 +259,7 @@ export const refusals: readonly (readonly [string, Readonly<Record<string, unkno
   ],
   [
     'a dashboard at another host than its Ingress',
-    {
-      ...{
-        'dashboard.ingress.enabled': true,
-        'dashboard.ingress.hosts': ['d.test'],
-        'api.trustedProxies': '10.0.0.0/8',
-      },
-      dashboardUrl: 'https://e.test:8443',
-    },
+    { ...peopleIngress, dashboardUrl: 'https://e.test:8443' },
     /dashboard\.ingress\.hosts must name e\.test, the host of dashboardUrl/,
   ],
   [

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { loadYaml } from '@kubernetes/client-node/dist/yaml.js';
 import { expect } from 'chai';
 import { makeChartTemplates } from '../../src/admin/chart-templates.ts';
 import { readConfig } from '../../src/base/config.ts';
@@ -46,6 +47,9 @@ const variants: readonly (readonly [string, Rendering])[] = [
   ['another release', { release: 'x', namespace: 'films' }],
   ['a long release', { release: 'a'.repeat(53), namespace: 'n'.repeat(40) }],
 ];
+
+const otherResources: readonly object[] = (loadYaml(read('charts/trawl/ci/everything-values.yaml')) as Json).workers
+  .extraResources;
 
 describe("the namespace of the chart's workers", () => {
   for (const [title, rendering] of variants) {
@@ -114,7 +118,10 @@ function valuesOf({ namespace = 'media', scenario, values = {} }: Rendering, obj
     },
     allowances: {
       images: everything ? ['registry.example.com/trawl/trawl-worker:0.0.9'] : [],
-      fields: isDeepStrictEqual(pullSecrets, []) ? [] : [{ name: 'imagePullSecrets', value: pullSecrets }],
+      fields: [
+        ...(everything ? otherResources : []).map((value) => ({ name: 'worker.resources', value })),
+        ...(isDeepStrictEqual(pullSecrets, []) ? [] : [{ name: 'imagePullSecrets', value: pullSecrets }]),
+      ],
       marks: everything ? ['kubernetes.io/limit-ranger', 'team'] : ((values['workers.extraMarks'] ?? []) as string[]),
     },
   };

@@ -166,6 +166,14 @@
   {{- if not $isNamed }}{{ fail (printf "dashboard.httpRoute.hostnames must name %s, the host of dashboardUrl, or be empty: the dashboard refuses what pages of another origin send" $host) }}{{ end -}}
 {{- end -}}
 {{- if and (semverCompare "<1.33.0-0" .Capabilities.KubeVersion.Version) (not $values.workers.hostUsers) }}{{ fail "workers.hostUsers must be true before Kubernetes 1.33, whose pods have no user namespaces" }}{{ end -}}
+{{- range $resources := $values.workers.extraResources -}}
+  {{- $are := kindIs "map" $resources -}}
+  {{- range $part, $amounts := ternary $resources dict $are -}}
+    {{- $are = and $are (has $part (list "limits" "requests")) (kindIs "map" $amounts) -}}
+    {{- range ternary $amounts dict (kindIs "map" $amounts) }}{{ $are = and $are (kindIs "string" .) }}{{ end -}}
+  {{- end -}}
+  {{- if not $are }}{{ fail "each entry of workers.extraResources must hold limits and requests, each quantity as a text, such as {limits: {cpu: \"2\", memory: 3Gi}, requests: {cpu: 250m, memory: 3Gi}}" }}{{ end -}}
+{{- end -}}
 {{- include "trawl.checkWorkersStay" . -}}
 {{- end }}
 

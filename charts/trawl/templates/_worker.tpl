@@ -31,6 +31,7 @@ caConfigMap: {{ include "trawl.caConfigMap" . | toRawJson }}
 hostUsers: {{ $values.hostUsers }}
 clusterUser: {{ include "trawl.adaptsUser" . | default "false" }}
 marks: {{ $values.extraMarks | toRawJson }}
+resources: {{ $values.extraResources | default list | toRawJson }}
 pullSecrets: {{ .Values.imagePullSecrets | toRawJson }}
 {{- end }}
 
@@ -42,6 +43,17 @@ pullSecrets: {{ .Values.imagePullSecrets | toRawJson }}
 [{{ range $n, $one := . }}{{ if $n }}, {{ end }}dyn({{ include "trawl.cel" $one }}){{ end }}]
 {{- else -}}
 {{ toRawJson . }}
+{{- end }}
+{{- end }}
+
+{{- /* CEL that compares the resources of a worker with others; the API server writes quantities in another form (3000000000 is 3G). */ -}}
+{{- define "trawl.areResources" -}}
+variables.worker.resources.size() == {{ len . }}
+{{- range $part, $amounts := . }}
+{{- $path := printf "variables.worker.resources[%s]" ($part | toRawJson) }} && {{ $part | toRawJson }} in variables.worker.resources && {{ $path }}.size() == {{ len $amounts }}
+{{- range $name, $amount := $amounts }}
+{{- $text := $amount | toRawJson }} && {{ $name | toRawJson }} in {{ $path }} && {{ if has $name (list "cpu" "memory" "ephemeral-storage") }}quantity({{ $path }}[{{ $name | toRawJson }}]).compareTo(quantity({{ $text }})) == 0{{ else }}{{ $path }}[{{ $name | toRawJson }}] == {{ $text }}{{ end }}
+{{- end }}
 {{- end }}
 {{- end }}
 
