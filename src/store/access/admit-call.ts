@@ -16,6 +16,18 @@ import {
 } from './authorize.ts';
 import { admissionKeyNames, countedWindows, creditFields, creditRules, judgedArgNames } from './credit-rules.ts';
 
+/** Lua that records a new job, of Lua for its key, its id and its texts. */
+export function recordJob(job: string, id: string, asked: string, line: string, ip: string, receiver: string): string {
+  return `redis.call('HSET', ${job}, 'id', ${id}, 'account', accountId, 'key', key_id, 'status', 'QueuedJob',
+    'created_at', stamp, 'revision', '1', 'asked', ${asked}, 'line', ${line}, 'ip', ${ip}, 'receiver', ${receiver})`;
+}
+
+/** Lua behind the admission of jobs: an account that already waits (`waits`) has its turn, and the controller knows of it. */
+export const tellOfWork = /* lua */ `if not waits then
+    update_ready(accountId, tonumber(account_running), account_concurrency, account_tag, true, last_turn)
+    redis.call('PUBLISH', workChannel, '')
+  end`;
+
 /**
  * Admits a call of a credit endpoint in the order of D10 and holds one credit, or refuses it and changes nothing but the rate
  * and the key's mark of use. A job is recorded and queued; a synchronous call gets a hold with a deadline. A call whose id was
@@ -84,15 +96,10 @@ if repeatKey ~= '' then
   redis.call('PEXPIRE', repeats, keptMs)
 end
 if kind == 'job' then
-  redis.call('HSET', job, 'id', id, 'account', accountId, 'key', key_id, 'status', 'QueuedJob', 'created_at', stamp,
-    'revision', '1', 'asked', asked, 'line', line, 'ip', ip, 'receiver', receiver)
+  ${recordJob('job', 'id', 'asked', 'line', 'ip', 'receiver')}
   redis.call('ZADD', openWork, stamp, id)
   redis.call('ZADD', queue, ${queueScore.ofNew()}, id)
-  -- An account that already waits has its turn, and the controller knows of it.
-  if not waits then
-    update_ready(accountId, tonumber(account_running), account_concurrency, account_tag, true, last_turn)
-    redis.call('PUBLISH', workChannel, '')
-  end
+  ${tellOfWork}
 end
 return 'admitted' .. string.format(' %s  %s %d', id, rates, held + 1)
 `;

@@ -1,7 +1,7 @@
 import { shortId } from '../keys.ts';
 import { fairShare, queueScore } from '../lua/fair-share.ts';
 import { scoreOf } from '../lua/job-index.ts';
-import { type NewJob, recordedTexts } from './admit-call.ts';
+import { type NewJob, recordedTexts, recordJob, tellOfWork } from './admit-call.ts';
 import { countedWindows, creditRules } from './credit-rules.ts';
 
 /** Number of texts of one job in ARGV; the second one is its short id. */
@@ -48,17 +48,11 @@ redis.call('HSET', key, 'total', string.format('%d', key_total + wanted), 'last_
   'windows', ${countedWindows})
 for n = 1, wanted do
   local at = ${skipped} + (n - 1) * ${textsOfJob}
-  redis.call('HSET', KEYS[firstKey + n], 'id', ids[n], 'account', accountId, 'key', key_id, 'status', 'QueuedJob',
-    'created_at', stamp, 'revision', '1', 'asked', ARGV[at + 3], 'line', ARGV[at + 4], 'ip', ARGV[at + 5],
-    'receiver', ARGV[at + 6])
+  ${recordJob('KEYS[firstKey + n]', 'ids[n]', 'ARGV[at + 3]', 'ARGV[at + 4]', 'ARGV[at + 5]', 'ARGV[at + 6]')}
 end
 redis.call('ZADD', jobs, unpack(indexed))
 redis.call('ZADD', openWork, unpack(opened))
 redis.call('ZADD', queue, unpack(queued))
--- An account that already waits has its turn, and the controller knows of it.
-if not waits then
-  update_ready(accountId, tonumber(account_running), account_concurrency, account_tag, true, last_turn)
-  redis.call('PUBLISH', workChannel, '')
-end
+${tellOfWork}
 `;
 }
