@@ -63,6 +63,24 @@ describe('the documents', () => {
     expect(gone).to.deep.equal([]);
   });
 
+  it('files of code that they name without a folder, or from within src, are there', () => {
+    const gone = pages.flatMap(([path, text]) =>
+      listCode(text, /^[\w./-]+\.(?:ts|py|tpl)$/)
+        .filter((named) => !files.some((file) => `/${file}`.endsWith(`/${named}`)))
+        .map((named) => `${path}: ${named}`),
+    );
+    expect(gone).to.deep.equal([]);
+  });
+
+  it('ARCHITECTURE.md and docs/changing.md name functions and fields that the code has', () => {
+    const code = [...texts].filter(([path]) => /^(?:src|test|charts|\.ci)\//.test(path)).map(([, text]) => text);
+    const words = new Set(code.flatMap((text) => text.match(/\w+/g) ?? []));
+    const gone = ['ARCHITECTURE.md', 'docs/changing.md'].flatMap((path) =>
+      listCode(read(path), /^(?:[a-z]+[A-Z]\w*|\w+\(\))$/).filter((name) => !words.has(name.replace('()', ''))),
+    );
+    expect(gone).to.deep.equal([]);
+  });
+
   it('every make target they name is there', () => {
     const named = pages.flatMap(([path, text]) =>
       listTargets(text)

@@ -64,7 +64,7 @@ export function openImage(archive: string): OpenImage {
   };
 }
 
-/** Runs an image to its end, as the kubelet does with what manifest.ts says: nothing may be written but `/scratch`. */
+/** Runs an image to its end, as the kubelet does with what job-manifest.ts says: nothing may be written but `/scratch`. */
 export async function runImage(image: OpenImage, pod: Pod): Promise<ContainerResult> {
   const started = startImage(image, pod);
   started.process.stdin.end();
