@@ -4,7 +4,7 @@ import type { ByteRange } from '../model/byte-range.ts';
 import { maxKeyLength } from '../model/outcome.ts';
 
 /**
- * Keeps finished files, each under a key. Every method may be repeated. Each throws the refusal `unavailable` with the cause while the
+ * Keeps finished files, archived days and notes of revocations, each under a key. Every method may be repeated. Each throws the refusal `unavailable` with the cause while the
  * storage cannot be reached, read or written.
  */
 export interface ObjectStore {
