@@ -1,6 +1,6 @@
 import type { ConfigRule } from '../base/config.ts';
 import type { Terminal } from '../base/terminal.ts';
-import { openCalls } from './open-calls.ts';
+import { openCallHandlers } from './call-handlers.ts';
 import { openReadiness } from './readiness.ts';
 import { type RunningRole, runRole } from './run-role.ts';
 import { serveDashboard } from './serve-dashboard.ts';
@@ -31,7 +31,7 @@ async function start(running: RunningRole<(typeof required)[number]>): Promise<v
   const shared = await openShared(running, readiness);
   // Calls by hand wait for no job.
   const { signal } = new AbortController();
-  const calls = await openCalls(shared, () => config.publicUrl, { draining: signal, ending: signal }, stop);
+  const calls = await openCallHandlers(shared, () => config.publicUrl, { draining: signal, ending: signal }, stop);
   const { dashboardPort: port } = await serveDashboard({ ...shared, ...calls, port: config.dashboardPort }, stop);
   readiness.set('dashboard', () => true);
   stop.add('readiness', () => void readiness.set('dashboard', () => false));

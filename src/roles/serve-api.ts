@@ -7,7 +7,7 @@ import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { onceAMinute } from '../base/once-a-minute.ts';
 import type { Shutdown } from '../base/shutdown.ts';
-import { type CallParts, openCalls } from './open-calls.ts';
+import { type CallParts, openCallHandlers } from './call-handlers.ts';
 import { serveDashboard } from './serve-dashboard.ts';
 
 export interface ApiParts extends CallParts {
@@ -44,7 +44,7 @@ export async function serveApi(parts: ApiParts, stop: Shutdown) {
   const [draining, ending] = [new AbortController(), new AbortController()];
   const drainSeconds = parts.drainSeconds ?? defaultDrainSeconds;
   let publicUrl = config.publicUrl;
-  const calls = await openCalls(
+  const calls = await openCallHandlers(
     { ...parts, log },
     () => publicUrl,
     { draining: draining.signal, ending: ending.signal },

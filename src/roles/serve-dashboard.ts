@@ -25,14 +25,14 @@ import { serviceRoutes } from '../dashboard/service-routes.ts';
 import { makeSessionCookies } from '../dashboard/session-cookies.ts';
 import { signInRoutes } from '../dashboard/sign-in-routes.ts';
 import { topupRoutes } from '../dashboard/topup-routes.ts';
-import type { OpenCalls } from './open-calls.ts';
+import type { CallHandlers } from './call-handlers.ts';
 import type { SharedParts } from './shared.ts';
 import { openProvider, sellerOf } from './start-billing.ts';
 
 const drainSeconds = 2;
 
 /** Parts that the dashboard shares with the public API where both are in one process. */
-interface DashboardNeeds extends OpenCalls, SharedParts {
+interface DashboardNeeds extends CallHandlers, SharedParts {
   readonly port: number;
 }
 

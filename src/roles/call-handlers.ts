@@ -31,8 +31,8 @@ export interface CallParts extends SharedParts {
   readonly unreadMs?: number;
 }
 
-/** Parts that carry out calls, whether a caller sends them to the public API or a person makes them by hand. */
-export type OpenCalls = Awaited<ReturnType<typeof openCalls>>;
+/** Handlers of calls, with what they share, whether a caller sends the calls to the public API or a person makes them by hand. */
+export type CallHandlers = Awaited<ReturnType<typeof openCallHandlers>>;
 
 const defaultRereadMs = 15_000;
 const defaultUnreadMs = 60_000;
@@ -45,8 +45,13 @@ interface StopSignals {
   readonly ending: AbortSignal;
 }
 
-/** Opens these parts until they are stopped. */
-export async function openCalls(parts: CallParts, publicUrl: () => string, signals: StopSignals, stop: Shutdown) {
+/** Opens the handlers of calls, and what they share until `stop` closes it: admissions, request log, blocked addresses. */
+export async function openCallHandlers(
+  parts: CallParts,
+  publicUrl: () => string,
+  signals: StopSignals,
+  stop: Shutdown,
+) {
   const { config, store, metrics, log } = parts;
   const admissions = await watchAdmissions(store.connection, config, metrics, log);
   stop.add('admissions', admissions.close);
