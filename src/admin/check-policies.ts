@@ -10,13 +10,13 @@ import { type Finding, fine, problem } from './doctor-finding.ts';
 
 const about = 'network policies';
 const perSecond = 20;
-const usualSeconds = 240;
+const defaultMaxSeconds = 240;
 
 /** Has a worker pod try what it reaches, and says whether the cluster enforces the network policies of workers. */
 export async function checkPolicies(
   config: Config,
   env: Readonly<Record<string, string | undefined>>,
-  maxSeconds = usualSeconds,
+  maxSeconds = defaultMaxSeconds,
 ): Promise<Finding> {
   const { runner, inspectorAddress } = config;
   if (runner !== 'kubernetes') return problem(about, 'TRAWL_RUNNER is not kubernetes: no worker is a pod.');

@@ -30,8 +30,8 @@ doctor.enabled makes a Job of it.
   --help      Show this text.
 `;
 
-/** Settings of a machine whose own cannot be read. */
-const usual = { redisUrl: null, runner: 'process', sandbox: 'auto' } as const;
+/** Settings by which a machine is judged whose own cannot be read. */
+const assumedSettings = { redisUrl: null, runner: 'process', sandbox: 'auto' } as const;
 
 const options = { policies: { type: 'boolean' }, json: { type: 'boolean' } } as const;
 
@@ -48,7 +48,7 @@ async function checkAll(terminal: Terminal): Promise<Finding[]> {
   const { env } = terminal;
   const { config, findings } = checkSettings(env);
   // Without settings, Redis and the data folder cannot be found.
-  if (config === null) return [...findings, ...(await checkPrograms(usual)), checkClock(Date.now())];
+  if (config === null) return [...findings, ...(await checkPrograms(assumedSettings)), checkClock(Date.now())];
   // The store and the S3 client are loaded only here, so that help stays fast.
   const { checkRecord } = await import('./check-record.ts');
   const log = commandLog(config, terminal);

@@ -12,7 +12,7 @@ export interface RequestBody {
   readonly fault: string | null;
 }
 
-const usualBodyBytes = 16 * 1024;
+const defaultMaxBodyBytes = 16 * 1024;
 /** Limit of what is read of a body that is refused: four times the largest one. */
 const maxDiscardedBytes = 8 * 1024 * 1024;
 /** Node's query parser ignores all parameters after this many, empty ones included. */
@@ -105,16 +105,16 @@ export function isArriving(req: IncomingMessage): boolean {
 
 /** Returns true for a body that declares no more bytes than every route takes. */
 export function isSmallBody({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= usualBodyBytes;
+  return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= defaultMaxBodyBytes;
 }
 
 /** Refuses a body that declares more than the limit, before it is read. */
-export function requireSmallBody({ headers }: IncomingMessage, maxBytes = usualBodyBytes): void {
+export function requireSmallBody({ headers }: IncomingMessage, maxBytes = defaultMaxBodyBytes): void {
   if (Number(headers['content-length'] ?? 0) > maxBytes) throw refuse('payload_too_large');
 }
 
 /** Reads the JSON body of a request; refuses one above the limit before it has arrived whole. */
-export async function readJsonBody(req: IncomingMessage, maxBytes = usualBodyBytes): Promise<RequestBody> {
+export async function readJsonBody(req: IncomingMessage, maxBytes = defaultMaxBodyBytes): Promise<RequestBody> {
   // The rest of a body that is too large is discarded later.
   const bytes = await readBody(req.iterator({ destroyOnReturn: false }), maxBytes);
   if (bytes === null) throw refuse('payload_too_large');

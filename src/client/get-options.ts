@@ -16,7 +16,7 @@ export const getOptions = {
   help: { ...yes, short: 'h' },
 } as const;
 
-export const usualParallel = 4;
+export const defaultParallel = 4;
 export const maxParallel = 50;
 export const maxPlaylist = 1000;
 /** The header has at most 255 characters, and each request adds its own to the key. */
@@ -49,7 +49,7 @@ so. Ctrl-C, or a path that standard output does not take, cancels the open jobs;
   --start S         Second of the source at which the file begins.
   --end S           Second of the source at which the file ends.
   --output PATH     A folder, which exists or ends in a slash, or the name of the file when there is one URL.
-  --parallel N      URLs that are asked for at once, 1 to ${maxParallel}; ${usualParallel} unless given.
+  --parallel N      URLs that are asked for at once, 1 to ${maxParallel}; ${defaultParallel} unless given.
   --playlist N      Each URL names a playlist, of which at most N entries are fetched, 1 to ${maxPlaylist}.
   --idempotency-key K
                     Asks for the jobs of an earlier command with this key, where it has made them; at most ${maxKeyLength} visible

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { parseWords, UsageError } from '../base/command-line.ts';
 import { mediaChoices } from '../model/media-choices.ts';
 import { maxDurationSeconds } from '../model/request-limits.ts';
-import { getOptions, maxKeyLength, maxParallel, maxPlaylist, usualParallel } from './get-options.ts';
+import { defaultParallel, getOptions, maxKeyLength, maxParallel, maxPlaylist } from './get-options.ts';
 
 /** Command line of `trawl get` as it is understood. */
 export interface GetOrder {
@@ -46,7 +46,7 @@ export function readGetOrder(args: readonly string[]): GetOrder | 'help' {
       ...readTimes(values),
     },
     output,
-    parallel: readCount('--parallel', values.parallel, maxParallel) ?? usualParallel,
+    parallel: readCount('--parallel', values.parallel, maxParallel) ?? defaultParallel,
     playlist: readCount('--playlist', values.playlist, maxPlaylist),
     idempotencyKey,
     json,

@@ -10,7 +10,7 @@ import { type FileRow, type GetTools, getFile, type WantedFile } from './get-fil
 import { getHelp, getUsage, inOptions } from './get-options.ts';
 import { type GetOrder, readGetOrder, readUrlList, requestKeys } from './get-order.ts';
 import { isFolder } from './partial-file.ts';
-import { makePatience, type PatienceLimits, ServiceAway, usualLimits } from './patience.ts';
+import { defaultPatience, makePatience, type PatienceLimits, ServiceAway } from './patience.ts';
 import { expandPlaylist } from './playlist.ts';
 import { showFiles } from './progress-display.ts';
 import { writeBytes } from './progress-line.ts';
@@ -20,7 +20,7 @@ import { CallRefused, makeServiceClient } from './service-client.ts';
 export async function runGet(
   args: readonly string[],
   terminal: Terminal,
-  limits: PatienceLimits = usualLimits,
+  limits: PatienceLimits = defaultPatience,
 ): Promise<number> {
   try {
     const order = readGetOrder(args);

@@ -12,7 +12,7 @@ export interface PatienceLimits {
   readonly refusedMs: number;
 }
 
-export const usualLimits: PatienceLimits = { firstMs: 10_000, acceptedMs: 300_000, refusedMs: 120_000 };
+export const defaultPatience: PatienceLimits = { firstMs: 10_000, acceptedMs: 300_000, refusedMs: 120_000 };
 
 /** The service did not answer for as long as the command waits for it. */
 export class ServiceAway extends Error {}
@@ -25,7 +25,7 @@ const delays = { firstMs: 100, maxMs: 3_000, hasJitter: true };
 /** Patience of one command: all of its calls share the limits, and each counts its own silence. */
 export type ServicePatience = ReturnType<typeof makePatience>;
 
-export function makePatience(url: string, limits: PatienceLimits = usualLimits) {
+export function makePatience(url: string, limits: PatienceLimits = defaultPatience) {
   let isAccepted = false;
   const silenceMs = () => (isAccepted ? limits.acceptedMs : limits.firstMs);
   return {

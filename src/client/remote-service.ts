@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { McpAnswer, McpCall, McpService } from '../mcp/mcp-tools.ts';
 import type { findCredentials } from './credentials.ts';
 import { followJob } from './follow-job.ts';
-import { makePatience, ServiceAway, usualLimits } from './patience.ts';
+import { defaultPatience, makePatience, ServiceAway } from './patience.ts';
 import { CallRefused, makeServiceClient, type ServiceCall, type ServiceClient } from './service-client.ts';
 
 /** The service reads metadata for up to a minute, and may have the call wait for a free inspector before. */
@@ -12,7 +12,7 @@ const leavesOpen = /^(?:unavailable|internal_error|idempotency_conflict|http_5\d
 const paths = { video: '/v1/video/download', audio: '/v1/audio/download', metadata: '/v1/media/metadata' };
 
 /** The API of a service elsewhere. */
-export function remoteService(credentials: ReturnType<typeof findCredentials>, limits = usualLimits): McpService {
+export function remoteService(credentials: ReturnType<typeof findCredentials>, limits = defaultPatience): McpService {
   const patience = makePatience(credentials.url, limits);
   const client = makeServiceClient(credentials, patience);
   const readJob = (jobId: string, call: ServiceCall) => ask(client, `/v1/jobs/${encodeURIComponent(jobId)}`, call);

@@ -38,11 +38,11 @@ export interface ServiceCall {
   readonly silence?: Silence;
 }
 
-const usualAnswerMs = 10_000;
+const defaultAnswerMs = 10_000;
 const maxAnswerBytes = 4 * 1024 * 1024;
 /** Longest single wait that a rate limit may ask for. */
 const maxRetryAfterMs = 65_000;
-const usualRetryMs = 1_000;
+const defaultRetryMs = 1_000;
 /** Header with the status of a refusal that soft_fail answers with 200. */
 const maskedStatus = 'x-original-status';
 
@@ -65,7 +65,7 @@ export function makeServiceClient({ url, key }: Credentials, patience: ServicePa
 /** Repeats a call while its failure may pass by itself, as long as the patience lasts. */
 async function callPatiently(
   send: (init: RequestInit) => Promise<Response>,
-  { answerMs = usualAnswerMs, signal, noteMayBeDone, silence: longer, ...call }: ServiceCall,
+  { answerMs = defaultAnswerMs, signal, noteMayBeDone, silence: longer, ...call }: ServiceCall,
   patience: ServicePatience,
   url: string,
 ): Promise<unknown> {
@@ -88,7 +88,7 @@ async function callPatiently(
       await silence.wait(error, signal, Math.min(retryAfterMs ?? 0, maxRetryAfterMs));
       continue;
     }
-    const waitMs = retryAfterMs ?? usualRetryMs;
+    const waitMs = retryAfterMs ?? defaultRetryMs;
     refusedMs += waitMs;
     if (!passesByItself(error, retryAfterMs) || refusedMs > patience.limits.refusedMs) throw error;
     await pause(waitMs, undefined, { signal });

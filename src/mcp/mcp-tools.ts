@@ -63,7 +63,7 @@ interface McpContext {
 }
 
 /** Clients give up a call after 60 s unless they hear of progress, and do not learn the id of its job then. */
-const usualWaitSeconds = 45;
+const defaultWaitSeconds = 45;
 const maxQuietMs = 20_000;
 /** Progress told after that silence, in percent: in the longest wait all of it stays below 1. */
 const quietProgress = 0.001;
@@ -74,7 +74,7 @@ const waitParameters = {
   wait_seconds: number(
     'Longest wait for the end of the job; then the tool `job` goes on.',
     { minimum: 0, maximum: maxWaitSeconds },
-    usualWaitSeconds,
+    defaultWaitSeconds,
   ),
 } as const;
 const awaitedJob = { job_id: jobParameters.id, ...waitParameters };
@@ -106,7 +106,7 @@ export const mcpTools: readonly McpTool[] = [
     run: async (service, { kind, wait_seconds, ...parameters }, context) => {
       const own = readParameters(ownParameters, { kind, wait_seconds });
       if (!own.ok) return { error: own.sentence, error_code: 'bad_request' };
-      const sound = kind === undefined ? soundAlone(parameters) : undefined;
+      const sound = kind === undefined ? findAudioParameter(parameters) : undefined;
       if (sound !== undefined)
         return { error: `Bad Request: kind must be audio for ${sound}`, error_code: 'bad_request' };
       const answer = await callOnce(service, own.value.kind, parameters, context.signal);
@@ -142,8 +142,8 @@ function inputOf(table: ParameterTable): McpTool['inputSchema'] {
   return { type: 'object', properties, required: entries.filter(([, one]) => one.required).map(([name]) => name) };
 }
 
-/** Returns the first parameter of sound among those that have none of a picture: the API ignores it for a video, which would be charged. */
-function soundAlone(parameters: Readonly<Record<string, unknown>>): string | undefined {
+/** Returns the first parameter of audio where none of video is given: the API would ignore it, and charge for a video that nobody wants. */
+function findAudioParameter(parameters: Readonly<Record<string, unknown>>): string | undefined {
   const names = Object.keys(parameters);
   return names.some((name) => name.startsWith('video_')) ? undefined : names.find((name) => name.startsWith('audio_'));
 }

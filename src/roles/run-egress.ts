@@ -5,14 +5,14 @@ import { egressPort, readListenAddress } from '../egress/egress.ts';
 import { type RunningRole, runRole } from './run-role.ts';
 import { serveEgress } from './serve-egress.ts';
 
-const usualDrainSeconds = 20;
+const defaultDrainSeconds = 20;
 
 const help = `Usage: trawl egress [--at PLACE] [--drain SECONDS] [--probe PATH] [--lifeline]
 
 Runs the proxy through which everything reaches the addresses that callers name. When it is told to end, it takes no new connection
 and ends with the last one.
   --at PLACE        the absolute path of a socket, or a port (${egressPort})
-  --drain SECONDS   cuts the connections that are open so long after it was told to end (${usualDrainSeconds})
+  --drain SECONDS   cuts the connections that are open so long after it was told to end (${defaultDrainSeconds})
   --probe PATH      the absolute path of a socket for the probes, in place of TRAWL_PROBE_PORT
   --lifeline        ends when the standard input does
 `;
@@ -38,7 +38,7 @@ function readProbe(option: unknown): SocketAddress | undefined {
 }
 
 function readDrain(option: unknown): number {
-  if (option === undefined) return usualDrainSeconds;
+  if (option === undefined) return defaultDrainSeconds;
   const text = String(option);
   if (!/^\d{1,6}$/.test(text)) throw new UsageError(`--drain ${text} is no number of seconds`);
   return Number(text);

@@ -11,7 +11,7 @@ export interface ChildUsers {
 }
 
 /** Far above the ids of people and services; as many attempts as a system has process ids. */
-const usual: ChildUsers = {
+const defaultUsers: ChildUsers = {
   inspections: { first: 1_000_000_000, count: 1_000_000_000 },
   attempts: { first: 2_000_000_000, count: 2 ** 22 },
 };
@@ -31,7 +31,8 @@ export function findChildUsers(maps: readonly string[]): ChildUsers {
     count: 1,
   };
   const end = first + count;
-  if (first <= usual.inspections.first && end >= usual.attempts.first + usual.attempts.count) return usual;
+  if (first <= defaultUsers.inspections.first && end >= defaultUsers.attempts.first + defaultUsers.attempts.count)
+    return defaultUsers;
   const middle = first + Math.floor(count / 2);
   const last = middle <= overflowId && overflowId < end ? overflowId : end;
   const half = Math.max(1, Math.floor((last - middle) / 2));

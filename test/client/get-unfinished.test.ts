@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { runGet } from '../../src/client/get.ts';
-import { type PatienceLimits, usualLimits } from '../../src/client/patience.ts';
+import { defaultPatience, type PatienceLimits } from '../../src/client/patience.ts';
 import { printedRows } from '../support/caller.ts';
 import { setUpCaller } from '../support/caller-scene.ts';
 import { until } from '../support/until.ts';
@@ -38,9 +38,9 @@ describe('trawl get that leaves jobs unfinished', () => {
     scene.link.refuse(/^\/v1\/batches\/./, Number.POSITIVE_INFINITY);
     const isRefused = () => scene.link.calls.some(({ path }) => path.startsWith('/v1/batches/'));
     const limits: PatienceLimits = {
-      ...usualLimits,
+      ...defaultPatience,
       get acceptedMs() {
-        return isRefused() ? 0 : usualLimits.acceptedMs;
+        return isRefused() ? 0 : defaultPatience.acceptedMs;
       },
     };
     let said = '';

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { runGet } from '../../src/client/get.ts';
-import { usualLimits } from '../../src/client/patience.ts';
+import { defaultPatience } from '../../src/client/patience.ts';
 import { printedRows } from '../support/caller.ts';
 import { setUpCaller } from '../support/caller-scene.ts';
 import { look } from '../support/media.ts';
@@ -152,7 +152,7 @@ describe('trawl get', () => {
         said += text;
       },
     };
-    expect(await runGet([film], terminal, { ...usualLimits, firstMs: 500 }), said).to.equal(3);
+    expect(await runGet([film], terminal, { ...defaultPatience, firstMs: 500 }), said).to.equal(3);
     const [option = '', named = ''] = /(--idempotency-key) (\S+)/.exec(said)?.slice(1) ?? [];
     scene.link.mend();
     const got = scene.run([film, '--json', option, named]);

@@ -2,7 +2,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { expect } from 'chai';
-import { usualLimits } from '../../src/client/patience.ts';
+import { defaultPatience } from '../../src/client/patience.ts';
 import { remoteService } from '../../src/client/remote-service.ts';
 import { listJobs } from '../../src/store/jobs/list-jobs.ts';
 import { aFilm, startApi, type TestApi } from '../support/api.ts';
@@ -100,7 +100,7 @@ describe('trawl mcp', () => {
 
   it('waits longer for metadata than for a first answer', async () => {
     const { key } = await api.addCaller();
-    const limits = { ...usualLimits };
+    const limits = { ...defaultPatience };
     const service = remoteService({ url: api.url, key }, limits);
     const read = () => service.call({ operation: 'metadata', signal, parameters: { query: film } });
     expect(await read()).to.have.property('body');
@@ -114,7 +114,7 @@ describe('trawl mcp', () => {
     const link = await startFaultyLink();
     link.lead(api.url);
     try {
-      const service = remoteService({ url: link.url, key }, { ...usualLimits, firstMs: 200 });
+      const service = remoteService({ url: link.url, key }, { ...defaultPatience, firstMs: 200 });
       link.loseAnswers(/^\/v1\/video\/download/, 1_000);
       const asked = { operation: 'video', signal, parameters: { query: film }, idempotencyKey: 'mine' } as const;
       const told = await service.call(asked);

@@ -21,7 +21,7 @@ interface DeferredCleanupOptions {
 }
 
 const maxPostponed = 1_000;
-const usualMaxDelayMs = 120_000;
+const defaultMaxDelayMs = 120_000;
 const checkMs = 500;
 const maxAtOnce = 8;
 /** The Job controller returns to a Job one second after its pod ended, or after a short pod began: cleanup comes shortly before. */
@@ -82,7 +82,7 @@ export class DeferredCleanup implements AttemptCleanup {
   }
 
   #isDue(since: number): boolean {
-    const { watermark, isExhausted, maxDelayMs = usualMaxDelayMs } = this.#options;
+    const { watermark, isExhausted, maxDelayMs = defaultMaxDelayMs } = this.#options;
     const isLongest = performance.now() - since >= maxDelayMs;
     return isLongest || isExhausted() || watermark.value() >= since + jobTurnMs;
   }

@@ -41,7 +41,7 @@ interface ListPage {
 /** Ends a watch because everything is to be listed again. */
 class RelistDue extends Error {}
 
-const usualTimes: InformerTimes = { silentMs: 180_000, relistMs: 1_800_000, firstPauseMs: 800 };
+const defaultTimes: InformerTimes = { silentMs: 180_000, relistMs: 1_800_000, firstPauseMs: 800 };
 /** Short, because no change is seen during a pause. */
 const maxPauseMs = 5_000;
 const pageSize = 500;
@@ -69,7 +69,7 @@ export class Informer<T extends CachedObject> {
 
   constructor(options: InformerOptions<T>) {
     this.#options = options;
-    this.#times = { ...usualTimes, ...options.times };
+    this.#times = { ...defaultTimes, ...options.times };
     this.cache = makeObjectCache(options.read, options.onChange, options.log);
     this.#running = this.#run();
   }

@@ -47,7 +47,7 @@ export const trialArgs = ['worker', '--try-network'] as const;
 const authorities = { folder: '/var/run/trawl-ca', file: 'ca.crt' } as const;
 
 /** Names of callers are whole: a search in the cluster's own domains would only ask more. */
-const usualDns = { options: [{ name: 'ndots', value: '1' }] };
+const defaultDns = { options: [{ name: 'ndots', value: '1' }] };
 const user = 65_532;
 const tokenSeconds = 3_600;
 const graceSeconds = 60;
@@ -120,7 +120,7 @@ function makeWorkerJob(task: WorkerTask, shape: WorkerShape): V1Job {
 
 /** Returns the pod of an attempt, which the kubelet ends after `activeDeadlineSeconds`. */
 function makePodSpec(shape: WorkerShape, args: readonly string[], activeDeadlineSeconds: number): V1PodSpec {
-  const { nodeSelector, tolerations = [], affinity, dnsPolicy, dnsConfig = usualDns } = shape.placement;
+  const { nodeSelector, tolerations = [], affinity, dnsPolicy, dnsConfig = defaultDns } = shape.placement;
   return {
     restartPolicy: 'Never',
     activeDeadlineSeconds,

@@ -74,9 +74,9 @@ interface KubeClientOptions {
 const plainJson = 'application/json';
 /** Content type with which the API server answers only the metadata of an object. */
 export const metadataOnly = `${plainJson};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,${plainJson}`;
-const usualAnswerMs = 10_000;
+const defaultAnswerMs = 10_000;
 /** The API server itself gives up after as long; an admission webhook that hangs may hold up a request for 30 s. */
-const usualMaxAnswerMs = 60_000;
+const defaultMaxAnswerMs = 60_000;
 /** Requests that may wait so long at the same time: each holds up the step of a job, and the other steps need room. */
 const maxPatientRequests = 6;
 const maxTries = 3;
@@ -87,7 +87,7 @@ const strategicMerge = 'application/strategic-merge-patch+json';
 
 /** Opens a client with at most eight connections, which it keeps, and one for each stream. */
 export function openKubeClient(options: KubeClientOptions): KubeClient {
-  const { access, rateLimit, answerMs = usualAnswerMs, maxAnswerMs = usualMaxAnswerMs } = options;
+  const { access, rateLimit, answerMs = defaultAnswerMs, maxAnswerMs = defaultMaxAnswerMs } = options;
   const server = new URL(access.server);
   let connections = connect(access.tls, answerMs);
   const silence = watchForSilence(answerMs, (timeoutMs, signal) =>

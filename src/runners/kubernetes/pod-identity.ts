@@ -12,19 +12,19 @@ interface PodIdentityOptions {
   readonly client: Pick<KubeClient, 'ask'>;
   readonly state: Pick<ClusterState, 'pod'>;
   readonly shape: Pick<WorkerShape, 'namespace' | 'serviceAccount'>;
-  /** Clocks, in milliseconds since 1970. The token has times of the cluster's, which nobody reads: it holds while one of these says so. */
+  /** Clocks, in milliseconds since 1970. Times of a token follow the clock of the cluster, which cannot be read: a token is valid while it is by one of these. */
   readonly clocks: readonly (() => number)[];
   /** Least time between two reads of the cluster's keys and issuer. */
   readonly minKeysAgeMs?: number;
 }
 
 /** Pod that a token was issued for. */
-interface PodOf {
+interface TokenPod {
   readonly name: string;
   readonly uid: string;
 }
 
-const usualMinKeysAgeMs = 10_000;
+const defaultMinKeysAgeMs = 10_000;
 const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'ES256', 'ES384', 'ES512'];
 
 /**
@@ -52,7 +52,7 @@ interface Published {
 }
 
 /** Caches the published keys of the cluster; they are read when first needed and when a token has an unknown key or issuer. */
-function keepKeys({ client, minKeysAgeMs = usualMinKeysAgeMs }: PodIdentityOptions) {
+function keepKeys({ client, minKeysAgeMs = defaultMinKeysAgeMs }: PodIdentityOptions) {
   const issuers = new Set<string>();
   let reading: Promise<Published> | null = null;
   let readAt = Number.NEGATIVE_INFINITY;
@@ -86,11 +86,11 @@ async function verify(token: string, keys: Keys, clocks: Clocks): Promise<JWTPay
   try {
     return await verifyWith(token, await keys.get(), clocks);
   } catch (error) {
-    if (isUnknown(error)) {
+    if (isUnknownSigner(error)) {
       const newer = keys.again();
-      return newer && verifyWith(token, await newer, clocks).catch(orRefused);
+      return newer && verifyWith(token, await newer, clocks).catch(nullWhenRefused);
     }
-    return orRefused(error);
+    return nullWhenRefused(error);
   }
 }
 
@@ -101,7 +101,7 @@ async function verifyWith(token: string, { issuers, find }: Published, clocks: C
     try {
       return (await jwtVerify(token, find, { ...expected, currentDate: new Date(clock()) })).payload;
     } catch (error) {
-      if (!isOfTime(error)) throw error;
+      if (!isTimeFault(error)) throw error;
       failure = error;
     }
   }
@@ -109,7 +109,7 @@ async function verifyWith(token: string, { issuers, find }: Published, clocks: C
 }
 
 /** True for the error of a token whose key or issuer is not among those that were read. */
-function isUnknown(error: unknown): boolean {
+function isUnknownSigner(error: unknown): boolean {
   return (
     error instanceof errors.JWKSNoMatchingKey ||
     (error instanceof errors.JWTClaimValidationFailed && error.claim === 'iss')
@@ -117,20 +117,22 @@ function isUnknown(error: unknown): boolean {
 }
 
 /** True for the error of a token that has expired or does not hold yet. */
-function isOfTime(error: unknown): boolean {
+function isTimeFault(error: unknown): boolean {
   return (
     error instanceof errors.JWTExpired || (error instanceof errors.JWTClaimValidationFailed && error.claim === 'nbf')
   );
 }
 
 /** Returns `null` for a wrong token; throws any other error. */
-function orRefused(error: unknown): null {
+function nullWhenRefused(error: unknown): null {
   if (error instanceof errors.JOSEError) return null;
   throw error;
 }
 
-function readPod(payload: JWTPayload, { namespace, serviceAccount }: PodIdentityOptions['shape']): PodOf | null {
-  const bound = payload['kubernetes.io'] as { readonly namespace?: unknown; readonly pod?: Partial<PodOf> } | undefined;
+function readPod(payload: JWTPayload, { namespace, serviceAccount }: PodIdentityOptions['shape']): TokenPod | null {
+  const bound = payload['kubernetes.io'] as
+    | { readonly namespace?: unknown; readonly pod?: Partial<TokenPod> }
+    | undefined;
   const { name, uid } = bound?.pod ?? {};
   const isOurs =
     bound?.namespace === namespace && payload.sub === `system:serviceaccount:${namespace}:${serviceAccount}`;
@@ -140,7 +142,7 @@ function readPod(payload: JWTPayload, { namespace, serviceAccount }: PodIdentity
 /** Returns the cached pod, else reads it: a worker may be faster than the watch. */
 async function findPod(
   { client, state, shape }: PodIdentityOptions,
-  { name, uid }: PodOf,
+  { name, uid }: TokenPod,
 ): Promise<PodSnapshot | null> {
   const known = state.pod(name);
   if (known?.uid === uid) return known;
