@@ -20,50 +20,50 @@ export function wholeNumberOrNone(min: number): ParseValue<number | null> {
 
 export const flag: ParseValue<true> = () => ({ value: true });
 
-export const jobId: ParseValue<string> = (text, what) => {
+export const jobId: ParseValue<string> = (text, subject) => {
   const isId = uuidForm.test(text.toLowerCase());
-  return isId ? { value: text.toLowerCase() } : { problem: `${what} must be the id of a job` };
+  return isId ? { value: text.toLowerCase() } : { problem: `${subject} must be the id of a job` };
 };
 
 /** Also takes `on` and `off`. */
 export const yesOrNo: ParseValue<boolean> = readSwitch;
 
 export function oneOf<const T extends string>(...words: readonly T[]): ParseValue<T> {
-  return (text, what) => {
+  return (text, subject) => {
     const value = words.find((word) => word === text);
-    return value === undefined ? { problem: `${what} must be ${words.join(' or ')}` } : { value };
+    return value === undefined ? { problem: `${subject} must be ${words.join(' or ')}` } : { value };
   };
 }
 
 export function orNull<T>(word: string, judge: ParseValue<T>): ParseValue<T | null> {
-  return (text, what): ReadInput<T | null> => {
+  return (text, subject): ReadInput<T | null> => {
     if (text === word) return { value: null };
-    const read = judge(text, what);
+    const read = judge(text, subject);
     return read.problem === undefined ? read : { problem: `${read.problem}, or ${word}` };
   };
 }
 
 /** The last moment at which something works. */
-export const expiryTime: ParseValue<number> = (text, what) => {
+export const expiryTime: ParseValue<number> = (text, subject) => {
   const value = readExpiry(text);
   return value === null
-    ? { problem: `${what} must be a date (2026-03-04) or a time with its zone (2026-03-04T12:00:00Z)` }
+    ? { problem: `${subject} must be a date (2026-03-04) or a time with its zone (2026-03-04T12:00:00Z)` }
     : { value };
 };
 
 /** An address, or the /64 of an IPv6 address, as it is blocked. */
-export const blockedAddress: ParseValue<string> = (text, what) => {
+export const blockedAddress: ParseValue<string> = (text, subject) => {
   const address = readAddress(text.replace(/(?<=:.*)\/64$/, ''));
   return address === null
-    ? { problem: `${what} must be an IP address as block list shows it` }
+    ? { problem: `${subject} must be an IP address as block list shows it` }
     : { value: blameOf(address) };
 };
 
-export const oneLine: ParseValue<string> = (text, what) => {
+export const oneLine: ParseValue<string> = (text, subject) => {
   const allowed = text.length <= 200 && !/\p{C}/u.test(text);
-  return allowed ? { value: text } : { problem: `${what} must be one line of at most 200 characters` };
+  return allowed ? { value: text } : { problem: `${subject} must be one line of at most 200 characters` };
 };
 
 /** Refuses an empty line, such as a variable that a script never set: an empty id would be none. */
-export const someLine: ParseValue<string> = (text, what) =>
-  text.trim() === '' ? { problem: `${what} must be one line of 1 to 200 characters` } : oneLine(text, what);
+export const someLine: ParseValue<string> = (text, subject) =>
+  text.trim() === '' ? { problem: `${subject} must be one line of 1 to 200 characters` } : oneLine(text, subject);

@@ -5,8 +5,8 @@ import type { ObjectStore } from '../objects/object-store.ts';
 import type { ReadArchivedPart } from '../store/log/archived-parts.ts';
 import type { RecordStore } from '../store/script.ts';
 
-/** Parses a text; a problem's sentence calls the value `what`. */
-export type ParseValue<T> = (text: string, what: string) => ReadInput<T>;
+/** Parses a text; the sentence of a problem begins with `subject`. */
+export type ParseValue<T> = (text: string, subject: string) => ReadInput<T>;
 
 export interface Operand {
   readonly read: ParseValue<unknown>;

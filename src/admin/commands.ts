@@ -2,7 +2,7 @@ import { accountCommands } from './account-commands.ts';
 import { auditCommands } from './audit-commands.ts';
 import { blockCommands } from './block-commands.ts';
 import type { AdminCommand } from './command.ts';
-import { moneyCommands } from './credit-commands.ts';
+import { creditCommands } from './credit-commands.ts';
 import { drainCommands } from './drain-commands.ts';
 import { jobCommands } from './job-commands.ts';
 import { keyCommands } from './key-commands.ts';
@@ -22,7 +22,7 @@ export const commands: readonly AdminCommand[] = [
   ...accountCommands,
   ...keyCommands,
   ...userCommands,
-  ...moneyCommands,
+  ...creditCommands,
   ...topupCommands,
   ...offerCommands,
   ...ledgerCommands,

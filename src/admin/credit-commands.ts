@@ -8,7 +8,7 @@ import { command } from './command.ts';
 import { oneLine, slug, someLine, wholeNumber } from './command-values.ts';
 import { fieldText, timeText } from './text-table.ts';
 
-export const moneyCommands = [
+export const creditCommands = [
   command({
     name: 'pack add',
     text: 'Adds a pack to an account; packs are drawn from in the order of their purchase.',

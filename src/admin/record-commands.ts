@@ -8,8 +8,8 @@ import { type CommandResult, command, type ParseValue } from './command.ts';
 import { flag, wholeNumber } from './command-values.ts';
 import { tableText, timeText } from './text-table.ts';
 
-const folder: ParseValue<string> = (text, what) =>
-  text === '' ? { problem: `${what} must be the path of a folder` } : { value: resolve(text) };
+const folder: ParseValue<string> = (text, subject) =>
+  text === '' ? { problem: `${subject} must be the path of a folder` } : { value: resolve(text) };
 
 export const recordCommands = [
   command({

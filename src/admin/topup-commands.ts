@@ -46,6 +46,7 @@ const choices = {
     text: 'Most that top-ups cost in a calendar month (UTC); a purchase beyond it is not made, and one mail says so.',
   },
 } satisfies OptionsFor<TopupChoice>;
+// The option is `--threshold`; the field of the record that it sets has its unit in its name.
 const { 'threshold-percent': threshold, ...others } = choices;
 
 export const topupCommands = [

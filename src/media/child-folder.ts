@@ -15,8 +15,8 @@ import { promisify } from 'node:util';
 import { codeOf } from '../base/errors.ts';
 import { Failed } from './tools.ts';
 
-/** Removes `$1`; a folder that a child closed to its owner, who may be trawl's user, is opened first. */
-export const removal = 'rm -rf -- "$1" 2>/dev/null || { chmod -R u+rwx -- "$1"; rm -rf -- "$1"; } 2>/dev/null';
+/** Shell command that removes `$1`; a folder that a child closed to its owner, who may be trawl's user, is opened first. */
+export const removeCommand = 'rm -rf -- "$1" 2>/dev/null || { chmod -R u+rwx -- "$1"; rm -rf -- "$1"; } 2>/dev/null';
 
 /** Opens a file to read it, without following a link and without waiting for the other end of a pipe. */
 export async function openRegular(file: string): Promise<FileHandle> {
@@ -56,7 +56,7 @@ export async function measureFiles(folder: string, beginning: string): Promise<n
   return stats.reduce((sum, stat) => sum + (stat?.isFile() ? stat.size : 0), 0);
 }
 
-/** Removes what stands under some names. */
+/** Removes every file and folder directly in the folder whose name fits the pattern. */
 export async function removeNames(folder: string, pattern: RegExp): Promise<void> {
   const names = (await readdir(folder)).filter((name) => pattern.test(name));
   await Promise.all(names.map((name) => unlink(join(folder, name)).catch(() => removeFolder(join(folder, name)))));
@@ -68,7 +68,7 @@ export async function removeFolder(folder: string): Promise<void> {
     await rmdir(folder);
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return;
-    await promisify(execFile)('/bin/sh', ['-c', removal, 'sh', folder], { env: { PATH: '/usr/bin:/bin' } });
+    await promisify(execFile)('/bin/sh', ['-c', removeCommand, 'sh', folder], { env: { PATH: '/usr/bin:/bin' } });
   }
 }
 

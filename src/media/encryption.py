@@ -18,10 +18,10 @@ MAX_BOXES, PIECE, LONGEST_SKIP, LONGEST_INDEX = 64, 2**16, 2**16, 2**26
 
 
 def refuse_encrypted(ydl, info, probed):
-    """Raises for a file with samples that only a key makes readable, of which ffprobe answers so much; ffmpeg would copy them and not say so."""
+    """Raises for a file with samples that only a key makes readable; `probed` is what ffprobe answers of it."""
     head = probed.get('format') or {}
     tags = [each.get('tags') or {} for each in [*(probed.get('streams') or []), head if head.get('format_name') == 'asf' else {}]]
-    # ffprobe may know none of a protected one.
+    # ffprobe may tell nothing of a protected MP4: its index is read.
     index = index_of(ydl, info) if may_be_mp4(info) and 'mp4' in head.get('format_name', 'mp4') else b''
     if any(name.lower() in ENCRYPTION_TAGS for each in tags for name in each) or any(map(ENCRYPTED.fullmatch, entries_of(index))):
         raise ExtractorError('This file is DRM protected', expected=True)

@@ -11,7 +11,7 @@ const headersOf: Readonly<Record<string, string>> = {
   hevc: 'hevc_mp4toannexb,filter_units=pass_types=33',
   mpeg2video: 'filter_units=pass_types=179',
 };
-/** Formats that are joined of parts and broadcast: an MP4 and a Matroska tell the size once, but for those into which ffmpeg cuts a part. */
+/** Formats whose files may be joined from parts of several sizes. An MP4 or a Matroska tells its size once, unless ffmpeg cut a part into it. */
 const joinedFormats = /^(mpegts|mpeg|flv)$/;
 
 /** Throws a `Failed` for a file whose pictures change their size: ffmpeg would copy them, and players take all of them for as large as the first one. */

@@ -42,7 +42,7 @@ export interface FileProbe {
   /** Second at which it begins by its own timestamps. */
   readonly begin: number | null;
   readonly streams: readonly Stream[];
-  /** Streams that a player shows and sounds. */
+  /** Streams that a player plays. */
   readonly video: Stream | null;
   readonly audio: Stream | null;
 }
@@ -214,7 +214,7 @@ function readStreamCodec(name: unknown): string {
   return text.startsWith('pcm_') || text === 'aac_latm' ? text : (readCodec(text) ?? '');
 }
 
-/** Returns what ffprobe wrote. */
+/** Parses the JSON that ffprobe wrote; throws `file_damaged` for anything else. */
 export function parseProbe(lines: readonly string[]): unknown {
   try {
     return JSON.parse(lines.join('\n') || '{}');

@@ -130,7 +130,7 @@ async function kubernetesWorkers(
   return openKubernetesWorkers({ config, env: terminal.env, now, metrics, log });
 }
 
-/** Runs workers as processes of this machine, each with a token that we sealed. */
+/** Runs workers as processes of this machine, each with a token that this process signs. */
 function processWorkers(env: Readonly<Record<string, string>>, seal: Seal, parentLog: Log): OpenWorkers {
   const log = parentLog.with({ part: 'process runner' });
   const tokenOf = (attempt: AttemptId) => makeToken(attempt, seal.sign);

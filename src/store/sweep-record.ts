@@ -33,9 +33,8 @@ interface SweepOptions {
 }
 
 /**
- * Removes entries past their lifetime in bounded, repeatable steps: expired blocks, holds of synchronous calls whose API
- * died, keys of removed accounts, old jobs and batches, request-log lines and unsent mails; it also tells of keys that expire, rolls the periods of idle accounts, ends those that a clock ahead began, and ends batches without an open job. One that fails
- * is reported and stops no other.
+ * Removes entries past their lifetime in bounded, repeatable steps, and does what is due for accounts without traffic: rolls their
+ * billing periods, mails that a key expires, ends batches without an open job. A step that fails is reported and stops no other.
  */
 export async function sweepRecord(
   store: RecordStore,
@@ -103,12 +102,14 @@ async function sweepCalls(store: RecordStore, now: number, options: SweepOptions
     return releaseExpiredCall(store, { id, accountId, endpoint, repeat: null });
   };
   const released = await handleDue(store, keys.calls, now, options, release);
+  // A hold that ends later than any may was taken while the clock of Redis was ahead.
   const [ahead, end] = [now + maxHoldMs + 1, Number.MAX_SAFE_INTEGER];
   return released + (await handleDue(store, keys.calls, end, options, release, ahead));
 }
 
 async function sweepPeriods(store: RecordStore, now: number, options: SweepOptions): Promise<number> {
   const rolled = await handleDue(store, keys.periods, now, options, (account) => rollPeriod(store, account));
+  // A period that ends later than any may was begun while the clock of Redis was ahead.
   const [ahead, end] = [now + maxPeriodMs + 1, Number.MAX_SAFE_INTEGER];
   return (
     rolled + (await handleDue(store, keys.periods, end, options, (account) => returnPeriod(store, account), ahead))

@@ -5,7 +5,7 @@ import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { cgroupPrefix, removeCgroup } from '../base/cgroup.ts';
 import { killProcess, untilGone } from '../base/child-process.ts';
-import { removal, removeFolder } from '../media/child-folder.ts';
+import { removeCommand, removeFolder } from '../media/child-folder.ts';
 
 /**
  * Each line of input replaces the list of groups. The input ends with the worker, however the worker ends. The first process of a
@@ -30,7 +30,7 @@ for try in $(seq 50); do
   while read -r id; do kill -KILL "$id"; done <"$2/cgroup.procs" 2>/dev/null
   rmdir -- "$2" 2>/dev/null || sleep 0.1
 done
-for try in 1 2 3 4 5 6 7 8 9; do { ${removal}; } && exit; sleep 0.2; done
+for try in 1 2 3 4 5 6 7 8 9; do { ${removeCommand}; } && exit; sleep 0.2; done
 `;
 
 /**

@@ -1,4 +1,5 @@
 import { refuse } from '../../base/errors.ts';
+import { quotaWindows } from '../../model/account.ts';
 import { recordLimits } from '../../model/record-limits.ts';
 import { keys } from '../keys.ts';
 import { notedScript, type RecordStore, runNoted } from '../script.ts';
@@ -22,7 +23,7 @@ if redis.call('HLEN', keyring) >= ${recordLimits.keysOfAccount} then return { 't
 local flat, old = redis.call('HGETALL', oldKey), {}
 for n = 1, #flat, 2 do old[flat[n]] = flat[n + 1] end
 local ends = now + tonumber(overlap)
-for _, window in ipairs({ 'total', 'daily', 'weekly', 'monthly' }) do
+for _, window in ipairs({ '${quotaWindows.join("', '")}' }) do
   if old['quota_' .. window] ~= '' then ends = now end
 end
 if old.expires ~= '' then ends = math.min(ends, tonumber(old.expires)) end

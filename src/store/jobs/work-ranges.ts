@@ -1,7 +1,8 @@
 /**
- * All open jobs stand in one sorted set, so that a step that moves a job writes one score: jobs with a slot by the time when they got
- * it minus this, which is below zero until the year 2286, jobs in a queue by their creation, and jobs that wait before another attempt
- * by the time when it may begin plus this. Those with a slot are few and come first, because every take counts them.
+ * All open jobs stand in one sorted set, so that a step that moves a job writes one score. Their order is:
+ * 1. Jobs with a slot: when they got it, minus this, which is below zero until the year 2286. They are few, and every take counts them.
+ * 2. Jobs in a queue: their creation.
+ * 3. Jobs that wait before another attempt: when it may begin, plus this.
  */
 export const workShift = 10_000_000_000_000;
 

@@ -3,7 +3,7 @@ import { type Question, type RedisTopology, withHost } from './discovery.ts';
 import { readSection } from './durability.ts';
 import { askOnce, isReply } from './redis-client.ts';
 
-/** A server that the next connection asks, or that may take the record over, and its answer to a connection of now. */
+/** A server that later connections ask, or a replica that may become the primary, and its answer to a connection that was opened for a trial. */
 export interface TriedServer {
   readonly kind: 'Sentinel' | 'Redis' | 'replica';
   readonly address: string;
@@ -41,7 +41,7 @@ async function tryServer(kind: TriedServer['kind'], question: Question): Promise
   );
 }
 
-/** Returns none while the primary cannot be asked, which others tell. */
+/** Returns none while the primary cannot be asked: other checks report that. */
 async function findReplicas(topology: RedisTopology): Promise<string[]> {
   try {
     const primary = await topology.find(0);
