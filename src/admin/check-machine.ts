@@ -73,15 +73,14 @@ async function checkDisks(data: string): Promise<Finding[]> {
 export async function checkPrograms({ redisUrl, runner, sandbox }: MachineSettings): Promise<Finding[]> {
   const here = runner === 'process' ? 'problem' : 'note';
   const redis = redisUrl === null ? here : 'note';
-  const number = /\b(\d+(?:\.\d+)+)/;
   return Promise.all([
     checkNode(process.versions.node),
     versionOf('redis-server', ['--version'], /\bv=([\d.]+)/).then((version) => checkRedis(version, redis)),
-    checkProgram('setpriv', ['--version'], number, redis, 'trawl up starts its redis-server with it'),
-    checkProgram('flock', ['--version'], number, here, 'trawl up locks its data folder with it'),
-    checkProgram('ffmpeg', ['-version'], number, here, 'workers convert and check files with it'),
-    checkProgram('ffprobe', ['-version'], number, here, 'workers prove files with it'),
-    checkProgram('yt-dlp', ytDlpVersionArgs, number, here, 'make setup installs it for workers', projectPython),
+    checkProgram('setpriv', ['--version'], redis, 'trawl up starts its redis-server with it'),
+    checkProgram('flock', ['--version'], here, 'trawl up locks its data folder with it'),
+    checkProgram('ffmpeg', ['-version'], here, 'workers convert and check files with it'),
+    checkProgram('ffprobe', ['-version'], here, 'workers prove files with it'),
+    checkProgram('yt-dlp', ytDlpVersionArgs, here, 'make setup installs it for workers', projectPython),
     checkSandbox(sandbox, here),
     readLandlockVersion(projectPython).then(checkLandlock),
   ]);
@@ -148,12 +147,11 @@ async function checkSandbox(mode: MachineSettings['sandbox'], here: Finding['lev
 async function checkProgram(
   name: string,
   question: readonly string[],
-  answer: RegExp,
   missing: Finding['level'],
   use: string,
   program = name,
 ): Promise<Finding> {
-  const version = await versionOf(program, question, answer);
+  const version = await versionOf(program, question, /\b(\d+(?:\.\d+)+)/);
   if (version === null) return findingOf(missing, name, `${name} is not installed: ${use}.`);
   return fine(name, `${name} is version ${version}.`);
 }

@@ -173,7 +173,7 @@ async function archiveOldest<T extends StreamEntry>(
       ? { days: countLines(origin.kind, kept as unknown as readonly CountedLine[]) }
       : {};
   const part = { object, ...days, ...(closing ? { closing } : {}) };
-  const isMoved = await noteArchived(store, origin, from, kept.at(-1)!, part, ageMs);
+  const isMoved = await noteArchived(store, origin, { from, newest: kept.at(-1)!, part }, ageMs);
   return isMoved ? kept.length : 0;
 }
 

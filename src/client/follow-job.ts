@@ -52,15 +52,13 @@ interface AwaitedJob {
 
 /** Follows the events of a job to its end, through any number of streams, and returns the ended job; `onAway` hears of each one refused. */
 export async function followJob(
-  client: ServiceClient,
-  patience: ServicePatience,
-  jobId: string,
+  { patience, ...followed }: Pick<AwaitedJob, 'client' | 'jobId' | 'signal'> & { readonly patience: ServicePatience },
   onSeen: (job: SeenJob) => void,
-  signal: AbortSignal,
   onAway: () => void = () => {},
 ): Promise<SeenJob> {
+  const { signal } = followed;
   const silence = patience.start();
-  const job: AwaitedJob = { client, jobId, onSeen, signal, silence, last: null, lastId: '' };
+  const job: AwaitedJob = { ...followed, onSeen, silence, last: null, lastId: '' };
   for (;;) {
     const { cause, wasOpen, leastMs } = await readStream(job);
     // An account may have only so many streams; a poll that does not wait is none.

@@ -71,7 +71,8 @@ export async function getFile(
       // The sentence of a job that made no file tells its end.
       if (!isEnded(job.status) || job.status === 'CompletedJob') note(jobProgress(job));
     };
-    const job = await followJob(tools.client, tools.patience, row.job_id, seen, tools.interrupted, away);
+    const followed = { client: tools.client, patience: tools.patience, jobId: row.job_id, signal: tools.interrupted };
+    const job = await followJob(followed, seen, away);
     if (job.status !== 'CompletedJob' || job.file === null) {
       return {
         row: { ...row, ...none, error: job.error ?? 'The job made no file', error_code: job.errorCode },

@@ -32,7 +32,7 @@ export function remoteService(credentials: ReturnType<typeof findCredentials>, l
     follow: async (jobId, seconds, seen, signal) => {
       const limit = AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(seconds * 1000))]);
       const followed = await answer(async () => {
-        await followJob(client, patience, jobId, (job) => seen({ ...job }), limit);
+        await followJob({ client, patience, jobId, signal: limit }, (job) => seen({ ...job }));
         return {};
       }, limit);
       return 'error' in followed || signal.aborted ? followed : readJob(jobId, { signal });

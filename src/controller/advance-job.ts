@@ -225,7 +225,7 @@ export class JobAdvancer {
     logOfJob(this.#options.log, job).error('the stored object differs from the delivery that the worker reported', {
       found,
     });
-    return this.#carryOut(situation, failAttempt(job, 'worker_failed', null, store.clock.now(), this.#limits()));
+    return this.#carryOut(situation, failAttempt(job, { code: 'worker_failed' }, store.clock.now(), this.#limits()));
   }
 
   async #settle(

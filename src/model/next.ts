@@ -113,9 +113,8 @@ function watchWorker(job: Job, seen: Seen & { is: 'waiting' | 'running' }, now: 
   const verdict = verdictOf(job);
   if (isOver && verdict) return judgeOutcome(job, verdict, now, limits);
   if (isOver && !limits.ignoresDeadlines) {
-    const cause = { dueAt: deadline };
-    if (job.deadline === null) return settleFailed('queue_timeout', null, cause);
-    return failAttempt(job, deadlineCodes[seen.is], null, now, limits, cause);
+    if (job.deadline === null) return settleFailed('queue_timeout', null, { dueAt: deadline });
+    return failAttempt(job, { code: deadlineCodes[seen.is], dueAt: deadline }, now, limits);
   }
   if (job.preempted === job.attempt && job.verdict === null) {
     return repeatInterrupted(job.stage === recordingStage ? surplusText : preemptedText, now);
@@ -124,13 +123,17 @@ function watchWorker(job: Job, seen: Seen & { is: 'waiting' | 'running' }, now: 
   return isOver ? { do: 'nothing' } : { do: 'nothing', until: deadline };
 }
 
+/** Failure of one attempt, in the words of the table unless `text` is given. */
+interface AttemptFailure extends Pick<Cause, 'dueAt'> {
+  readonly code: FailureCode;
+  readonly text?: string | null;
+}
+
 export function failAttempt(
   job: Job,
-  code: FailureCode,
-  text: string | null,
+  { code, text = null, ...cause }: AttemptFailure,
   now: number,
   limits: JobLimits,
-  cause: Pick<Cause, 'dueAt'> = {},
 ): Step {
   const failed = job.failures + 1;
   if (failed >= maxAttemptsFor(code, limits)) return settleFailed(code, text, cause);
@@ -197,13 +200,13 @@ function judgeOutcome(job: Job, outcome: Outcome, now: number, limits: JobLimits
     case 'interrupted':
       return interruptAttempt(job, outcome.reason, now, limits);
     case 'failed':
-      return failAttempt(job, outcome.code, outcome.text ?? null, now, limits);
+      return failAttempt(job, { code: outcome.code, text: outcome.text ?? null }, now, limits);
     case 'done': {
       const { delivered } = outcome;
       const metadata = withOwnUrl(job, outcome.metadata);
       if (delivered === null && job.endpoint === 'metadata') return { do: 'settle', end: endOf(null), metadata };
       if (delivered !== null && isOwn(job, delivered)) return { do: 'confirm', delivered, metadata };
-      return failAttempt(job, 'worker_failed', null, now, limits);
+      return failAttempt(job, { code: 'worker_failed' }, now, limits);
     }
   }
 }

@@ -147,18 +147,25 @@ export function changeOf<Word extends string, Given extends object = object>(
   return { refused: word as Word };
 }
 
+/** Lists of a run, for scripts that take one, and the form of its reply. */
+interface ScriptRunOptions {
+  /** Stand in ARGV behind the named arguments. */
+  readonly moreArgs?: readonly string[];
+  /** Stand in KEYS behind the named keys. */
+  readonly moreKeys?: readonly string[];
+  /** Strings of the reply are Buffers. */
+  readonly asBytes?: boolean;
+}
+
 /**
- * Runs a script. `values` has its arguments, the ids of its keys, and keys that `keys` does not name. `more` stands in ARGV
- * behind the arguments with names, for scripts that take a list, and `moreKeys` in KEYS behind the keys with names. Returns the reply, a list whose first element is a word; with
- * `asBytes` its strings are Buffers. Throws `unavailable` when Redis does not answer or is out of memory.
+ * Runs a script. `values` has its arguments, the ids of its keys, and keys that `keys` does not name. Returns the reply, a list whose
+ * first element is a word. Throws `unavailable` when Redis does not answer or is out of memory.
  */
 export async function run<K extends string, A extends string>(
   store: RecordStore,
   script: Script<K, A>,
   values: Values<NoInfer<K | A>>,
-  more: readonly string[] = [],
-  asBytes = false,
-  moreKeys: readonly string[] = [],
+  { moreArgs = [], moreKeys = [], asBytes = false }: ScriptRunOptions = {},
 ): Promise<ScriptReply> {
   const { release } = store;
   if (release !== undefined && performance.now() >= release.endsAt) await release.renew();
@@ -168,7 +175,7 @@ export async function run<K extends string, A extends string>(
       script.lua,
       script.sha,
       [...script.readKeys.map((read) => String(read(values))), ...moreKeys],
-      [String(store.clock.offset()), ...script.readArgs.map((read) => read(values)), ...more],
+      [String(store.clock.offset()), ...script.readArgs.map((read) => read(values)), ...moreArgs],
       { isKept: script.isKept, withinMs: store.withinMs, asBytes },
     );
     if (typeof reply === 'string') return reply.split(' ');
@@ -213,7 +220,7 @@ export async function runNoted<K extends string, A extends string>(
     maxNotes: isLimited ? recordLimits.auditEntriesOfAccount : '',
   };
   const all = { ...values, ...note } as Values<NoInfer<K | A | NoteName>>;
-  const reply = await run(store, script, all, [], false, moreKeys);
+  const reply = await run(store, script, all, { moreKeys });
   if (reply[0] !== 'audit_full') return reply;
   const most = `An account whose people made ${recordLimits.auditEntriesOfAccount} changes in two days`;
   throw refuse('too_many', `${most} gets no new key, person or passkey: try again tomorrow`);

@@ -54,11 +54,15 @@ export async function sweepRecord(
     removals: await attempt(() => finishRemovals(store, options.report)),
     periods: await attempt(() => sweepPeriods(store, now, options)),
     // Before the removals, which may be millions after a shorter lifetime was set: a webhook waits for this.
-    endedBatches: await attempt(() => handleDue(store, keys.openBatches, now, options, (id) => endBatch(store, id))),
+    endedBatches: await attempt(() =>
+      handleDue(store, { key: keys.openBatches, before: now }, options, (id) => endBatch(store, id)),
+    ),
     jobs: await attempt(() => sweepJobs(store, lifetimes.job, options)),
     batches: await attempt(() => sweepBatches(store, lifetimes.job, options)),
     lines: await attempt(() => sweepLines(store, lifetimes.line)),
-    expiring: await attempt(() => handleDue(store, keys.expiringKeys, now, options, (key) => tellExpiry(store, key))),
+    expiring: await attempt(() =>
+      handleDue(store, { key: keys.expiringKeys, before: now }, options, (key) => tellExpiry(store, key)),
+    ),
     mails: await attempt(() => sweepMails(store, now, options)),
   };
 }
@@ -67,14 +71,19 @@ function rethrow(error: unknown): never {
   throw error;
 }
 
+/** Members of a sorted set whose score is from `from`, if given, and not after `before`. */
+interface DueMembers {
+  readonly key: string;
+  readonly before: number;
+  readonly from?: number;
+}
+
 /** Handles each due member of a sorted set once; returns how many of them changed. One that fails is reported and stops no other. */
 async function handleDue(
   store: RecordStore,
-  key: string,
-  before: number,
+  { key, before, from }: DueMembers,
   { report, goOn }: SweepOptions,
   work: (member: string) => Promise<boolean>,
-  from?: number,
 ): Promise<number> {
   let done = 0;
   for (let kept = 0; ; ) {
@@ -101,30 +110,30 @@ async function sweepCalls(store: RecordStore, now: number, options: SweepOptions
     const endpoint: Endpoint = 'metadata';
     return releaseExpiredCall(store, { id, accountId, endpoint, repeat: null });
   };
-  const released = await handleDue(store, keys.calls, now, options, release);
+  const key = keys.calls;
+  const released = await handleDue(store, { key, before: now }, options, release);
   // A hold that ends later than any may was taken while the clock of Redis was ahead.
-  const [ahead, end] = [now + maxHoldMs + 1, Number.MAX_SAFE_INTEGER];
-  return released + (await handleDue(store, keys.calls, end, options, release, ahead));
+  const ahead = { key, from: now + maxHoldMs + 1, before: Number.MAX_SAFE_INTEGER };
+  return released + (await handleDue(store, ahead, options, release));
 }
 
 async function sweepPeriods(store: RecordStore, now: number, options: SweepOptions): Promise<number> {
-  const rolled = await handleDue(store, keys.periods, now, options, (account) => rollPeriod(store, account));
+  const key = keys.periods;
+  const rolled = await handleDue(store, { key, before: now }, options, (account) => rollPeriod(store, account));
   // A period that ends later than any may was begun while the clock of Redis was ahead.
-  const [ahead, end] = [now + maxPeriodMs + 1, Number.MAX_SAFE_INTEGER];
-  return (
-    rolled + (await handleDue(store, keys.periods, end, options, (account) => returnPeriod(store, account), ahead))
-  );
+  const ahead = { key, from: now + maxPeriodMs + 1, before: Number.MAX_SAFE_INTEGER };
+  return rolled + (await handleDue(store, ahead, options, (account) => returnPeriod(store, account)));
 }
 
 /** Without a mail server nobody takes mails. */
 function sweepMails(store: RecordStore, now: number, options: SweepOptions): Promise<number> {
-  const before = now - maxMailAgeMs;
-  return handleDue(store, keys.outboxDue, before, options, async (id) => (await takeMail(store, id, 0)) === 'given_up');
+  const old = { key: keys.outboxDue, before: now - maxMailAgeMs };
+  return handleDue(store, old, options, async (id) => (await takeMail(store, id, 0)) === 'given_up');
 }
 
 function sweepBatches(store: RecordStore, ageMs: number, options: SweepOptions): Promise<number> {
-  const before = store.clock.now() - ageMs;
-  return handleDue(store, keys.endedBatches, before, options, (id) => removeBatch(store, id, ageMs));
+  const old = { key: keys.endedBatches, before: store.clock.now() - ageMs };
+  return handleDue(store, old, options, (id) => removeBatch(store, id, ageMs));
 }
 
 /** Jobs that may have files stay until these are gone, and those of an open batch until it has counted them. */
@@ -132,7 +141,7 @@ async function sweepJobs(store: RecordStore, ageMs: number, options: SweepOption
   const before = store.clock.now() - ageMs;
   const counted = await jobsOfOpenBatches(store, before);
   const remove = async (jobId: string) => !counted.has(jobId) && removeJob(store, jobId, ageMs);
-  return handleDue(store, keys.ended, before, options, (member) => remove(longId(member)), 0);
+  return handleDue(store, { key: keys.ended, before, from: 0 }, options, (member) => remove(longId(member)));
 }
 
 /** Returns the jobs of all open batches that began before a time: no other has a job that ended before it. */

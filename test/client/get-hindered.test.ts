@@ -123,7 +123,7 @@ describe('trawl get', () => {
     const client = makeServiceClient({ url, key: 'k' }, patience);
     const seen: number[] = [];
     const { signal } = new AbortController();
-    await followJob(client, patience, 'slow', ({ progress }) => seen.push(progress), signal);
+    await followJob({ client, patience, jobId: 'slow', signal }, ({ progress }) => seen.push(progress));
     expect(seen).to.deep.equal([1, 5, 5, 100]);
   });
 

@@ -32,7 +32,8 @@ async function moveFirst(store: TestStore, lines: EntryStream<StoredLogLine>): P
   const [oldest] = await readOldestEntries(store, lines, 1);
   if (!oldest) throw new Error('there is no line');
   return async (s) => {
-    await noteArchived(s, lines, '0-0', oldest, { object: `days/paid/${lines.id}/0-0/lines.gz` }, 0);
+    const part = { object: `days/paid/${lines.id}/0-0/lines.gz` };
+    await noteArchived(s, lines, { from: '0-0', newest: oldest, part }, 0);
     return noteOldest(s, lines);
   };
 }

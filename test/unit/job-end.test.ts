@@ -6,7 +6,7 @@ import { aRunningJob as run } from '../support/jobs.ts';
 
 describe('an attempt that failed', () => {
   it('a file that the object store does not have is a failed attempt', () => {
-    expect(failAttempt(run(), 'worker_failed', 'No file.', 2000, jobLimits)).to.deep.equal({
+    expect(failAttempt(run(), { code: 'worker_failed', text: 'No file.' }, 2000, jobLimits)).to.deep.equal({
       do: 'retry',
       counts: 'failure',
       code: 'worker_failed',
@@ -17,7 +17,10 @@ describe('an attempt that failed', () => {
 
   it('the back-off grows threefold up to ten minutes', () => {
     const waits = [1, 2, 3, 4, 5, 6, 50].map((failed) => {
-      const step = failAttempt(run({ failures: failed - 1 }), 'timeout', null, 2000, { ...jobLimits, maxAttempts: 99 });
+      const step = failAttempt(run({ failures: failed - 1 }), { code: 'timeout' }, 2000, {
+        ...jobLimits,
+        maxAttempts: 99,
+      });
       return step.do === 'retry' && step.notBefore - 2000;
     });
     expect(waits).to.deep.equal([5_000, 15_000, 45_000, 135_000, 405_000, 600_000, 600_000]);

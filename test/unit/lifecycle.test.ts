@@ -165,7 +165,7 @@ function live(world: World, endpoint: 'video' | 'metadata'): Life {
     if (step.do === 'confirm') {
       const answer = world.stored[Math.min(asked++, world.stored.length - 1)];
       if (answer === 'same') step = { do: 'settle', end: endOf(null), metadata: step.metadata };
-      if (answer === 'missing') step = failAttempt(job, 'worker_failed', null, now, limits);
+      if (answer === 'missing') step = failAttempt(job, { code: 'worker_failed' }, now, limits);
     }
     steps.push(step.do);
     if (step.do === 'nothing' && step.until === undefined) return { job, steps, seen };

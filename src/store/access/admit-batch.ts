@@ -98,5 +98,7 @@ function runAdmission(store: RecordStore, caller: Caller, batch: NewBatch, isTri
     shortIds: items.map(({ jobId }) => shortId(jobId)).join(''),
   };
   const jobKeys = items.map(({ jobId }) => keys.job(jobId));
-  return withRolledPeriod(store, caller.accountId, () => run(store, admitBatchScript, values, texts, false, jobKeys));
+  return withRolledPeriod(store, caller.accountId, () =>
+    run(store, admitBatchScript, values, { moreArgs: texts, moreKeys: jobKeys }),
+  );
 }

@@ -125,7 +125,7 @@ const joinAdmissions = joinCalls<JobCall, Admission>(async (store, caller, calls
   const values = { ...caller, repeats: keys.repeat(caller.accountId, 'none'), count: calls.length };
   const jobKeys = calls.map(({ id }) => keys.job(id));
   const reply = await withRolledPeriod(store, caller.accountId, () =>
-    run(store, admitJoinedScript, values, texts, false, jobKeys),
+    run(store, admitJoinedScript, values, { moreArgs: texts, moreKeys: jobKeys }),
   );
   if (reply[0] !== 'admitted') return null;
   const [rates, held] = [readRates(reply), Number(reply[4])];
@@ -180,7 +180,7 @@ return reply
 /** Polls a job like `pollJob`, joined with other polls of the same key. */
 export const pollJoined = joinCalls<string, PolledJob>(async (store, caller, jobIds) => {
   const jobKeys = jobIds.flatMap((jobId) => [keys.job(jobId), keys.endedJob(jobId)]);
-  const reply = await run(store, pollJoinedScript, caller, jobIds, true, jobKeys);
+  const reply = await run(store, pollJoinedScript, caller, { moreArgs: jobIds, moreKeys: jobKeys, asBytes: true });
   if (text(reply[0]) !== 'entered') return null;
   const [rates, shared] = [readRates(reply), reply[4]];
   // A job that cannot be read fails its own poll alone.

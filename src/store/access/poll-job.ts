@@ -55,7 +55,7 @@ export type PolledJob = { readonly job: Job; readonly position: QueuePosition; r
 
 /** Authorizes the caller and reads one of the account's jobs, in one step. */
 export async function pollJob(store: RecordStore, caller: Caller, jobId: string): Promise<PolledJob> {
-  const reply = await run(store, pollJobScript, { ...caller, jobId }, [], true);
+  const reply = await run(store, pollJobScript, { ...caller, jobId }, { asBytes: true });
   return readAuthorized(reply, (values) => readFound(jobId, values));
 }
 

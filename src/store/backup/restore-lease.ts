@@ -97,7 +97,7 @@ async function putKey(
 }
 
 async function removeKeys(store: RecordStore, names: readonly string[]): Promise<void> {
-  await run(store, removeScript, {}, [], false, names);
+  await run(store, removeScript, {}, { moreKeys: names });
 }
 
 async function openRestored(store: RecordStore, takenAt: number): Promise<void> {

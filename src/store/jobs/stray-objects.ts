@@ -25,7 +25,7 @@ return { 'noted' }
 
 /** Notes when such a job was found first. */
 async function noteStrays(store: RecordStore, jobIds: readonly string[]): Promise<void> {
-  if (jobIds.length > 0) await run(store, noteStraysScript, { max: maxStrays }, jobIds.map(shortId));
+  if (jobIds.length > 0) await run(store, noteStraysScript, { max: maxStrays }, { moreArgs: jobIds.map(shortId) });
 }
 
 /**

@@ -33,16 +33,22 @@ note_oldest(stream, index)
 return { 'moved' }
 `;
 
+/** Entries of one stream that were archived as one object. */
+interface ArchivedEntries {
+  /** Id of the newest entry that was archived before these. */
+  readonly from: string;
+  readonly newest: StreamEntry;
+  readonly part: Omit<ArchivedPart, 'last'>;
+}
+
 /**
- * Removes archived entries from Redis, up to `newest`; `from` is the newest entry that was archived before. Returns false
- * when another process has archived entries since, or they are younger than they were thought to be.
+ * Removes archived entries from Redis and notes their object. Returns false when another process has archived entries since, or they
+ * are younger than they were thought to be.
  */
 export async function noteArchived(
   store: RecordStore,
   origin: EntryStream<StreamEntry>,
-  from: string,
-  newest: StreamEntry,
-  days: Omit<ArchivedPart, 'last'>,
+  { from, newest, part }: ArchivedEntries,
   ageMs: number,
 ): Promise<boolean> {
   const [milliseconds, number] = newest.entry.split('-');
@@ -52,10 +58,10 @@ export async function noteArchived(
     list: origin.list,
     from,
     after: `${milliseconds}-${Number(number) + 1}`,
-    json: JSON.stringify({ ...days, last: newest.entry }),
+    json: JSON.stringify({ ...part, last: newest.entry }),
     // Without a member nothing is added, so the key that stands for it is not written.
     expiring: origin.expiring ?? keys.days,
-    member: origin.expiring === undefined ? '' : archivedPartName(days.object),
+    member: origin.expiring === undefined ? '' : archivedPartName(part.object),
     at: newest.at,
     ...ageValues(store, ageMs),
   });

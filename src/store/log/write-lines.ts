@@ -121,7 +121,7 @@ async function writePart(
     for (const name of lineFields) values.push(String(line[name]));
   }
   const writes = [...byKey].map(([keyId, { accountId, values }]) =>
-    run(store, writeLinesScript, { lines: keys.freeLines(keyId), accountId, cap }, values),
+    run(store, writeLinesScript, { lines: keys.freeLines(keyId), accountId, cap }, { moreArgs: values }),
   );
   await Promise.all(writes);
 }
