@@ -1,6 +1,6 @@
 import { fairShareKeyNames } from '../lua/fair-share.ts';
 import { countOpenJobs } from '../lua/job-index.ts';
-import { quotaRanges, readQuotaHeads } from '../lua/sliding-window.ts';
+import { quotaHeads, quotaRanges, readQuotaHeads } from '../lua/sliding-window.ts';
 import { authorizeKeyNames } from './authorize.ts';
 
 /** Fields that the admission of credits reads besides those that authorize a call. */
@@ -23,9 +23,9 @@ export const judgedArgNames = ['valid', 'isOpen', 'repeatKey', 'request', 'other
 const openJobsWaitMs = 5000;
 
 /** The rolling quotas of the key, as arguments of `read_window`. */
-const month = `quota, ${quotaRanges.month}, a, b, c`;
-const week = `quota, ${quotaRanges.week}, d, e, f`;
-const day = `quota, ${quotaRanges.day}, g, h, i`;
+const month = `quota, ${quotaRanges.month}, ${quotaHeads.month}`;
+const week = `quota, ${quotaRanges.week}, ${quotaHeads.week}`;
+const day = `quota, ${quotaRanges.day}, ${quotaHeads.day}`;
 
 /** Lua of the new text of the key's field `windows`, with the wanted credits. */
 export const countedWindows = [month, week, day].map((window) => `counted_in(${window}, wanted)`).join(" .. ' ' .. ");

@@ -1,4 +1,4 @@
-import { quotaRanges, readQuotaHeads, slidingWindow } from '../lua/sliding-window.ts';
+import { quotaHeads, quotaRanges, readQuotaHeads, slidingWindow } from '../lua/sliding-window.ts';
 import { type Change, changeOf, type RecordStore, run, script } from '../script.ts';
 import { repeatKey } from './admit-call.ts';
 import type { HeldCall } from './charge-call.ts';
@@ -24,15 +24,15 @@ ${readQuotaHeads('head[2]')}
 undos[1] = function()
   redis.pcall('HSET', account, 'held', held)
   redis.pcall('ZADD', calls, deadline, member)
-  if i then redis.pcall('HSET', key, 'total', head[1], 'windows', head[2]) end
+  if day_run then redis.pcall('HSET', key, 'total', head[1], 'windows', head[2]) end
 end
 redis.call('HSET', account, 'held', string.format('%d', held - 1))
 -- The key may have been deleted meanwhile.
-if i then
+if day_run then
   redis.call('HSET', key, 'total', string.format('%d', math.max(0, tonumber(head[1]) - 1)),
-    'windows', take_back(quota, ${quotaRanges.month}, counted, a, b, c) .. ' '
-      .. take_back(quota, ${quotaRanges.week}, counted, d, e, f) .. ' '
-      .. take_back(quota, ${quotaRanges.day}, counted, g, h, i))
+    'windows', take_back(quota, ${quotaRanges.month}, counted, ${quotaHeads.month}) .. ' '
+      .. take_back(quota, ${quotaRanges.week}, counted, ${quotaHeads.week}) .. ' '
+      .. take_back(quota, ${quotaRanges.day}, counted, ${quotaHeads.day}))
 end
 redis.call('ZREM', calls, member)
 if is_repeatable then redis.call('DEL', repeats) end

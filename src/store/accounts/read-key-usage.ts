@@ -1,6 +1,6 @@
 import type { Key, QuotaWindow } from '../../model/account.ts';
 import { keys } from '../keys.ts';
-import { quotaRanges, readQuotaHeads, slidingWindow } from '../lua/sliding-window.ts';
+import { quotaHeads, quotaRanges, readQuotaHeads, slidingWindow } from '../lua/sliding-window.ts';
 import { pairs, type RecordStore, run, script } from '../script.ts';
 import { keyOf, oldestFirst } from './read-keys.ts';
 
@@ -10,9 +10,9 @@ local flat, seen = redis.call('HGETALL', key), {}
 for n = 1, #flat, 2 do seen[flat[n]] = flat[n + 1] end
 ${readQuotaHeads('seen.windows')}
 return { 'used', flat, tonumber(seen.total or 0),
-  read_window(quota, ${quotaRanges.month}, a, b, c).sum,
-  read_window(quota, ${quotaRanges.week}, d, e, f).sum,
-  read_window(quota, ${quotaRanges.day}, g, h, i).sum }
+  read_window(quota, ${quotaRanges.month}, ${quotaHeads.month}).sum,
+  read_window(quota, ${quotaRanges.week}, ${quotaHeads.week}).sum,
+  read_window(quota, ${quotaRanges.day}, ${quotaHeads.day}).sum }
 `;
 
 type UsedKey = Key & { readonly used: Readonly<Record<QuotaWindow, number>> };

@@ -5,9 +5,16 @@ export const quotaRanges = {
   day: '0, 288, 300000',
 } as const;
 
-/** Lua that reads the field `windows` of a key into the heads of its quotas: `a`, `b`, `c` of the month, then week and day; nil without one. */
+/** Locals of the heads of the rolling quotas, as the next arguments of `read_window`: cursor, sum and running bucket. */
+export const quotaHeads = {
+  month: 'month_cursor, month_sum, month_run',
+  week: 'week_cursor, week_sum, week_run',
+  day: 'day_cursor, day_sum, day_run',
+} as const;
+
+/** Lua that reads the field `windows` of a key into these locals; they are nil for a key that was never counted. */
 export function readQuotaHeads(windows: string): string {
-  return `local a, b, c, d, e, f, g, h, i =
+  return `local ${quotaHeads.month}, ${quotaHeads.week}, ${quotaHeads.day} =
   string.match(${windows} or '', '(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)')`;
 }
 
