@@ -95,7 +95,7 @@ async function produceOnce(
       page.live ? asRecording(onProgress) : onProgress,
       () => performance.now(),
     );
-    return await make(driver, order, { page, choice }, { tools, progress, ...ends });
+    return await makeFile(driver, order, { page, choice }, { tools, progress, ...ends });
   } finally {
     await driver.end();
   }
@@ -116,7 +116,8 @@ interface Making extends Endable {
   readonly progress: OverallProgress;
 }
 
-async function make(driver: YtDlp, order: MediaOrder, chosen: Chosen, making: Making): Promise<Produced> {
+/** Runs the steps from chosen formats to a proven file: fetch, probe, index, plan, convert, prove, describe. */
+async function makeFile(driver: YtDlp, order: MediaOrder, chosen: Chosen, making: Making): Promise<Produced> {
   const { page, choice } = chosen;
   const { tools, progress, signal } = making;
   const end = await fetchParts(driver, chosen, making);

@@ -55,13 +55,13 @@ def end_all():
 
     Those of another user outlast it where this process lacks the right to signal them.
     """
-    stop = time.monotonic() + MAX_END_SECONDS
+    deadline = time.monotonic() + MAX_END_SECONDS
     try:
         os.kill(-1, signal.SIGKILL)
     except ProcessLookupError:
         return  # None is left.
-    while has_children() and time.monotonic() < stop:
-        reap(children(), stop)
+    while has_children() and time.monotonic() < deadline:
+        reap(children(), deadline)
 
 
 def end_strays(known=()):
@@ -70,20 +70,20 @@ def end_strays(known=()):
     A process that leaves two and ends is gone before it is found. Only an end of all processes of its user comes in time. What was not
     ended, such as when no process is left to end those of another user, is found by the next call.
     """
-    stop = time.monotonic() + MAX_END_SECONDS
+    deadline = time.monotonic() + MAX_END_SECONDS
     strays = [pid for pid in children() if pid not in known]
     for user in {user_of(pid) for pid in strays} - {None, os.getuid()}:
-        end_all_of(user, stop)
+        end_all_of(user, deadline)
     for pid in strays:
         try:
             os.kill(pid, signal.SIGKILL)
         except PermissionError:
             pass  # Only its own user may signal it.
-    reap(strays, stop)
+    reap(strays, deadline)
     return len(strays)
 
 
-def end_all_of(user, stop):
+def end_all_of(user, deadline):
     """Ends every process of a user at one moment: only that user's own process finds them all."""
     try:
         pid = os.fork()
@@ -96,17 +96,17 @@ def end_all_of(user, stop):
         finally:
             os._exit(0)
     # The user's processes may stop it; then it is a stray of the next call.
-    reap([pid], stop)
+    reap([pid], deadline)
 
 
-def reap(pids, stop):
+def reap(pids, deadline):
     """Waits for the ends of some children, until a moment of the monotonic clock."""
     for pid in pids:
         ended = select.poll()
         handle = os.pidfd_open(pid)
         try:
             ended.register(handle, select.POLLIN)
-            if ended.poll(1000 * max(0, stop - time.monotonic())):
+            if ended.poll(1000 * max(0, deadline - time.monotonic())):
                 os.waitpid(pid, 0)
         finally:
             os.close(handle)
@@ -145,7 +145,7 @@ def parent_of(pid):
         return 0  # It has ended since it was listed.
 
 
-def end(handle):
+def kill_command(handle):
     try:
         signal.pidfd_send_signal(handle, signal.SIGKILL)
     except ProcessLookupError:
@@ -172,7 +172,7 @@ def fork_supervised():
 def supervise(pid, is_enclosed):
     """Waits for a child, then ends all that it left. Never returns."""
     command = os.pidfd_open(pid)
-    signal.signal(signal.SIGTERM, lambda *_: end(command))
+    signal.signal(signal.SIGTERM, lambda *_: kill_command(command))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     nothing = os.open('/dev/null', os.O_RDWR)
     for number in (0, 1, 2):
@@ -183,9 +183,9 @@ def supervise(pid, is_enclosed):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if is_enclosed:
         end_all()
-    stop = time.monotonic() + MAX_END_SECONDS
+    deadline = time.monotonic() + MAX_END_SECONDS
     # The list of children may lack one while another one ends.
-    while (end_strays() or has_children()) and time.monotonic() < stop:
+    while (end_strays() or has_children()) and time.monotonic() < deadline:
         pass
     code = os.waitstatus_to_exitcode(status)
     os._exit(code if code >= 0 else 128 - code)
