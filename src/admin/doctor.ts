@@ -1,5 +1,5 @@
 import { type Config, ConfigError, readConfig } from '../base/config.ts';
-import { unless } from '../base/errors.ts';
+import { nullWhen } from '../base/errors.ts';
 import type { Terminal } from '../base/terminal.ts';
 import { checkCookies } from './check-cookies.ts';
 import { checkLimits, checkMachine, checkPrograms } from './check-machine.ts';
@@ -60,7 +60,7 @@ async function checkAll(terminal: Terminal): Promise<Finding[]> {
   const files = [...(await checkCookies(config)), checkDashboard(config), ...checkBilling(config)];
   const machine = [...surroundings, ...files, ...partners, ...(await checkTraces(config))];
   const tls = checkTls(config, Date.now());
-  const seal = await findSeal(config).catch(unless('unavailable'));
+  const seal = await findSeal(config).catch(nullWhen('unavailable'));
   const record = await checkRecord(config, log, patienceOf(terminal), seal);
   const checked = [...findings, ...machine, ...tls, ...record];
   if (config.objects !== 's3') return checked;

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Backup } from '../backup/backup-manifest.ts';
 import type { RestoreReport } from '../backup/restore-backup.ts';
-import { refuse, unless } from '../base/errors.ts';
+import { nullWhen, refuse } from '../base/errors.ts';
 import { invoiceNumber } from '../model/purchase.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { type CommandResult, command, type ParseValue } from './command.ts';
@@ -72,7 +72,7 @@ export const recordCommands = [
         isLast: given['nothing-since'] ?? false,
         progress: (keys) => progress(`${keys} of ${backup.manifest.keys} keys are restored`),
       });
-      const current = await seal().catch(unless('unavailable'));
+      const current = await seal().catch(nullWhen('unavailable'));
       return reportOf(backup, restored, current && (await listUnreadableSecrets(store, current)));
     },
   }),

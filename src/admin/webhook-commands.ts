@@ -1,4 +1,4 @@
-import { refuse, unless } from '../base/errors.ts';
+import { nullWhen, refuse } from '../base/errors.ts';
 import { writeTime } from '../model/timestamp.ts';
 import { findAccount } from '../store/accounts/read-accounts.ts';
 import { readBatch } from '../store/batches/read-batch.ts';
@@ -42,7 +42,7 @@ export const webhookCommands = [
     json,
     operands: { JOB: { read: jobId, text: 'Id of the job or the batch.' } },
     run: async (given, { store, seal }) => {
-      await replayWebhook(store, given.JOB, await seal().catch(unless('unavailable')));
+      await replayWebhook(store, given.JOB, await seal().catch(nullWhen('unavailable')));
       const [delivery, outgoing] = [await readDelivery(store, given.JOB), await readOutgoingWebhook(store, given.JOB)];
       if (delivery === null || outgoing === null) throw refuse('not_found', `There is no job ${given.JOB}`);
       const { about } = outgoing;

@@ -1,6 +1,6 @@
 import type { Log } from '../base/log.ts';
 import type { Network } from '../base/settings/kinds.ts';
-import { rerun } from '../base/single-flight.ts';
+import { coalesceRuns } from '../base/single-flight.ts';
 import {
   blameOf,
   type IpAddress,
@@ -55,7 +55,7 @@ export function findCallers(trusted: readonly Network[], reportStrayProxy: (addr
 export async function cacheBlocks(store: RecordStore, rule: BlockRule, log: Log) {
   let blockedUntil = new Map<string, number>();
   // A read of thousands of addresses is not begun again for each block of a burst.
-  const { run: refresh } = rerun(async () => {
+  const { run: refresh } = coalesceRuns(async () => {
     try {
       blockedUntil = new Map((await listBlocks(store)).map(({ address, until }) => [address, until]));
     } catch (error) {

@@ -1,4 +1,4 @@
-import { unless } from '../base/errors.ts';
+import { nullWhen } from '../base/errors.ts';
 import type { KeptRevocation } from '../objects/revocations.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
 import { listKeys } from '../store/accounts/read-keys.ts';
@@ -27,7 +27,7 @@ export async function applyRevocations(
   const applied: AppliedRevocation[] = [];
   for (const revocation of revocations) {
     // What was made after the backup is not there.
-    const name = await apply(store, revocation).catch(unless('not_found'));
+    const name = await apply(store, revocation).catch(nullWhen('not_found'));
     if (name === null) continue;
     const { kind, account, at } = revocation;
     const slug = account === '' ? '' : (await readAccount(store, account)).slug;

@@ -139,7 +139,7 @@ export function innermost(error: unknown): unknown {
 }
 
 /** Returns a handler of a failure that gives `null` for the refusal with this code, and throws any other error. */
-export function unless(code: RefusalCode): (error: unknown) => null {
+export function nullWhen(code: RefusalCode): (error: unknown) => null {
   return (error) => {
     if (isRefusal(error, code)) return null;
     throw error;

@@ -20,7 +20,7 @@ export function shareRun<T>(work: () => Promise<T>): SingleFlight<T> {
 }
 
 /** However many callers come during a run, one more follows it: the run under way may have missed the reason they came for. */
-export function rerun(work: () => Promise<void>): SingleFlight {
+export function coalesceRuns(work: () => Promise<void>): SingleFlight {
   let isWanted = false;
   const { run, settled } = shareRun(async () => {
     while (isWanted) {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { isRefusal } from '../base/errors.ts';
-import { rerun, type SingleFlight } from '../base/single-flight.ts';
+import { coalesceRuns, type SingleFlight } from '../base/single-flight.ts';
 import { within } from '../base/within.ts';
 import type { WorkerShares } from '../model/preemption.ts';
 import { jobIdOf } from '../runners/runner.ts';
@@ -94,14 +94,14 @@ export class Controller {
       onError: noteFailedSteps({ metrics, log }),
       onRoom: () => void this.#takeFlight.run(),
     });
-    this.#requeueFlight = rerun(() =>
+    this.#requeueFlight = coalesceRuns(() =>
       this.#quietly('requeue', 'the requeue of delayed jobs', () => this.#requeueDelayed()),
     );
-    this.#takeFlight = rerun(() => this.#quietly('take', 'the take of queued jobs', () => this.#takeJobs()));
+    this.#takeFlight = coalesceRuns(() => this.#quietly('take', 'the take of queued jobs', () => this.#takeJobs()));
     const preempter = makePreempter({ ...options, term, onMark: again });
     this.#preemptFlight = this.#preemptLater('making room for an account', preempter.makeRoom);
     this.#recordingsFlight = this.#preemptLater('the check of recordings', preempter.checkRecordings);
-    this.#passFlight = rerun(() => this.#quietly('pass', 'the full pass', () => this.#fullPass()));
+    this.#passFlight = coalesceRuns(() => this.#quietly('pass', 'the full pass', () => this.#fullPass()));
   }
 
   async start(): Promise<void> {
@@ -204,7 +204,7 @@ export class Controller {
   }
 
   #preemptLater(work: string, run: () => Promise<void>): SingleFlight {
-    return rerun(() => this.#quietly('preempt', work, async () => (this.#mayTake() ? run() : undefined)));
+    return coalesceRuns(() => this.#quietly('preempt', work, async () => (this.#mayTake() ? run() : undefined)));
   }
 
   /** Queues every job that may need a step: those of runners, the active ones, and those whose wait for a start is over; offers turns. */

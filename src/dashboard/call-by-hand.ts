@@ -3,7 +3,7 @@ import type { FindCaller } from '../api/caller-address.ts';
 import { type ApiReply, goneStatus } from '../api/reply.ts';
 import { beginTrace, recordRequest } from '../api/request-trace.ts';
 import { allowedMethods, keyedRoutes, pathTemplate } from '../api/routes.ts';
-import { unless } from '../base/errors.ts';
+import { nullWhen } from '../base/errors.ts';
 import type { Traces } from '../base/traces.ts';
 import { type KeyText, keyIdOf } from '../model/api-key.ts';
 import { createKey, newKey } from '../store/accounts/create-key.ts';
@@ -61,11 +61,11 @@ export function makeCallByHand({ store, handlers, lines, findCaller, traces }: B
 
 /** Returns the key of calls by hand, and makes it at the first one. */
 async function ownKey(store: RecordStore, accountId: string): Promise<KeyText> {
-  const known = await findKeyHash(store, accountId, ownAlias).catch(unless('not_found'));
+  const known = await findKeyHash(store, accountId, ownAlias).catch(nullWhen('not_found'));
   if (known !== null) return { accountId, hash: known, keyId: keyIdOf(known) };
   const { id, hash: fresh } = newKey(accountId);
   const own = { id, alias: ownAlias, hash: fresh, category: 'by hand' };
-  await createKey(store, accountId, own).catch(unless('already_exists'));
+  await createKey(store, accountId, own).catch(nullWhen('already_exists'));
   const hash = await findKeyHash(store, accountId, ownAlias);
   return { accountId, hash, keyId: keyIdOf(hash) };
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Request } from 'express';
 import type { ApiReply } from '../api/reply.ts';
-import { refuse, unless } from '../base/errors.ts';
+import { nullWhen, refuse } from '../base/errors.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { relyingParty } from '../model/passkey.ts';
 import {
@@ -199,7 +199,7 @@ async function showSession(
 /** Operators may show any account, others their own. */
 async function changeAccount(store: RecordStore, { signedIn, given }: DashboardCall): Promise<ApiReply> {
   const slug = requireText(given, 'account', 63);
-  const accountId = await findAccount(store, slug).catch(unless('not_found'));
+  const accountId = await findAccount(store, slug).catch(nullWhen('not_found'));
   if (accountId === null || roleIn(signedIn.person, accountId) === null) {
     throw refuse('not_found', `There is no account ${slug} among yours`);
   }

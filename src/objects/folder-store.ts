@@ -3,7 +3,7 @@ import { lstat, open, readdir, realpath, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { codeOf, refuse, unless } from '../base/errors.ts';
+import { codeOf, nullWhen, refuse } from '../base/errors.ts';
 import { makeFolder } from '../base/make-folder.ts';
 import { syncFolder } from '../base/private-file.ts';
 import type { Seal } from '../base/seal.ts';
@@ -68,7 +68,7 @@ export async function openFolder({ folder, seal, now }: FolderOptions): Promise<
     keep: async (key, body) => {
       if (!isObjectKey(key)) throw refuse('bad_request', 'Bad Request: nothing can be kept under this key');
       await callDisk(checkPresence(root));
-      await receiveObject(root, key, body.length, Readable.from([body])).catch(unless('already_exists'));
+      await receiveObject(root, key, body.length, Readable.from([body])).catch(nullWhen('already_exists'));
     },
     read: async (key) => {
       const opened = await store.open(key);

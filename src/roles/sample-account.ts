@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { codeOf, unless } from '../base/errors.ts';
+import { codeOf, nullWhen } from '../base/errors.ts';
 import { writePrivateFile } from '../base/private-file.ts';
 import type { Seal } from '../base/seal.ts';
 import { makeAccountId, makeKey, readKey } from '../model/api-key.ts';
@@ -59,9 +59,9 @@ async function makeAccount(store: RecordStore, key: string, secret: string): Pro
   if (read === null) throw new Error('the key of the sample account cannot be read');
   const { accountId, keyId, hash } = read;
   await setPlan(store, { name, quota: 0, per_second: null, per_minute: null, paid: false });
-  await createAccount(store, accountId, name, { name: 'Sample', plan: name }).catch(unless('already_exists'));
+  await createAccount(store, accountId, name, { name: 'Sample', plan: name }).catch(nullWhen('already_exists'));
   await grantCredits(store, accountId, credits, { id: name });
-  await createKey(store, accountId, { id: keyId, alias: name, hash }).catch(unless('already_exists'));
+  await createKey(store, accountId, { id: keyId, alias: name, hash }).catch(nullWhen('already_exists'));
   await invitePerson(store, { accountId, email: owner, role: 'owner', secret, isBound: false });
 }
 

@@ -3,7 +3,7 @@ import { isRefusal } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { ServerAddress } from '../base/server-address.ts';
-import { rerun } from '../base/single-flight.ts';
+import { coalesceRuns } from '../base/single-flight.ts';
 import type { Traces } from '../base/traces.ts';
 import { traceField } from '../model/trace-context.ts';
 import type { RecordStore } from '../store/script.ts';
@@ -103,7 +103,7 @@ export function deliverWebhooks(options: DeliveryOptions): WebhookDelivery {
     if (isRefusal(error, 'unavailable')) finder.forget();
     else log.error('webhooks could not be searched or sent', { error });
   };
-  const search = rerun(async () => {
+  const search = coalesceRuns(async () => {
     // What is queued may wait for egress alone, and a full queue has nothing searched.
     if (startAll()) await finder.find().catch(complain);
   });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { rerun, shareRun } from '../../src/base/single-flight.ts';
+import { coalesceRuns, shareRun } from '../../src/base/single-flight.ts';
 
 /** Work of which each run is ended by the test. */
 function aWork() {
@@ -38,7 +38,7 @@ describe('single flight', () => {
 
   it('runs once more after a run during which others were asked for, however many', async () => {
     const { runs, work } = aWork();
-    const flight = rerun(work);
+    const flight = coalesceRuns(work);
     let isOver = false;
     void flight.run().then(() => {
       isOver = true;
