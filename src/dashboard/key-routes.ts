@@ -18,7 +18,14 @@ import { readBoolean, readGiven, requireKnown, requireRead } from './given-value
 const hourMs = 3_600_000;
 const defaultOverlapHours = 24;
 const maxOverlapHours = 72;
-const changeable = ['category', 'active', 'expires', 'quotas'];
+/** Readers of the fields that people may change. */
+const changeReaders = {
+  category: readCategory,
+  active: (value) => readBoolean(value, 'active'),
+  expires: readEnd,
+  quotas: readQuotas,
+} satisfies Record<keyof KeyChange, (value: unknown) => ReadInput<unknown>>;
+const changeable = Object.keys(changeReaders);
 const hasHistory = 'The key has request history and cannot be deleted';
 
 /** Routes about the API keys of an account. A secret is in one answer only: the one to its creation or rotation. */
@@ -101,12 +108,8 @@ function refuseExpired(expires: number | null | undefined, now: number): void {
 }
 
 function readChange(given: DashboardCall['given']): KeyChange {
-  return {
-    category: readGiven(given, 'category', readCategory),
-    active: readGiven(given, 'active', (value) => readBoolean(value, 'active')),
-    expires: readGiven(given, 'expires', readEnd),
-    quotas: readGiven(given, 'quotas', readQuotas) ?? {},
-  } as KeyChange;
+  const read = Object.entries<(value: unknown) => ReadInput<unknown>>(changeReaders);
+  return Object.fromEntries(read.map(([name, reader]) => [name, readGiven(given, name, reader)])) as KeyChange;
 }
 
 function readEnd(value: unknown): ReadInput<number | null> {

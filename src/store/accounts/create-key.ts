@@ -34,25 +34,23 @@ export function newKey(accountId: string): { readonly key: string; readonly id: 
   return { key, id, hash };
 }
 
-const defaults = { category: '', active: true, expires: null };
+const defaults: Required<Omit<KeyChange, 'quotas'>> = { category: '', active: true, expires: null };
 const noQuotas = Object.fromEntries(quotaWindows.map((window) => [window, null]));
 
 /** Creates a key; the record keeps the hash of its text alone. Throws `already_exists` for an alias that is taken, or `too_many`. */
 export async function createKey(
   store: RecordStore,
   accountId: string,
-  made: KeyChange & { id: string; alias: string; hash: string },
+  { id, alias, hash, ...change }: KeyChange & { id: string; alias: string; hash: string },
 ): Promise<void> {
-  const fields = { ...keyFields({ ...defaults, quotas: noQuotas }), ...keyFields(made) };
-  const { category, active, expires, quotas } = made;
-  const change = { category, active, expires, quotas };
+  const fields = { ...keyFields({ ...defaults, quotas: noQuotas }), ...keyFields(change) };
   const values = {
-    ...{ accountId, alias: made.alias, hash: made.hash, member: expiryMember(accountId, made.hash) },
-    fields: JSON.stringify({ id: made.id, ...fields }),
+    ...{ accountId, alias, hash, member: expiryMember(accountId, hash) },
+    fields: JSON.stringify({ id, ...fields }),
   };
-  const note = { accountId, action: 'key.create', target: made.alias, change } as const;
+  const note = { accountId, action: 'key.create', target: alias, change } as const;
   const [word] = await runNoted(store, createKeyScript, values, note);
-  if (word === 'already_exists') throw refuse('already_exists', `The account has a key ${made.alias} already`);
+  if (word === 'already_exists') throw refuse('already_exists', `The account has a key ${alias} already`);
   if (word === 'too_many') {
     const most = `An account has at most ${recordLimits.keysOfAccount} keys`;
     throw refuse('too_many', `${most}: delete one that was never used, or make another account`);

@@ -19,9 +19,11 @@ return { 'set' }
 `;
 
 /** Fields of a key that an operator may change; an absent field keeps its value. */
-export interface KeyChange extends Partial<Pick<Key, 'category' | 'active' | 'expires'>> {
+export interface KeyChange extends Partial<Omit<Key, FixedField | 'quotas'>> {
   readonly quotas?: Partial<Quotas>;
 }
+
+type FixedField = 'id' | 'account' | 'alias' | 'created_at' | 'last_used_at';
 
 /** Throws `not_found` for an unknown key. A change without a field leaves no entry in the audit log. */
 export async function setKey(store: RecordStore, accountId: string, alias: string, change: KeyChange): Promise<Key> {
@@ -35,7 +37,7 @@ export async function setKey(store: RecordStore, accountId: string, alias: strin
   return readKeyByHash(store, hash);
 }
 
-export function keyFields({ category, active, expires, quotas = {} }: KeyChange): Record<string, string> {
+export function keyFields({ quotas = {}, ...fields }: KeyChange): Record<string, string> {
   const windows = Object.entries(quotas).map(([window, max]) => [`quota_${window}`, max]);
-  return hashTexts({ category, active, expires, ...Object.fromEntries(windows) });
+  return hashTexts({ ...fields, ...Object.fromEntries(windows) });
 }
