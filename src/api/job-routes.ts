@@ -51,7 +51,7 @@ export function getJob(routes: JobRoutes): KeyedHandler {
   };
 }
 
-/** GET of the list. */
+/** GET of a page of the jobs of the account, newest first. */
 export function getJobs(routes: JobRoutes): KeyedHandler {
   return async (call) => {
     await enterFree(routes.store, call);

@@ -1,6 +1,9 @@
 import { shareRun } from './single-flight.ts';
 
-/** Runs a task at an interval, never twice at once, whether or not it failed before; one without `onError` fails by its own mistake alone. `isClosing` tells it to begin nothing more. */
+/**
+ * Runs a task at an interval, never twice at once, and goes on after a failure. A task without `onError` handles its own failures: what
+ * it throws all the same ends the process. After `isClosing` returns true it begins nothing more.
+ */
 export function startPeriodicTask(
   task: (isClosing: () => boolean) => Promise<void>,
   intervalMs: number,

@@ -4,7 +4,7 @@ export const attemptMemoryBytes = 2 ** 31;
 /** Memory of all processes of one inspection together. */
 export const inspectionMemoryBytes = 2 ** 30;
 
-/** Files of one inspection. */
+/** Limit of every file that one inspection writes, and of all of them together. */
 export const inspectionFileBytes = 2 ** 26;
 
 /** More than one for each processor, because a request mostly waits for the network. */

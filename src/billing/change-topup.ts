@@ -20,7 +20,10 @@ interface TopupChange {
   readonly hasProvider: boolean;
 }
 
-/** Changes what is chosen, and notes nothing where that is nothing; throws the reason why an account cannot have what it would then have enabled (D82). */
+/**
+ * Changes the chosen fields of an automatic top-up; a choice without any leaves no entry in the audit log. Throws the reason for which
+ * the account cannot have it enabled as it would then be (D82).
+ */
 export async function changeTopup(
   store: RecordStore,
   accountId: string,

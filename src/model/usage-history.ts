@@ -43,8 +43,8 @@ export function isInRange(day: string, { from, to }: HistoryRange): boolean {
 }
 
 /**
- * Counts the lines of one key by day, or as `nameOf` names their times. A line with status 201, and every other line of the `paid` kind but a synchronous answer
- * (200), is the end of a job, whose call has a line of its own.
+ * Counts the lines of one key by day, or as `nameOf` names their times. The end of a job, whose call has a line of its own, is a line with
+ * status 201, and every other line of the `paid` kind but a synchronous answer (200).
  */
 export function countLines(
   kind: 'paid' | 'free',

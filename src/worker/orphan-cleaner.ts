@@ -34,7 +34,8 @@ for try in 1 2 3 4 5 6 7 8 9; do { ${removeCommand}; } && exit; sleep 0.2; done
 `;
 
 /**
- * Makes a new folder whose path begins so; the name of its cgroup below `cgroups` ends with that of the folder. The cleaner runs before the folder exists, so that no kill leaves it, and in a
+ * Starts a process that removes a new folder after its worker has ended, however it ends, and then makes the folder. Its path starts with
+ * `beginning`; the name of its cgroup below `cgroups` ends with that of the folder. The cleaner runs before the folder exists, so that no kill leaves it, and in a
  * session of its own, so that signals to the worker's group do not reach the cleaner.
  */
 export async function startOrphanCleaner(beginning: string, cgroups: string | null) {

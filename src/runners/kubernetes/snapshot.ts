@@ -5,7 +5,7 @@ import type { CachedObject } from './object-cache.ts';
 /** An object as the API server writes it: times are texts. */
 export type KubeJson<T> = T extends Date ? string : T extends object ? { [K in keyof T]: KubeJson<T[K]> } : T;
 
-/** Kept of each Job and pod. */
+/** Facts that the cache keeps of each Job and pod. */
 interface ObjectSnapshot extends CachedObject {
   readonly attemptName: string;
   readonly createdAt: number;
@@ -15,7 +15,7 @@ interface ObjectSnapshot extends CachedObject {
   readonly hasFinalizer: boolean;
 }
 
-/** Kept of a Job. */
+/** Facts that the cache keeps of a Job. */
 export interface JobSnapshot extends ObjectSnapshot {
   readonly isSuspended: boolean;
   /** When its `activeDeadlineSeconds` are over. */
@@ -29,7 +29,7 @@ interface ClusterReason {
   readonly message: string;
 }
 
-/** Kept of a pod. */
+/** Facts that the cache keeps of a pod. */
 export interface PodSnapshot extends ObjectSnapshot {
   /** Of the Job that owns it; `null` when none does any more. */
   readonly jobUid: string | null;

@@ -1,4 +1,4 @@
-/** Returns Lua that is true before a time, unless the wait until then is longer than any is: the clock has gone back since. */
+/** Returns Lua that is true before a time, unless the wait until then is longer than any wait: then the clock has gone back. */
 export function isEarly(at: string, maxWaitMs: number): string {
   return `(now < tonumber(${at}) and ${at} - now <= ${maxWaitMs})`;
 }

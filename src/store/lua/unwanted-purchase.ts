@@ -4,9 +4,11 @@ const lookAgainMs = 3_600_000;
  * Lua that decides whether a purchase is wanted, and drops one. It needs `outboxLua`, the keys `account`, `plans`, `topup`, `purchases` and
  * `topupLooks`, and `accountId`.
  *
- * is_wanted(enabled) is false when the top-up is disabled, when the account has no paid plan any more, or when it could not use what it
- * buys because it is suspended or its invoice is unpaid. drop(id) ends the purchase that the top-up has; drop_unwanted(id) also has the balance of an account that could not use it
- * looked at after an hour, look_again(at) at that time.
+ * is_wanted(enabled) → false when the top-up is disabled, when the account has no paid plan any more, or when it could not use what it
+ *   buys because it is suspended or its invoice is unpaid.
+ * drop(id) ends the purchase that the top-up has.
+ * drop_unwanted(id) ends it, too; the balance of an account that could not use it is looked at again after an hour.
+ * look_again(at) has the balance looked at again at that time.
  */
 export const unwantedPurchaseLua = /* lua */ `
 local function is_closed()

@@ -19,7 +19,7 @@ drop_unwanted(id)
 return { 'dropped' }
 `;
 
-/** Returns true when it dropped the purchase. */
+/** Returns false for a purchase that has become wanted, has ended or was tried again since it was taken: it stays. */
 export async function dropPurchase(
   store: RecordStore,
   { account: accountId, id, attempt }: Pick<TakenPurchase, 'account' | 'id' | 'attempt'>,

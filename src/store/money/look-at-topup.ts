@@ -10,7 +10,8 @@ const maxWaitMs = 31 * 86_400_000;
 
 /**
  * Looks at the balance of an account whose top-up could not buy before. One with nothing left has no charge that would ask for the
- * purchase (D49), so all is decided anew as after a charge; while the 72 hours still run, the next look is noted. Answers {'looked'}, {'early'}, {'dropped'} when the record has no such account, or {'roll'}.
+ * purchase (D49), so all is decided anew as after a charge; while the 72 hours still run, the next look is noted.
+ * Answers {'looked'}, {'early'}, {'dropped'} when the record has no such account, or {'roll'}.
  */
 const lookAtTopupScript = script('look-at-topup', 'always', balanceKeyNames, ['accountId'])`${balances}
 local due = redis.call('ZSCORE', topupLooks, accountId)

@@ -16,10 +16,13 @@ export const lastOwner = 'An account keeps at least one owner: make somebody els
 
 /**
  * An invitation shows its link to an owner: `shown_to`, of the link and of what comes of it, has the ids of those who may have seen it.
- * Lua for a script with the keys and arguments that it names, and the keys of `withOthers` as the last ones. has_all_others(): nobody was added to
- * the account since `others` was read. loses_owner(): true if the account is to keep an owner (`keepsOwner`) and taking the role of this
- * person would leave it without one; others are asked as they are now, because two owners may remove each other at the same moment. end_shown(): notes the end of what opens the account alone and was shown to the person, but for the
- * session `keptSession`: who takes the person's role is not that person, and somebody must be able to go on;
+ * Lua for a script with the keys and arguments that it names, and the keys of `withOthers` as the last ones.
+ *
+ * has_all_others() → true if nobody was added to the account since `others` was read.
+ * loses_owner() → true if the account is to keep an owner (`keepsOwner`) and taking the role of this person would leave it without one.
+ *   Others are asked as they are now, because two owners may remove each other at the same moment.
+ * end_shown() notes the end of what opens the account alone and was shown to the person, but for the session `keptSession`: whoever takes
+ *   the role of a person is somebody else, and must be able to go on.
  * make_changes() runs what change(…) has noted, and may be repeated.
  */
 export const shownLinks = /* lua */ `

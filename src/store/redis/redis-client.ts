@@ -49,7 +49,10 @@ export function loginOf(url: string): readonly string[] {
   return password === '' ? [] : [user, password].filter((part) => part !== '');
 }
 
-/** Gives Redis this login where the connection gave another one; false once, when Redis refuses it: the connection stays what it was, and the same login is not tried again. */
+/**
+ * Sends the login again after it has changed. Returns false when Redis refuses the new one, once: the connection keeps the login that it
+ * has, and this one is not tried on it again.
+ */
 export async function logInAgain(client: RedisClient, login: readonly string[]): Promise<boolean> {
   if (login.length === 0 || logins.get(client) === String(login)) return true;
   logins.set(client, String(login));
