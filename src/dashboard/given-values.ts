@@ -17,9 +17,9 @@ export function requireRead<T>(read: ReadInput<T>): T {
   return read.value;
 }
 
-/** Reads `true` or `false`; a problem's sentence calls the value `what`. */
-export function readBoolean(value: unknown, what: string): ReadInput<boolean> {
-  return typeof value === 'boolean' ? { value } : { problem: `${what} must be true or false` };
+/** Reads `true` or `false`; the sentence of a problem begins with `subject`. */
+export function readBoolean(value: unknown, subject: string): ReadInput<boolean> {
+  return typeof value === 'boolean' ? { value } : { problem: `${subject} must be true or false` };
 }
 
 /** Refuses a member that the body does not have: a change that was misspelled would be answered like one that was made. */

@@ -70,10 +70,10 @@ export function readPurchasedAt(text: unknown): ReadInput<number> {
   return { problem: 'The time of a purchase is a date (2026-03-04) or a time with its zone (2026-03-04T12:00:00Z)' };
 }
 
-function readPrintable(text: unknown, what: string, least: number): ReadInput<string> {
+function readPrintable(text: unknown, subject: string, least: number): ReadInput<string> {
   const isPrintable = typeof text === 'string' && !/[\p{C}\p{Zl}\p{Zp}]/u.test(text) && text.trim() === text;
   if (isPrintable && isBetween([...text].length, least, maxLength)) return { value: text };
-  return { problem: `${what} has ${least} to ${maxLength} printable characters and no space at its ends` };
+  return { problem: `${subject} has ${least} to ${maxLength} printable characters and no space at its ends` };
 }
 
 function isBetween(number: number, least: number, most: number): boolean {

@@ -111,7 +111,7 @@ export function readCurrency(value: unknown): ReadInput<string> {
   return { problem: 'currency must be three letters, as eur' };
 }
 
-export function readReference(value: unknown, what: string): ReadInput<string> {
+export function readReference(value: unknown, subject: string): ReadInput<string> {
   if (typeof value === 'string' && /^[A-Za-z0-9_-]{1,255}$/.test(value)) return { value };
-  return { problem: `${what} must be an id of the payment provider: letters, digits, _ and -` };
+  return { problem: `${subject} must be an id of the payment provider: letters, digits, _ and -` };
 }
