@@ -67,7 +67,8 @@ describe('A path that children could read', () => {
     const up = spawn('unshare', ['-Ur', join(root, 'trawl'), 'up'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
     const { ended, output } = followChild(up);
     await until(() => /could read|trawl answers/.test(output()), 60, 'it is refused or answers');
-    up.kill('SIGTERM');
+    // A start that is refused ends by itself, on a busy machine some time after its sentence.
+    if (/trawl answers/.test(output())) up.kill('SIGTERM');
     expect(await ended, output()).to.equal(1);
     expect(output()).to.include(`yt-dlp could read ${data}: `);
     remove();
