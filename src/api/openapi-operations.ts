@@ -22,9 +22,8 @@ const jobText =
 const inBody = 'The same as the GET, with the parameters in a JSON body of at most 16 KiB; those of the body win.';
 
 const messageId = {
-  type: ['string', 'integer'],
   description: 'Absent in a notification, which has no answer.',
-  ...{ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER },
+  anyOf: [text, { type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }],
 };
 
 /** Returns the GET and the POST of a route that costs a credit. */

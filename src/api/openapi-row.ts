@@ -12,6 +12,7 @@ export const tags = {
   Account: 'Balances, limits and the health of the platform. All of it is free.',
   Agents: 'The Model Context Protocol, for programs that act for people.',
   Service: 'The service itself, without a key.',
+  Webhooks: 'Posts of the service to your receiver, at the end of a download or of a batch.',
   Aliases: 'The same operations at further paths, for good: callers of them need not change.',
 } as const;
 

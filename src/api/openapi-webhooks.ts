@@ -26,26 +26,24 @@ const responses = {
   default: { description: 'The post is repeated' },
 };
 
-type PostRow = Readonly<Record<'tag' | 'summary' | 'description', string>> & { parameters: object[]; content: object };
+type PostRow = Readonly<Record<'summary' | 'description', string>> & { parameters: object[]; content: object };
 
 function post(operationId: string, row: PostRow, answers: object = responses) {
-  const { tag, summary, description, parameters, content } = row;
+  const { summary, description, parameters, content } = row;
   const requestBody = { required: true, content: { 'application/json': content } };
-  const request = { operationId, tags: [tag], summary, description, security: [], parameters, requestBody };
+  const request = { operationId, tags: ['Webhooks'], summary, description, security: [], parameters, requestBody };
   return { post: { ...request, responses: answers } };
 }
 
 /** Requests that the service sends: the end of a download or a batch, to the `webhook_url` of its call, and tests of receivers. */
 export const webhooks = {
   batchEnded: post('batchEnded', {
-    tag: 'Batches',
     summary: 'The last job of a batch has ended',
     description: 'Posted to the `webhook_url` of a batch within half a minute, like the end of a download.',
     parameters: parameters('batch'),
     content: { schema: ref('WebhookBatch'), example: batchWebhookExample },
   }),
   jobEnded: post('jobEnded', {
-    tag: 'Downloads',
     summary: 'A download has ended',
     description:
       'Posted to the `webhook_url` of a download, after the charge. The receiver answers 2xx within 10 seconds; redirects ' +
@@ -57,7 +55,6 @@ export const webhooks = {
   receiverTested: post(
     'receiverTested',
     {
-      tag: 'Downloads',
       summary: 'A person tests a receiver',
       description:
         'Posted once, when a person of the account asks for it on the dashboard: to an address that they give, or to the ' +

@@ -136,7 +136,7 @@ function responsesOf(row: OperationRow, isOpen: boolean, asyncStatus: number): o
     if (schema === 'file') return [status, { description, headers, content: { '*/*': { schema: text } } }];
     if (schema === 'page') return [status, { description, headers, content: { 'text/html': { schema: text } } }];
     if (schema === 'stream') {
-      const content = { 'text/event-stream': { schema: ref('Event') }, ...error };
+      const content = { 'text/event-stream': { schema: ref('JobEvent') }, ...error };
       return [status, { description, headers, content }];
     }
     if (schema === 'messages') {

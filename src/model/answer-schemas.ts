@@ -46,7 +46,7 @@ const uncut: Readonly<Record<string, Schema>> = {
   Accepted: object({ job_id: uuid }),
   AcceptedBatch: object({ batch_id: uuid }),
   WebhookBatch: object(summary),
-  Event: object({
+  JobEvent: object({
     id: text,
     event: { type: 'string', enum: ['progress', 'end'] },
     data: told('The Job, as JSON', text),

@@ -65,6 +65,28 @@ describe('the document of the API', () => {
     expect(Object.keys(answerHeaders).toSorted()).to.deep.equal(rows.toSorted());
   });
 
+  it('gives webhooks a tag of their own: generators write one file for each tag, and webhooks replaced that of the downloads', () => {
+    const { paths, webhooks } = JSON.parse(text) as Json;
+    const tagsOf = (part: Json) =>
+      Object.values<Json>(part).flatMap((methods) => Object.values<Json>(methods).flatMap(({ tags }) => tags));
+    expect(new Set(tagsOf(webhooks))).to.deep.equal(new Set(['Webhooks']));
+    expect(tagsOf(paths)).not.to.include('Webhooks');
+  });
+
+  it('gives no schema a list of types, which generators of Go refuse', () => {
+    const listed: unknown[] = [];
+    JSON.parse(text, (name, value) => (name === 'type' && Array.isArray(value) ? listed.push(value) : value));
+    expect(listed).to.deep.equal([]);
+  });
+
+  it('gives no schema the name of a field of it with an enum, which generators of Rust take for one type', () => {
+    const { schemas } = (JSON.parse(text) as Json).components;
+    const twice = Object.entries<Json>(schemas).filter(
+      ([name, { properties }]) => properties?.[name.toLowerCase()]?.enum !== undefined,
+    );
+    expect(twice.map(([name]) => name)).to.deep.equal([]);
+  });
+
   it('names operations by a verb', () => {
     const ids = Object.values(operations).flatMap((methods) => Object.values<{ id: string }>(methods));
     for (const { id } of ids)

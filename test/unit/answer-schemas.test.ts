@@ -40,7 +40,7 @@ const answers: [name: string, schema: string, answer: object][] = [
   ['an error', 'Error', { error: 'Not Found' }],
   ['an accepted job', 'Accepted', { job_id: uuid }],
   ['an accepted batch', 'AcceptedBatch', { batch_id: uuid }],
-  ['an event', 'Event', { id: '1', event: 'progress', data: '{}' }],
+  ['an event', 'JobEvent', { id: '1', event: 'progress', data: '{}' }],
   ['metadata', 'Metadata', wholeMetadata],
   ...Object.entries(jobs).map(([name, job]): (typeof answers)[0] => [`a ${name} job`, 'Job', jobJson(job, beside)]),
   ['a list of jobs', 'JobList', { jobs: [jobJson(jobs.completed, beside)], next_cursor: 'next' }],
@@ -81,7 +81,7 @@ function change(whole: object, path: readonly string[], make: (value: unknown) =
 }
 
 /** Answers that `fields` cannot cut, and the bodies of webhooks. */
-const uncut = /^(?:Error|Accepted|Event|Webhook)/;
+const uncut = /^(?:Error|Accepted|JobEvent|Webhook)/;
 
 /** Names of a schema: its own, and that of its part unless `fields` cannot cut it. */
 function formsOf(schema: string): string[] {
@@ -139,8 +139,8 @@ describe('schemas of answers', () => {
     ['Accepted', 'job_id', uuid.replaceAll('-', ''), false],
     ['Accepted', 'job_id', uuid.replaceAll('1', 'x'), false],
     ['Accepted', 'job_id', uuid.replaceAll('1', 'F'), false],
-    ['Event', 'event', 'begin', false],
-    ['Event', 'event', 'end', true],
+    ['JobEvent', 'event', 'begin', false],
+    ['JobEvent', 'event', 'end', true],
     ['Job', 'status', 'Done', false],
     ['Job', 'progress', -1, false],
     ['Job', 'progress', 0, true],

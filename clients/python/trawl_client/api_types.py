@@ -38,7 +38,7 @@ class WebhookBatch(TypedDict):
     credits: Credits
 
 
-class Event(TypedDict):
+class JobEvent(TypedDict):
     id: str
     event: Literal['progress', 'end']
     data: str

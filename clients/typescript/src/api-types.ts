@@ -35,7 +35,7 @@ export interface components {
                 charged: number;
             };
         };
-        Event: {
+        JobEvent: {
             id: string;
             /** @enum {string} */
             event: "progress" | "end";
