@@ -132,7 +132,7 @@ def describe_info(downloader, info, order):
     if formats and order['action'] == 'inspect' and not knows:
         chosen = {**info, **formats[-1]}
         described['probe'] = probe(downloader, chosen, order)
-        if info.get('direct') and (described['probe'] or {}).get('is_invalid'):
+        if info.get('direct') and ((described['probe'] or {}).get('is_invalid') or chosen.get('filesize') == 0):  # 416 for an empty file
             request = yt_dlp.networking.Request(chosen['url'], headers=streams.headers_of(chosen))
             described['unreadable'] = downloader.urlopen(request).read(16).decode('latin-1')
     return described

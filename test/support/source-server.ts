@@ -233,7 +233,7 @@ async function sendFile(reply: Reply, path: string, rate?: number): Promise<void
   const range = /^bytes=(\d+)-(\d*)$/.exec(reply.asking.headers.range ?? '');
   const start = range ? Number(range[1]) : 0;
   const end = range?.[2] ? Math.min(Number(range[2]), size - 1) : size - 1;
-  if (start >= size && size > 0) return gone(reply, 416);
+  if (range && start >= size) return gone(reply, 416);
   const headers = {
     'content-type': types[extname(path)] ?? 'application/octet-stream',
     'accept-ranges': 'bytes',
