@@ -81,12 +81,18 @@ function operation({ name, route, method, path, alias }: PathOperation, asyncSta
     summary: row.summary,
     description: row.description + same,
     ...(isOpen ? { security: [] } : {}),
-    parameters: [...inPath, ...(row.headers ?? []).map((one) => requestHeaders[one]), ...query],
+    parameters: [...inPath, ...(name === 'files' ? linkParameters : []), ...(row.headers ?? []).map((one) => requestHeaders[one]), ...query],
     ...(body ? { requestBody: bodyOf(row, [...tables, globalParameters]) } : {}),
     ...(row.body ? { requestBody: { required: true, content: jsonOf(row.body, bodyExamples[row.id]) } } : {}),
     responses: { ...responsesOf(row, isOpen, asyncStatus), ...errorsOf(row.errors, isOpen) },
   };
 }
+
+/** Not required, although a link without them is 403: callers take the whole link from an answer. */
+const linkParameters = ['exp', 'sig'].map((name) => ({
+  ...{ name, in: 'query', required: false, schema: text },
+  description: 'As it stands in the link; a link without it is refused.',
+}));
 
 function pathParameter(name: string, route: RouteName): object {
   if (name === 'id') {

@@ -58,6 +58,13 @@ describe('the document of the API', () => {
     expect(errors).to.have.members(['403', '404', '405', '408', '410', '416', '429', '431', '500', '503']);
   });
 
+  it('tells the parameters of a result link, without which it is refused', () => {
+    const { paths } = JSON.parse(text) as Json;
+    const { example } = paths['/v1/jobs/{id}'].get.responses['200'].content['application/json'];
+    const told = (paths['/files/{job}/{name}'].get.parameters as Json[]).filter((one) => one.in === 'query');
+    expect(told.map(({ name }) => name)).to.deep.equal([...new URL(example.result.response).searchParams.keys()]);
+  });
+
   it('tells the headers of docs/api.md, and no others', () => {
     const rows = listRows(read('docs/api.md'), 'header').flatMap(({ cells }) =>
       [...cells[0]!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!),
