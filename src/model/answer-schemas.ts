@@ -8,6 +8,8 @@ export type Schema = Readonly<Record<string, unknown>>;
 
 export const text = { type: 'string' };
 const whole = { type: 'integer', minimum: 0 };
+/** Bytes of files and counts of views exceed the 32 bits that generators of Java, C# and Rust give an integer without a format. */
+const large = { ...whole, format: 'int64' };
 const numeric = { type: 'number' };
 const yesNo = { type: 'boolean' };
 const time = { type: 'string', format: 'date-time' };
@@ -22,7 +24,7 @@ export const object = (properties: Readonly<Record<string, Schema>>, optional: r
 const metadataTypes: Readonly<Record<string, Schema>> = {
   string: text,
   url: { type: 'string', format: 'uri' },
-  integer: whole,
+  integer: large,
   number: numeric,
   boolean: yesNo,
   live_status: { type: 'string', enum: liveStatuses },
@@ -107,7 +109,7 @@ const cut: Readonly<Record<string, Schema>> = {
       metadata: orNull(ref('Metadata')),
       response: told('Signed link to the file; null without a file', orNull({ type: 'string', format: 'uri' })),
       expires_at: told('When the file is removed', orNull(time)),
-      bytes: whole,
+      bytes: large,
       sha256: told('Hexadecimal', text),
       content_type: text,
     },
@@ -214,6 +216,7 @@ const ajv = new Ajv({
   ],
   formats: {
     uuid: uuidForm,
+    int64: true,
     date: /^\d{4}-\d\d-\d\d$/,
     uri: (value) => URL.canParse(value),
     'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/,

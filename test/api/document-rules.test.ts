@@ -58,6 +58,13 @@ describe('the document of the API', () => {
     expect(errors).to.have.members(['403', '404', '405', '408', '410', '416', '429', '431', '500', '503']);
   });
 
+  it('gives bytes of files and counts of views 64 bits: a file of 3 GB overflowed the generated clients of Java and Rust', () => {
+    const { Result, Metadata } = (JSON.parse(text) as Json).components.schemas;
+    const { like_count, view_count } = Metadata.properties;
+    for (const schema of [Result.properties.bytes, like_count.anyOf[0], view_count.anyOf[0]])
+      expect(schema).to.include({ type: 'integer', format: 'int64' });
+  });
+
   it('tells the parameters of a result link, without which it is refused', () => {
     const { paths } = JSON.parse(text) as Json;
     const { example } = paths['/v1/jobs/{id}'].get.responses['200'].content['application/json'];

@@ -148,6 +148,7 @@ export interface components {
             response: string | null;
             /** @description When the file is removed */
             expires_at?: string | null;
+            /** Format: int64 */
             bytes?: number;
             /** @description Hexadecimal */
             sha256?: string;
