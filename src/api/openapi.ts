@@ -81,7 +81,12 @@ function operation({ name, route, method, path, alias }: PathOperation, asyncSta
     summary: row.summary,
     description: row.description + same,
     ...(isOpen ? { security: [] } : {}),
-    parameters: [...inPath, ...(name === 'files' ? linkParameters : []), ...(row.headers ?? []).map((one) => requestHeaders[one]), ...query],
+    parameters: [
+      ...inPath,
+      ...(name === 'files' ? linkParameters : []),
+      ...(row.headers ?? []).map((one) => requestHeaders[one]),
+      ...query,
+    ],
     ...(body ? { requestBody: bodyOf(row, [...tables, globalParameters]) } : {}),
     ...(row.body ? { requestBody: { required: true, content: jsonOf(row.body, bodyExamples[row.id]) } } : {}),
     responses: { ...responsesOf(row, isOpen, asyncStatus), ...errorsOf(row.errors, isOpen) },
@@ -135,7 +140,11 @@ function linksTo(member: string, rows: readonly Pick<OperationRow, 'id' | 'summa
 /** Under soft_fail every error is a 200; with `fields` an answer is only a part of itself. */
 function responsesOf(row: OperationRow, isOpen: boolean, asyncStatus: number): object {
   const error = jsonOf(ref('Error'), { error: 'Bad Request' });
-  const soft = { description: 'An error, with soft_fail', headers: headersOf('200', isOpen, true), content: error };
+  const soft = {
+    description: 'An error, with soft_fail: status 200',
+    headers: headersOf('200', isOpen, true),
+    content: error,
+  };
   const good = Object.entries(row.ok).map(([status, schema]) => {
     const description = 'Done';
     const headers = headersOf(status, isOpen, status === '200' && !isOpen);
@@ -158,7 +167,9 @@ function responsesOf(row: OperationRow, isOpen: boolean, asyncStatus: number): o
     status,
     { description, headers: headersOf(status, isOpen, false), ...(Number(status) >= 400 ? { content: error } : {}) },
   ]);
-  return { ...(isOpen ? {} : { 200: soft }), ...Object.fromEntries([...good, ...others]) };
+  // Generators of Java and Go read every success by the schema of its lowest status: that has to be the accepted call.
+  const softStatus = asyncStatus === 202 && row.ok['200'] === undefined ? '2XX' : '200';
+  return { ...(isOpen ? {} : { [softStatus]: soft }), ...Object.fromEntries([...good, ...others]) };
 }
 
 /** Returns the answer to an accepted call, which as a 200 shares its status with errors under soft_fail and with metadata read at once. */
