@@ -1,3 +1,4 @@
+import { fewLines } from '../base/few-lines.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { onceAMinute } from '../base/once-a-minute.ts';
@@ -24,6 +25,7 @@ export function noteFailedSteps({
   readonly metrics: Pick<Metrics, 'reconcile_errors_total'>;
   readonly log: Log;
 }) {
+  const warnOfFailure = fewLines(log.warn);
   const warnOfDelay = onceAMinute((reason: string) => log.warn('jobs wait for their start', { reason }));
   return (jobId: string, error: unknown): void => {
     if (error instanceof StartDelayed) {
@@ -31,7 +33,7 @@ export function noteFailedSteps({
       return;
     }
     metrics.reconcile_errors_total.inc();
-    log.warn('a step of the job failed: it is tried again', { job: jobId, error });
+    warnOfFailure('a step of the job failed: it is tried again', { job: jobId, error });
   };
 }
 

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { isRefusal } from '../base/errors.ts';
+import { fewLines } from '../base/few-lines.ts';
+import type { Log } from '../base/log.ts';
 import { coalesceRuns, type SingleFlight } from '../base/single-flight.ts';
 import { within } from '../base/within.ts';
 import type { WorkerShares } from '../model/preemption.ts';
@@ -58,6 +60,7 @@ export class Controller {
   readonly #options: ControllerOptions;
   readonly #times: ControllerTimes;
   readonly #holder = randomUUID();
+  readonly #warn: Log['warn'];
   readonly #lane: StorageLane;
   readonly #advancer: JobAdvancer;
   readonly #queue: WorkQueue;
@@ -81,6 +84,7 @@ export class Controller {
     const { objects, metrics, log } = options;
     this.#options = options;
     this.#times = { ...defaultTimes, ...options.times };
+    this.#warn = fewLines(log.warn);
     this.storage = new StorageProbe({ objects, metrics, log });
     const again = (jobId: string) => this.#queue.add(jobId);
     this.#lane = new StorageLane({ probe: this.storage, log, again });
@@ -271,7 +275,7 @@ export class Controller {
       await run();
     } catch (error) {
       this.#options.metrics.upkeep_errors_total.inc({ task });
-      this.#options.log.warn(`${work} failed`, { error });
+      this.#warn(`${work} failed`, { error });
       if (isRefusal(error, 'unavailable')) this.#passSoon();
     }
   }

@@ -1,4 +1,5 @@
 import { backoffMs } from '../base/backoff.ts';
+import { fewLines } from '../base/few-lines.ts';
 import type { Log } from '../base/log.ts';
 import type { StorageProbe } from './storage-probe.ts';
 
@@ -28,6 +29,7 @@ const maxMs = 60_000;
  */
 export class StorageLane {
   readonly #options: StorageLaneOptions;
+  readonly #warn: Log['warn'];
   readonly #running = new Map<string, Promise<void>>();
   readonly #waiting = new Map<string, StorageWork>();
   /** Jobs that wait for the object store. */
@@ -38,6 +40,7 @@ export class StorageLane {
 
   constructor(options: StorageLaneOptions) {
     this.#options = options;
+    this.#warn = fewLines(options.log.warn);
     options.probe.onReturn(() => this.#release());
   }
 
@@ -95,7 +98,7 @@ export class StorageLane {
       await run();
       if (jobId !== null) this.forget(jobId);
     } catch (error) {
-      this.#options.log.warn('a call of the object store failed', { job: jobId, error });
+      this.#warn('a call of the object store failed', { job: jobId, error });
       if (jobId !== null && !this.#isClosed) this.#tryLater(jobId);
       // Meanwhile this place stays taken: most likely the next call would fail, too.
       if (!(await this.#options.probe.check())) this.#holdWaiting();

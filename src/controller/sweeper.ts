@@ -1,4 +1,5 @@
 import { type ArchiveObjects, archiveDays, dayOf, removeArchivedDays } from '../archive/archive-days.ts';
+import { fewLines } from '../base/few-lines.ts';
 import { startPeriodicTask } from '../base/periodic-task.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { removeRevocations, revocationLifeMs } from '../objects/revocations.ts';
@@ -55,11 +56,12 @@ type Tell = (error: unknown) => Promise<number>;
 /** Returns one sweep of the files that are removed from the object store. */
 function makeObjectSweep(options: SweeperOptions, tell: Tell): Sweep {
   const { store, objects, probe, lifetimes, log } = options;
+  const cleaning = { ...options, log: { ...log, warn: fewLines(log.warn) } };
   let searchedOn = Number.NaN;
   return async (mayGoOn) => {
     const goOn = lasting(mayGoOn, probe);
     if (!goOn()) return;
-    const cleaner = { ...options, goOn };
+    const cleaner = { ...cleaning, goOn };
     const files = await removeDueFiles(cleaner, lifetimes.file);
     const strays = await removeStrayObjects(cleaner, lifetimes.file);
     const uploads = await sweepUploads(options, goOn).catch(tell);

@@ -1,4 +1,5 @@
 import type { V1Job, V1Pod } from '@kubernetes/client-node';
+import { fewLines } from '../../base/few-lines.ts';
 import type { Log } from '../../base/log.ts';
 import type { Seen } from '../../model/next.ts';
 import { type AttemptToRun, makeChangeListeners, type Runner, StartDelayed } from '../runner.ts';
@@ -42,6 +43,7 @@ export class KubernetesRunner implements Runner {
   readonly #options: KubernetesRunnerOptions;
   readonly #paths: ReturnType<typeof apiPathsOf>;
   readonly #cleanup: AttemptCleanup;
+  readonly #complain: Log['error'];
   readonly #notify: (attemptName: string) => void;
   /** Last state of each attempt that listeners were told of, as JSON. */
   readonly #notified = new Map<string, string>();
@@ -54,6 +56,7 @@ export class KubernetesRunner implements Runner {
     const { watch, notify } = makeChangeListeners();
     const watermark = new PodWatermark();
     this.#options = options;
+    this.#complain = fewLines(log.error);
     this.#paths = apiPathsOf(namespace);
     this.watch = watch;
     this.#notify = notify;
@@ -80,7 +83,7 @@ export class KubernetesRunner implements Runner {
   }
 
   async start(attempt: AttemptToRun): Promise<void> {
-    const { client, shape, log } = this.#options;
+    const { client, shape } = this.#options;
     try {
       const body = makeJob(attempt, shape);
       // All that is kept of a new Job is in its metadata.
@@ -89,7 +92,7 @@ export class KubernetesRunner implements Runner {
       // An earlier try made it, or the controller that led before.
       if (error instanceof KubeError && error.reason === 'AlreadyExists') return;
       if (error instanceof KubeError && exceedsQuota(error.message)) throw new StartDelayed(quotaUsedUp, error);
-      if (needsOperator(error)) log.error('the cluster refuses a Job', { attempt: attempt.name, cause: error });
+      if (needsOperator(error)) this.#complain('the cluster refuses a Job', { attempt: attempt.name, cause: error });
       throw error;
     }
   }

@@ -1,0 +1,61 @@
+import { expect } from 'chai';
+import { makeMetrics } from '../../src/base/metrics.ts';
+import { noteFailedSteps } from '../../src/controller/attempt-workers.ts';
+import { StorageLane } from '../../src/controller/storage-lane.ts';
+import { StorageProbe } from '../../src/controller/storage-probe.ts';
+import { startSweeper } from '../../src/controller/sweeper.ts';
+import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
+import { eachWithEmptyRecord } from '../support/empty-record.ts';
+import { anAccount, aRunningJob, type TestStore } from '../support/record.ts';
+import { aLog } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+const hour = 3_600_000;
+const maxLines = 10;
+
+describe('a fault that many jobs meet', () => {
+  let store: TestStore;
+  eachWithEmptyRecord((fresh) => {
+    store = fresh;
+  });
+
+  it('is ten lines a minute for steps of 150 jobs that fail again and again, and each of them is counted', async () => {
+    const [metrics, { lines, log }] = [makeMetrics(), aLog()];
+    const note = noteFailedSteps({ metrics, log });
+    for (let n = 0; n < 1_800; n++) note(`job ${n % 150}`, new Error('The API server does not answer'));
+    expect(lines).to.have.length(maxLines);
+    expect((await metrics.reconcile_errors_total.get()).values[0]?.value).to.equal(1_800);
+  });
+
+  it('is ten lines a minute for calls of the object store that fail', async () => {
+    const { lines, log } = aLog();
+    const probe = new StorageProbe({ objects: { see: async () => null }, metrics: makeMetrics(), log });
+    const lane = new StorageLane({ probe, log, again: () => undefined });
+    for (let n = 0; n < 40; n++)
+      lane.add(`job ${n}`, () => Promise.reject(new Error('S3 answered AccessDenied (403)')));
+    await lane.settled();
+    lane.close();
+    probe.close();
+    expect(lines).to.have.length(maxLines);
+  });
+
+  it('is ten lines a minute for files that cannot be removed, and each of them is counted', async () => {
+    for (let n = 0; n < 20; n++)
+      await cancelJob(store, await aRunningJob(store, await anAccount(store, { credits: 1 })));
+    const [metrics, { lines, log }] = [makeMetrics(), aLog()];
+    const refuses = async () => {
+      throw new Error('S3 answered AccessDenied (403)');
+    };
+    const nothing = async function* () {};
+    const sweeper = startSweeper({
+      ...{ store, metrics, log, isLeading: () => true, probe: { isAway: () => false, check: async () => true } },
+      lifetimes: { job: 720 * hour, line: 2160 * hour, file: 24 * hour },
+      objects: { remove: refuses, sweepTemporary: async () => 0, listNames: nothing } as never,
+    });
+    sweeper.wake();
+    const count = async () => (await metrics.removal_errors_total.get()).values[0]?.value;
+    await until(async () => (await count()) === 20, 20, 'each file was tried');
+    await sweeper.close();
+    expect(lines.filter((line) => line.includes('a file could not be removed'))).to.have.length(maxLines);
+  });
+});
