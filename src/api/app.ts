@@ -38,6 +38,8 @@ interface ApiServer {
   readonly limitKeyless: KeylessLimit;
   readonly lines: RequestLogWriter;
   readonly log: Log;
+  /** Warns of a part that did not answer. */
+  readonly warnAway: Log['warn'];
   readonly metrics: Metrics;
   readonly now: () => number;
   /** Aborted when the process stops: then every answer closes its connection. */
@@ -127,6 +129,9 @@ async function serve(
     if (reply.status >= 500 && call.res.destroyed) reply = null;
     if (reply?.status === 500)
       server.log.error('a request failed', { route: route.name, error, ...traceField(call.trace) });
+    // Without a cause every part answers: the process stops, or has as much to do as it may.
+    if (reply !== null && isRefusal(error, 'unavailable') && error.cause !== undefined)
+      server.warnAway('a request was answered 503: a part did not answer', { route: route.name, error });
   }
   finish(server, call, reply);
 }

@@ -270,7 +270,8 @@ export async function askWithin<T>(
     return await ask(AbortSignal.any([gone.signal, limit]));
   } catch (error) {
     if (limit.aborted) return { failure: { code: 'timeout', text: readTooLong } } as const;
-    throw ending.aborted || hasBrokenOff(error) ? refuse('unavailable') : error;
+    if (ending.aborted) throw refuse('unavailable');
+    throw hasBrokenOff(error) ? Object.assign(refuse('unavailable'), { cause: error }) : error;
   } finally {
     forget();
     ending.removeEventListener('abort', leave);

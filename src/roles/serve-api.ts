@@ -3,6 +3,7 @@ import { type HttpTimeouts, listen } from '../api/http-server.ts';
 import { limitKeylessRequests } from '../api/keyless-limit.ts';
 import type { PendingLimit } from '../api/unread-answers.ts';
 import type { ConfigRule } from '../base/config.ts';
+import { fewLines } from '../base/few-lines.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { onceAMinute } from '../base/once-a-minute.ts';
@@ -58,6 +59,7 @@ export async function serveApi(parts: ApiParts, stop: Shutdown) {
       limitKeyless: limitKeylessRequests(findCaller),
       lines,
       log,
+      warnAway: fewLines(log.warn),
       metrics,
       traces,
       now: store.clock.now,

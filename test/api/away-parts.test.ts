@@ -1,0 +1,62 @@
+import { expect } from 'chai';
+import { refuse } from '../../src/base/errors.ts';
+import { askInspector } from '../../src/roles/inspector-client.ts';
+import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
+import { film } from '../support/calls.ts';
+import { endJob } from '../support/job-steps.ts';
+
+const maxLines = 10;
+
+describe('the log of an API that answers 503', () => {
+  let api: TestApi;
+  let caller: ApiCaller;
+  const begin = async (change: Parameters<typeof startApi>[1]) => {
+    api = await startApi({}, change);
+    caller = await api.addCaller();
+  };
+  afterEach(() => api.stop());
+
+  const askMetadata = async () => {
+    const answer = await api.get('/v1/media/metadata', caller.key, { query: film });
+    expect(answer.status).to.equal(503);
+  };
+  const told = () =>
+    api.lines.map((line) => JSON.parse(line)).filter(({ text }) => text.includes('a part did not answer'));
+
+  it('names the route and the inspector that takes no connection, ten times a minute', async () => {
+    await begin((parts) => ({ ...parts, inspector: askInspector({ path: '/nowhere/inspector.sock' }) }));
+    for (let n = 0; n < maxLines + 2; n++) await askMetadata();
+    const lines = told();
+    expect(lines).to.have.length(maxLines);
+    const [{ level, route, error }] = lines;
+    expect([level, route, error.cause.message]).to.deep.equal([
+      'warn',
+      'metadata',
+      'connect ENOENT /nowhere/inspector.sock',
+    ]);
+  });
+
+  it('names an inspector that ended in the middle of a call', async () => {
+    await begin((parts) => parts);
+    api.inspect(() => null);
+    await askMetadata();
+    expect(told().map(({ error }) => error.cause.code)).to.deep.equal(['ECONNRESET']);
+  });
+
+  it('says nothing of an inspector that answers and has no free slot', async () => {
+    await begin((parts) => parts);
+    api.inspect(() => ({ status: 503 }));
+    await askMetadata();
+    expect(told()).to.deep.equal([]);
+  });
+
+  it('names the object store that a file cannot be had from', async () => {
+    const away = () => Promise.reject(Object.assign(refuse('unavailable'), { cause: new Error('S3 is away') }));
+    await begin((parts) => ({ ...parts, objects: { ...parts.objects, open: away } }));
+    const { job_id } = (await api.get('/v1/video/download', caller.key, { query: film })).json;
+    await endJob(api.store, job_id);
+    const link = new URL((await api.get(`/v1/jobs/${job_id}`, caller.key)).json.result.response);
+    expect((await api.get(link.pathname + link.search)).status).to.equal(503);
+    expect(told().map(({ route, error }) => [route, error.cause.message])).to.deep.equal([['files', 'S3 is away']]);
+  });
+});
