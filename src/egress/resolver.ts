@@ -34,13 +34,21 @@ export async function makeResolve({ servers, limitSeconds }: ResolveOptions): Pr
   };
 }
 
+/** Time for the other address family once one has addresses: some resolvers and firewalls drop each question for AAAA. */
+const otherFamilyMs = 1_000;
+
 async function askResolver(name: string, resolver: Resolver, limitMs: number, signal: AbortSignal): Promise<Resolved> {
   const cancel = () => resolver.cancel();
-  const limit = setTimeout(cancel, limitMs);
+  const limits = [setTimeout(cancel, limitMs)];
+  const ask = async (answer: Promise<string[]>) => {
+    const resolved = await settle(answer);
+    if (resolved.addresses.length > 0) limits.push(setTimeout(cancel, otherFamilyMs));
+    return resolved;
+  };
   signal.addEventListener('abort', cancel);
-  const [v4, v6] = await Promise.all([settle(resolver.resolve4(name)), settle(resolver.resolve6(name))]);
+  const [v4, v6] = await Promise.all([ask(resolver.resolve4(name)), ask(resolver.resolve6(name))]);
   signal.removeEventListener('abort', cancel);
-  clearTimeout(limit);
+  for (const limit of limits) clearTimeout(limit);
   return { addresses: mix(v4.addresses, v6.addresses), late: v4.late || v6.late };
 }
 

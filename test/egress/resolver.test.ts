@@ -199,6 +199,25 @@ describe('a resolver', () => {
     dns.close();
   });
 
+  it('does not wait to the limit for a family whose questions are dropped once the other has an address', async () => {
+    const dns = await startDns();
+    const resolve = await makeResolve({ servers: [{ host: 'localhost', port: dns.port }], limitSeconds: 60 });
+    try {
+      for (const [answered, address] of [
+        ['A', '127.0.0.1'],
+        ['AAAA', '::1'],
+      ] as const) {
+        dns.asked.length = 0;
+        dns.answers = (_, type) => (type === answered ? [address] : null);
+        expect((await resolve('some.example', present)).addresses).to.deep.equal([address]);
+        // One question is answered; the third and last one of the other family would be sent after 4.5 s.
+        expect(dns.asked.length, String(dns.asked)).to.be.below(4);
+      }
+    } finally {
+      dns.close();
+    }
+  });
+
   it('of the system knows the hosts file of this machine', async () => {
     const resolve = await makeResolve({ servers: [], limitSeconds: 2 });
     expect((await resolve('localhost', present)).addresses).to.include('127.0.0.1');

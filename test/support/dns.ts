@@ -2,8 +2,8 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { isIPv6 } from 'node:net';
 
-/** The addresses of a name; without any it does not exist, and null is no answer at all. */
-export type Answers = (name: string) => readonly string[] | null;
+/** The addresses of a name, which is asked for its records A or AAAA; without any it does not exist, and null is no answer at all. */
+export type Answers = (name: string, type: string) => readonly string[] | null;
 
 export interface TestDns {
   readonly port: number;
@@ -22,8 +22,9 @@ export async function startDns(host = '127.0.0.1', port = 0): Promise<TestDns> {
   const dns: TestDns = { port: 0, asked: [], answers: () => [], close: () => socket.close() };
   socket.on('message', (query, from) => {
     const { name, type, end } = readQuestion(query);
-    dns.asked.push(`${types[type] ?? type} ${name}`);
-    const addresses = dns.answers(name);
+    const typeName = types[type] ?? String(type);
+    dns.asked.push(`${typeName} ${name}`);
+    const addresses = dns.answers(name, typeName);
     if (addresses === null) return;
     const fitting = addresses.filter((address) => (isIPv6(address) ? 28 : 1) === type);
     socket.send(writeAnswer(query.subarray(0, end), type, addresses.length > 0, fitting), from.port, from.address);
