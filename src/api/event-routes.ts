@@ -7,6 +7,7 @@ import { isGone } from './file-routes.ts';
 import { enterJob, type JobRoutes } from './job-routes.ts';
 import type { JobWatch } from './job-watch.ts';
 import { onLeave } from './on-leave.ts';
+import { streamHeaders } from './reply.ts';
 import { headerOf } from './request-syntax.ts';
 
 const reconnectMs = 1000;
@@ -16,7 +17,7 @@ export function streamEvents(routes: JobRoutes): KeyedHandler {
   return async (call) => {
     const { job, fields } = await enterJob(routes, call);
     const watch = await routes.watchJob(job);
-    const shown = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
+    const shown = { 'content-type': 'text/event-stream; charset=utf-8', ...streamHeaders };
     call.res.writeHead(200, { ...call.headers, ...shown }).flushHeaders();
     const forget = onLeave(call.res, watch.close);
     // The stream is not awaited: only until it begins is it a request in hand, and does its time in the request log run.

@@ -10,6 +10,7 @@ import { enterFree, requireFlags } from './free-call.ts';
 import type { JobRoutes } from './job-routes.ts';
 import { readOwnJob } from './job-view.ts';
 import { followJob, type WatchedJob } from './job-watch.ts';
+import { streamHeaders } from './reply.ts';
 import { headerOf } from './request-syntax.ts';
 
 /** Dependencies of the route of the Model Context Protocol: the handlers of what its tools do. */
@@ -140,7 +141,7 @@ async function followOwnJob(
 /** Writes the SDK's answer as it comes: an event for each progress, then the result. */
 async function send({ res, headers }: KeyedCall, response: Response, body: AsyncIterable<Uint8Array>): Promise<void> {
   const type = response.headers.get('content-type');
-  const shown = { 'x-accel-buffering': 'no', ...(type !== null && { 'content-type': type }) };
+  const shown = { ...streamHeaders, ...(type !== null && { 'content-type': type }) };
   res.writeHead(response.status, { ...headers, ...shown });
   await pipeline(body, res);
 }

@@ -17,6 +17,11 @@ export interface ApiReply {
 
 /** Logged when the caller was gone before an answer. */
 export const goneStatus = 499;
+/**
+ * Headers of a stream of events: a proxy that buffers it (nginx) would keep it back, and one that compresses it (HAProxy) the end of each
+ * event until the next one.
+ */
+export const streamHeaders = { 'x-accel-buffering': 'no', 'cache-control': 'no-store, no-transform' } as const;
 /** `Retry-After` of a 503: a restarted or replaced Redis usually answers again after 2 s; a drain lasts for minutes at least. */
 const waitSeconds: Partial<Record<RefusalCode, number>> = { unavailable: 2, draining: 30 };
 

@@ -1,5 +1,5 @@
 import { onLeave } from '../api/on-leave.ts';
-import type { ApiReply } from '../api/reply.ts';
+import { type ApiReply, streamHeaders } from '../api/reply.ts';
 import { refuse } from '../base/errors.ts';
 import { startPeriodicTask } from '../base/periodic-task.ts';
 import type { DashboardCall } from './dashboard-app.ts';
@@ -37,7 +37,7 @@ export async function streamJobs(
   const isFull = (streams.get(accountId)?.listeners.size ?? 0) >= maxStreamsOfAccount;
   if (open >= maxStreams || isFull) throw refuse('unavailable');
   open++;
-  res.writeHead(200, { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' });
+  res.writeHead(200, { 'content-type': 'text/event-stream', ...streamHeaders });
   res.write('retry: 1000\n\n');
   const left = Promise.withResolvers<void>();
   const forget = onLeave(res, left.resolve);

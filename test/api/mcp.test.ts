@@ -74,6 +74,14 @@ describe('POST /mcp', () => {
     expect(Object.keys(properties!).filter((name) => name.startsWith('webhook'))).to.deep.equal([]);
   });
 
+  it('forbids proxies to compress its events, which would keep back the end of each until the next one', async () => {
+    const { headers } = await post(toolCall({}, 'usage'));
+    expect([headers.get('content-type'), headers.get('cache-control')]).to.deep.equal([
+      'text/event-stream',
+      'no-store, no-transform',
+    ]);
+  });
+
   it('downloads with progress, and answers with the link to the file', async () => {
     const told: string[] = [];
     const client = await connect();

@@ -22,6 +22,13 @@ describe('a stream of jobs that a page of the dashboard has opened', () => {
       expect(status).to.equal(200);
     },
   };
+  it('forbids proxies to compress it, which would keep back the end of each change until the next one', async () => {
+    const { cookie } = await signedIn(caller.account, 'viewer', email);
+    const { headers, body } = await fetch(`${api.dashboardUrl}/api/jobs/events`, { headers: { cookie } });
+    await body!.cancel();
+    expect(headers.get('cache-control')).to.equal('no-store, no-transform');
+  });
+
   for (const [word, lose] of Object.entries(losses)) {
     it(`ends at the next change, and tells nothing of it, once its person ${word}`, async () => {
       const browser = await signedIn(caller.account, 'member', email);
