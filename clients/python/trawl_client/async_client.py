@@ -176,13 +176,15 @@ class AsyncTrawl:
         """Carries out each step and sends its outcome back."""
         opened: dict[str, Any] = {}
         outcome: Any = None
+        url = self._service.url
         try:
             step = next(steps)
             while True:
+                url = getattr(step, "url", url)
                 try:
                     outcome = await self._carry_out(step, opened)
                 except httpx.HTTPError as error:
-                    step = steps.throw(unreachable(self._service.url, str(error) or type(error).__name__))
+                    step = steps.throw(unreachable(url, error))
                 else:
                     step = steps.send(outcome)
         except StopIteration as end:

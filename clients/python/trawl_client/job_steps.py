@@ -210,7 +210,7 @@ def fetch_once(
                     patience.heard()
             error = unreachable(link, "the connection broke off")
         except TrawlError as failure:
-            if failure.code != "unreachable":
+            if failure.code != "unreachable" or not failure.retryable:
                 raise
             error = failure
         # The next try has a link of its own: this one may have expired.

@@ -6,6 +6,7 @@ import json
 import math
 import random
 import re
+import ssl
 import time
 import uuid
 from collections.abc import Generator
@@ -197,14 +198,26 @@ def may_repeat(error: TrawlError) -> bool:
     # A repeat may meet the first call, which still runs; a conflict with another call names no time to wait.
     is_running = error.code == "idempotency_conflict" and error.retry_after_seconds is not None
     is_limited = error.code == "rate_limited" and error.retryable
-    return is_running or error.code == "unreachable" or is_limited or (error.status or 0) >= 500
+    is_away = error.code == "unreachable" and error.retryable
+    return is_running or is_away or is_limited or (error.status or 0) >= 500
 
 
 def unreachable(url: str, cause: object) -> TrawlError:
     """Returns the error of a call that brought no answer."""
     # The rest of the URL may be a signature.
     parts = httpx.URL(url)
-    return TrawlError("unreachable", f"No way to {parts.scheme}://{parts.netloc.decode()}: {cause}")
+    sentence = f"No way to {parts.scheme}://{parts.netloc.decode()}: {str(cause) or type(cause).__name__}"
+    return TrawlError("unreachable", sentence, retryable=False if is_hopeless(cause) else None)
+
+
+def is_hopeless(cause: object) -> bool:
+    """Returns true for an error that no waiting ends: a wrong certificate, which httpx hides behind others, and a proxy that opens no way."""
+    while isinstance(cause, BaseException):
+        is_barred = isinstance(cause, httpx.ProxyError) and str(cause)[:3] in ("403", "407")
+        if is_barred or isinstance(cause, ssl.SSLCertVerificationError):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
 
 
 def require_ok(answer: Answer) -> None:

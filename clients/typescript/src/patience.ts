@@ -10,6 +10,10 @@ export interface Patience {
 
 const firstMs = 200;
 const maxMs = 10_000;
+/** Codes of Node for a certificate that no waiting makes right. */
+const wrongCertificate = /^(?:ERR_TLS_CERT_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
+/** Words of Node for a proxy that wants another password, or opens no way to this host. */
+const barred = /^Proxy response \((?:403|407)\)/;
 
 export function makePatience(patienceMs: number): Patience {
   let since = performance.now();
@@ -32,9 +36,18 @@ export function makePatience(patienceMs: number): Patience {
 
 /** Returns the error of a call that brought no answer. */
 export function unreachable(url: string, cause: unknown): TrawlError {
-  const words = cause instanceof Error ? cause.message : String(cause);
+  const inner = innermost(cause);
+  const code = inner instanceof Error && 'code' in inner ? String(inner.code) : '';
+  const words = inner instanceof Error ? inner.message || code : String(inner);
+  const facts = { cause, ...((wrongCertificate.test(code) || barred.test(words)) && { retryable: false }) };
   // The rest of the URL may be a signature.
-  return new TrawlError('unreachable', `No way to ${new URL(url).origin}: ${words}`, { cause });
+  return new TrawlError('unreachable', `No way to ${new URL(url).origin}: ${words}`, facts);
+}
+
+/** Returns the error that was first: the `fetch` of Node says no more than that it failed, and has the reason as its cause. */
+function innermost(error: unknown): unknown {
+  const inner = error instanceof AggregateError ? error.errors[0] : error instanceof Error ? error.cause : undefined;
+  return inner instanceof Error ? innermost(inner) : error;
 }
 
 /** Waits so long; rejects at once when the signal aborts. */

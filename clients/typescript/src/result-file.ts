@@ -111,7 +111,7 @@ async function* chunksOf(
       if (received < size) throw unreachable(link, new Error('the connection broke off'));
     } catch (error) {
       signal?.throwIfAborted();
-      if (!(error instanceof TrawlError) || error.code !== 'unreachable') throw error;
+      if (!(error instanceof TrawlError) || error.code !== 'unreachable' || !error.retryable) throw error;
       // The next try has a link of its own: this one may have expired.
       link = null;
       await patience.wait(error, signal);

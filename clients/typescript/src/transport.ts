@@ -95,7 +95,8 @@ export function mayRepeat({ code, status, retryable, retryAfterSeconds }: TrawlE
   // A repeat may meet the first call, which still runs; a conflict with another call names no time to wait.
   const isRunning = code === 'idempotency_conflict' && retryAfterSeconds !== null;
   const isLimited = code === 'rate_limited' && retryable;
-  return isRunning || code === 'unreachable' || isLimited || (status ?? 0) >= 500;
+  const isAway = code === 'unreachable' && retryable;
+  return isRunning || isAway || isLimited || (status ?? 0) >= 500;
 }
 
 async function readJson(url: string, response: Response, member: string): Promise<unknown> {

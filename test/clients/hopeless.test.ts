@@ -1,0 +1,67 @@
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import { makeCertificate } from '../support/certificate.ts';
+import { type ClientOutcome, clientNames } from '../support/client-driver.ts';
+import { startClosedProxy } from '../support/closed-proxy.ts';
+import { runAtStandIn } from '../support/stand-in-service.ts';
+
+describe('a client of callers that no waiting helps', () => {
+  let server: Server;
+  let url: string;
+  let connections: number;
+  before(async () => {
+    server = createServer(makeCertificate('127.0.0.1'));
+    server.on('connection', () => {
+      connections += 1;
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  after(() => void server.close());
+  beforeEach(() => {
+    connections = 0;
+  });
+
+  const expectEnd = ({ error }: ClientOutcome) => {
+    expect(error).to.include({ code: 'unreachable', retryable: false, status: null });
+    expect(error?.sentence)
+      .to.match(/certificate/)
+      .and.include(`No way to ${url}: `);
+    expect(connections).to.equal(1);
+  };
+
+  for (const name of clientNames) {
+    it(`ends a call at once and says why when it does not trust a certificate, in ${name}`, async () => {
+      const service = { url, key: 'k', patienceSeconds: 2 };
+      expectEnd(await runAtStandIn(name, () => {}, { service }));
+    });
+
+    it(`ends the fetching of a file at once and names its host when it does not trust its certificate, in ${name}`, async () => {
+      const result = { response: `${url}/file`, bytes: 8, sha256: 'f', content_type: 'video/mp4' };
+      const job = { id: '1', job_id: '1', status: 'CompletedJob', endpoint: '/v1/video/download', result };
+      const answer: Parameters<typeof runAtStandIn>[1] = (path, response) => {
+        if (!path.includes('/events')) return void response.end(JSON.stringify(job));
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        response.end(`id: 1\nevent: end\ndata: ${JSON.stringify(job)}\n\n`);
+      };
+      expectEnd(await runAtStandIn(name, answer, { verb: 'download' }, 2));
+    });
+
+    it(`ends a call at once and says why when a forward proxy wants a password, in ${name}`, async () => {
+      const proxy = await startClosedProxy('407 Proxy Authentication Required');
+      const before = { ...process.env };
+      Object.assign(process.env, proxy.env);
+      try {
+        const service = { url: 'https://trawl.example', key: 'k', patienceSeconds: 2 };
+        const { error } = await runAtStandIn(name, () => {}, { service });
+        expect(error).to.include({ code: 'unreachable', retryable: false, status: null });
+        expect(error?.sentence).to.include('No way to https://trawl.example: ').and.include('407');
+        expect(proxy.asked).to.deep.equal(['trawl.example:443']);
+      } finally {
+        process.env = before;
+        await proxy.stop();
+      }
+    });
+  }
+});
