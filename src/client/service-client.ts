@@ -43,6 +43,8 @@ const maxAnswerBytes = 4 * 1024 * 1024;
 /** Longest single wait that a rate limit may ask for. */
 const maxRetryAfterMs = 65_000;
 const defaultRetryMs = 1_000;
+/** Words of Node for a proxy that opens no way to the service, with its status. */
+const refusalOfProxy = /^Proxy response \((\d+)\)/;
 /** Header with the status of a refusal that soft_fail answers with 200. */
 const maskedStatus = 'x-original-status';
 
@@ -73,7 +75,7 @@ async function callPatiently(
   const silence = longer ?? patience.start();
   let refusedMs = 0;
   for (;;) {
-    const limitMs = Math.ceil(Math.max(1, Math.min(answerMs, silence.leftMs())));
+    const limitMs = Math.ceil(Math.max(patience.limits.leastTryMs, Math.min(answerMs, silence.leftMs())));
     const limit = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
     const tried = await tryCall(() => send({ ...init, signal: limit }));
     if ('error' in tried && mayBeDone(tried.error)) noteMayBeDone?.();
@@ -120,6 +122,7 @@ function mayBeDone(error: unknown): boolean {
   if (error instanceof CallRefused) return error.status >= 500;
   return (
     !isHopeless(error) &&
+    !refusalOfProxy.test(wordsOf(error)) &&
     !/^(?:ECONNREFUSED|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/.test(codeOf(innermost(error)))
   );
 }
@@ -168,11 +171,12 @@ export async function readText(response: Response): Promise<string> {
   return bytes.toString();
 }
 
-/** Returns true for an error that no waiting ends: a wrong certificate, a name that does not exist, a port that is never asked. */
+/** Returns true for an error that no waiting ends: a wrong certificate, a name that does not exist, a port that is never asked, a proxy that opens no way. */
 function isHopeless(error: unknown): boolean {
   const cause = innermost(error);
   return (
     (cause instanceof Error && cause.message === 'bad port') ||
+    /^(?:403|407)$/.test(refusalOfProxy.exec(wordsOf(error))?.[1] ?? '') ||
     /^(?:ENOTFOUND|ERR_TLS_.*|ERR_SSL_.*|DEPTH_ZERO_.*|SELF_SIGNED_.*|UNABLE_TO_.*|CERT_.*|EPROTO)$/.test(codeOf(cause))
   );
 }
