@@ -23,6 +23,8 @@ const readingMs = 20_000;
 
 const unread = 'The server cannot be reached. Check your connection; nothing was lost.';
 const lost = 'The server cannot be reached, or its answer was lost';
+const guarded =
+  'The proxy in front of the service wants you to sign in there: do so in another tab, then try again here.';
 const unavailable = 'The service cannot answer just now';
 const changed = 'the change may have been made. Look before you send it again.';
 const repeatable = 'send the same again, and nothing is started or charged twice.';
@@ -101,6 +103,8 @@ async function send(request) {
       headers,
       body: body === undefined ? undefined : JSON.stringify(body),
       signal,
+      // No route leads elsewhere: a proxy does, to a sign-in of its own.
+      redirect: 'manual',
     });
     // An answer that broke off is none; a proxy refuses without JSON.
     json = answer.ok ? await read(answer) : await answer.json().catch(() => ({}));
@@ -115,12 +119,21 @@ async function send(request) {
   if (code === 'sign_in_required' && path !== '/api/session') signedOut();
   if (code === 'other_account') accountChanged();
   const wait = answer.headers.get('retry-after');
-  const known = code === 'unavailable' ? sentenceOf(request, true) : (sentences[code] ?? sentences[json.error]);
-  throw new ServerError(
-    answer.status,
-    known ?? json.error ?? `The server answered ${answer.status}`,
-    wait && Number(wait),
-  );
+  throw new ServerError(isGuarded(answer) ? 0 : answer.status, explain(request, answer, json), wait && Number(wait));
+}
+
+/** Returns true for the answer of a proxy that wants a sign-in of its own: each refusal of the service has a code. */
+function isGuarded({ type, status, headers }) {
+  return !headers.has('x-error-code') && (type === 'opaqueredirect' || status === 401 || status === 403);
+}
+
+/** Returns the sentence for people about an answer that is no success. */
+function explain(request, answer, json) {
+  if (isGuarded(answer)) return request.method === 'GET' ? guarded : `${guarded} Nothing was changed.`;
+  const code = answer.headers.get('x-error-code');
+  // A proxy that fails, without JSON, may have sent the request on.
+  if (code === 'unavailable' || (answer.status >= 500 && json.error === undefined)) return sentenceOf(request, true);
+  return sentences[code] ?? sentences[json.error] ?? json.error ?? `The server answered ${answer.status}`;
 }
 
 /** Takes the token of a session that the same person has opened in another tab, in the same account; returns true when there is one. */
