@@ -26,6 +26,7 @@ const accepted: [name: string, text: string, value: unknown][] = [
   ['TRAWL_PORT', '65535', 65535],
   ['TRAWL_DASHBOARD_PORT', 'none', null],
   ['TRAWL_PUBLIC_URL', 'https://media.example.com/base/', 'https://media.example.com/base'],
+  ['TRAWL_DASHBOARD_URL', 'https://Dash.example.com:8443/', 'https://dash.example.com:8443'],
   ['TRAWL_SECRET', key, Buffer.alloc(32, 7)],
   ['TRAWL_REDIS_URL', 'redis://one:6379/2', 'redis://one:6379/2'],
   ['TRAWL_REDIS_URL', 'rediss://user:word@one', 'rediss://user:word@one'],
@@ -94,6 +95,7 @@ const refused: [name: string, ...texts: string[]][] = [
     'https://x//a',
     'https://x/.//a',
   ],
+  ['TRAWL_DASHBOARD_URL', 'dash.example.com', 'https://example.com/trawl', 'https://example.com/?a=1'],
   ['TRAWL_SECRET', 'short', key.slice(1), `${key}${key}`, key.replace('=', ''), Buffer.alloc(31).toString('base64')],
   ['TRAWL_SECRET_OLD', 'short'],
   [

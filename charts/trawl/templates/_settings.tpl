@@ -151,7 +151,7 @@ TRAWL_QUEUE_HOURS: {form: "^\\d+(\\.\\d+)?$", allowed: "a number above 0 and up 
 TRAWL_WEBHOOK_SECONDS: {form: "^0*[1-9]\\d*$", allowed: "a whole number of seconds from 1 to 1000000"}
 TRAWL_WEBHOOK_GAP_SECONDS: {form: "^0*[1-9]\\d*$", allowed: "a whole number of seconds from 1 to 1000000"}
 TRAWL_DASHBOARD_PORT: {form: "^none$|^\\d+$", allowed: "a port from 1 to 65535, or 0 for any free one, or none"}
-TRAWL_DASHBOARD_URL: {form: "^https?:\\/\\/[^\\s?#/]+(\\/[^\\s?#/][^\\s?#]*|\\/*)$", allowed: "an http:// or https:// URL without user, query and fragment, and with one slash before its path"}
+TRAWL_DASHBOARD_URL: {form: "^https?:\\/\\/[^\\s?#@/]+\\/?$", allowed: "an http:// or https:// URL of a server, without user, path, query and fragment"}
 TRAWL_STRIPE_KEY: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}
 TRAWL_STRIPE_URL: {form: "^https?:\\/\\/[^\\s?#/]+(\\/[^\\s?#/][^\\s?#]*|\\/*)$", allowed: "an http:// or https:// URL without user, query and fragment, and with one slash before its path"}
 TRAWL_STRIPE_WEBHOOK_SECRET: {form: "^[^\\r\\n\\0]+$", allowed: "one line of text"}

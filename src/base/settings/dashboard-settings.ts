@@ -10,9 +10,9 @@ export const dashboardSettings = [
   },
   {
     name: 'TRAWL_DASHBOARD_URL',
-    kind: kind.linkStart,
+    kind: kind.serverUrl,
     absent: 'from host and port',
-    text: 'URL at which people reach the dashboard: links in mails and sign-in links begin with it, and requests from other origins are refused. With https, cookies are sent over https alone.',
+    text: 'URL at which people reach the dashboard: links in mails and sign-in links begin with it, and requests from other origins are refused. With https, cookies are sent over https alone. The dashboard has a host, or a port, to itself.',
   },
   {
     name: 'TRAWL_STRIPE_KEY',
