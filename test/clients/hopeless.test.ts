@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
@@ -46,6 +48,27 @@ describe('a client of callers that no waiting helps', () => {
         response.end(`id: 1\nevent: end\ndata: ${JSON.stringify(job)}\n\n`);
       };
       expectEnd(await runAtStandIn(name, answer, { verb: 'download' }, 2));
+    });
+
+    it(`ends a call at once and says why when https is asked of a port that speaks http, in ${name}`, async () => {
+      const plain = createHttpServer().listen(0, '127.0.0.1');
+      let tries = 0;
+      plain.on('connection', () => {
+        tries += 1;
+      });
+      try {
+        await once(plain, 'listening');
+        const service = {
+          url: `https://127.0.0.1:${(plain.address() as AddressInfo).port}`,
+          key: 'k',
+          patienceSeconds: 2,
+        };
+        const { error } = await runAtStandIn(name, () => {}, { service });
+        expect([error?.code, error?.retryable, tries]).to.deep.equal(['unreachable', false, 1]);
+        expect(error?.sentence).to.match(/wrong version number/i);
+      } finally {
+        plain.close();
+      }
     });
 
     it(`ends a call at once and says why when a forward proxy wants a password, in ${name}`, async () => {

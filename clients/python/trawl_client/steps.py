@@ -211,10 +211,14 @@ def unreachable(url: str, cause: object) -> TrawlError:
 
 
 def is_hopeless(cause: object) -> bool:
-    """Returns true for an error that no waiting ends: a wrong certificate, which httpx hides behind others, and a proxy that opens no way."""
+    """Returns true for an error that no waiting ends, which httpx may hide behind others.
+
+    It is a wrong certificate, https asked of a port that speaks http, or a proxy that opens no way.
+    """
     while isinstance(cause, BaseException):
         is_barred = isinstance(cause, httpx.ProxyError) and str(cause)[:3] in ("403", "407")
-        if is_barred or isinstance(cause, ssl.SSLCertVerificationError):
+        is_plain = isinstance(cause, ssl.SSLError) and cause.reason == "WRONG_VERSION_NUMBER"
+        if is_barred or is_plain or isinstance(cause, ssl.SSLCertVerificationError):
             return True
         cause = cause.__cause__ or cause.__context__
     return False

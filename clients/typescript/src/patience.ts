@@ -10,8 +10,8 @@ export interface Patience {
 
 const firstMs = 200;
 const maxMs = 10_000;
-/** Codes of Node for a certificate that no waiting makes right. */
-const wrongCertificate = /^(?:ERR_TLS_CERT_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
+/** Codes of Node for what no waiting makes right: a certificate, and https asked of a port that speaks http. */
+const wrongTls = /^(?:ERR_SSL_WRONG_VERSION_NUMBER|ERR_TLS_CERT_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 /** Words of Node for a proxy that wants another password, or opens no way to this host. */
 const barred = /^Proxy response \((?:403|407)\)/;
 
@@ -39,7 +39,7 @@ export function unreachable(url: string, cause: unknown): TrawlError {
   const inner = innermost(cause);
   const code = inner instanceof Error && 'code' in inner ? String(inner.code) : '';
   const words = inner instanceof Error ? inner.message || code : String(inner);
-  const facts = { cause, ...((wrongCertificate.test(code) || barred.test(words)) && { retryable: false }) };
+  const facts = { cause, ...((wrongTls.test(code) || barred.test(words)) && { retryable: false }) };
   // The rest of the URL may be a signature.
   return new TrawlError('unreachable', `No way to ${new URL(url).origin}: ${words}`, facts);
 }
