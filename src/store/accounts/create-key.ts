@@ -41,8 +41,11 @@ const noQuotas = Object.fromEntries(quotaWindows.map((window) => [window, null])
 export async function createKey(
   store: RecordStore,
   accountId: string,
-  { id, alias, hash, ...change }: KeyChange & { id: string; alias: string; hash: string },
+  made: KeyChange & { id: string; alias: string; hash: string },
 ): Promise<void> {
+  const { id, alias, hash, category, active, expires, quotas } = made;
+  // Named one by one: a caller that spreads what `newKey` returns would have the text of the key kept.
+  const change = { category, active, expires, quotas } satisfies Record<keyof KeyChange, unknown>;
   const fields = { ...keyFields({ ...defaults, quotas: noQuotas }), ...keyFields(change) };
   const values = {
     ...{ accountId, alias, hash, member: expiryMember(accountId, hash) },

@@ -37,7 +37,8 @@ export async function setKey(store: RecordStore, accountId: string, alias: strin
   return readKeyByHash(store, hash);
 }
 
-export function keyFields({ quotas = {}, ...fields }: KeyChange): Record<string, string> {
+export function keyFields({ category, active, expires, quotas = {} }: KeyChange): Record<string, string> {
+  const fields = { category, active, expires } satisfies Record<Exclude<keyof KeyChange, 'quotas'>, unknown>;
   const windows = Object.entries(quotas).map(([window, max]) => [`quota_${window}`, max]);
   return hashTexts({ ...fields, ...Object.fromEntries(windows) });
 }
