@@ -146,7 +146,7 @@ export const keys = {
   endedBatches: one('ended_batches'),
   /** Hash: what was answered to an Idempotency-Key. */
   repeat: (account: string, hash: string): string => `${tag}:repeat:${account}:${hash}`,
-  /** Sorted set: `account/hold` of synchronous calls that have not ended by the deadline of their hold. */
+  /** Sorted set: `account/hold` of synchronous calls that still run, by the deadline of their hold. */
   calls: one('calls'),
 
   /** Sorted set: `account@host/path/job` of webhooks by the time of their next attempt. */
