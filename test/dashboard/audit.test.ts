@@ -78,6 +78,15 @@ describe('the audit log on the dashboard', () => {
     expect((await owner.ask('GET', '/api/audit')).text).to.equal(before);
   });
 
+  it('has of a changed key the fields that were sent alone, and no empty quotas beside them', async () => {
+    const { owner } = dashboard;
+    await owner.ask('POST', '/api/keys', { alias: 'main', category: 'films' });
+    await owner.ask('PATCH', '/api/keys/main', { active: false });
+    const { json } = await owner.ask('GET', '/api/audit');
+    const changes = (json.changes as Shown[]).filter(({ target }) => target === 'main');
+    expect(changes.map(({ change }) => change)).to.deep.equal([{ active: false }, { category: 'films' }]);
+  });
+
   it('has no entry of a body that is no object or has an unknown member, nor of such a pack: all are refused', async () => {
     const { owner } = dashboard;
     const before = (await owner.ask('GET', '/api/audit')).text;
