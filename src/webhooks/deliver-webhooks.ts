@@ -74,13 +74,12 @@ export function deliverWebhooks(options: DeliveryOptions): WebhookDelivery {
   let startsAt = Number.NEGATIVE_INFINITY;
 
   const start = (due: DueWebhook) => {
-    const attempt = makeAttempt(options, due, stop.signal)
+    const attempt = makeAttempt({ ...options, egress }, due, stop.signal)
       .catch(complain)
       .then((end) => {
         attempts.delete(attempt);
         queue.done(due, end?.is, end?.isSlow);
         if (end?.is === 'unsent') waitForEgress();
-        else if (end) egress.noteReached();
         if (startAll() && queue.needsRefill()) wake();
       });
     attempts.add(attempt);
@@ -146,6 +145,10 @@ function leaseMsOf({ limitSeconds, gapSeconds }: DeliveryOptions): number {
   return (limitSeconds + gapSeconds + graceSeconds) * 1000;
 }
 
+interface SenderOptions extends DeliveryOptions {
+  readonly egress: ReturnType<typeof watchEgress>;
+}
+
 interface AttemptEnd {
   readonly is: WebhookResult['is'];
   readonly isSlow: boolean;
@@ -153,7 +156,7 @@ interface AttemptEnd {
 
 /** The attempt is counted before anything is sent. Returns how it ended, if it was made. */
 async function makeAttempt(
-  options: DeliveryOptions,
+  options: SenderOptions,
   due: DueWebhook,
   stop: AbortSignal,
 ): Promise<AttemptEnd | undefined> {
@@ -203,11 +206,11 @@ interface Delivery {
 }
 
 async function post(
-  options: DeliveryOptions,
+  options: SenderOptions,
   { kept, id, attempt, traceparent }: Delivery,
   stop: AbortSignal,
 ): Promise<WebhookResult> {
-  const { store, proxy, limitSeconds, metrics, log } = options;
+  const { store, proxy, limitSeconds, metrics, log, egress } = options;
   if (kept === null) return { is: 'refused', why: 'the job is gone' };
   const now = store.clock.now();
   const endedAt = 'job' in kept.about ? kept.about.job.ended_at : null;
@@ -218,6 +221,7 @@ async function post(
     composed === null
       ? { is: 'failed', why: 'it cannot be unsealed' }
       : await sendWebhook(proxy, composed, limitSeconds * 1000, stop);
+  if (composed !== null && posted.is !== 'unsent') egress.noteReached();
   if (isFirst && endedAt !== null && posted.is !== 'unsent') {
     metrics.webhook_delay_seconds.observe(Math.max(0, now - endedAt) / 1000);
   }

@@ -1,13 +1,15 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { makeSeal } from '../../src/base/seal.ts';
 import { keys } from '../../src/store/keys.ts';
 import { dueWebhooks } from '../../src/store/webhooks/due-webhooks.ts';
 import { readDelivery } from '../../src/store/webhooks/read-deliveries.ts';
 import { takeWebhook } from '../../src/store/webhooks/take-webhook.ts';
 import { startReceiverProxy } from '../support/receiver-proxy.ts';
+import { completed } from '../support/record.ts';
 import { aFolder } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { webhookScene } from '../support/webhook-scene.ts';
@@ -55,6 +57,22 @@ describe('a webhook while a part of the service is away', () => {
     await egress.close();
     remove();
     expect(told.lines.join()).not.to.include('egress cannot be reached');
+  });
+
+  it('warns once of an egress that is away while other webhooks cannot be unsealed, which reach no egress', async () => {
+    const { told } = scene();
+    const { folder, remove } = aFolder();
+    const authorization = makeSeal({ secret: randomBytes(32) }).seal('webhook', 'Bearer x');
+    for (let n = 0; n < 4; n++) await aWebhook('http://lost.test/', completed, authorization);
+    await aWebhook('http://good.test/');
+    const count = (text: string) => told.lines.filter((line) => line.includes(text)).length;
+    const sender = start({ proxy: { path: join(folder, 'egress.sock') }, gapSeconds: 1 });
+    for (const tries of [3, 5]) {
+      await until(() => count('egress is away') >= tries, 5, 'a try');
+      expect(count('egress cannot be reached'), `after ${tries} tries`).to.equal(1);
+    }
+    await sender.close();
+    remove();
   });
 
   it('D55: has no attempt that counts when Redis is away, too, while egress takes no connection', async () => {
