@@ -52,7 +52,7 @@ class TolerantDownloader(yt_dlp.YoutubeDL):
             info_dict['thumbnail'] = None
         found = info_dict.get('thumbnails')
         info_dict['thumbnails'] = [
-            {'url': each['url'], 'id': str(each.get('id') or ''),
+            {'url': each['url'], 'id': sortable(each.get('id')),
              **{name: yt_dlp.utils.int_or_none(each.get(name)) for name in ('preference', 'width', 'height')}}
             for each in with_url(found)
         ] if isinstance(found, list) else None
@@ -65,6 +65,11 @@ class TolerantDownloader(yt_dlp.YoutubeDL):
 def with_url(found):
     """Returns those of a list that are objects with a whole URL."""
     return [each for each in found if isinstance(each, dict) and isinstance(each.get('url'), str) and WHOLE_URL.match(each['url'])]
+
+
+def sortable(picture_id):
+    """Returns the id of a picture as a text; yt-dlp sorts by it, and 9 comes before 10."""
+    return f'{picture_id:020}' if isinstance(picture_id, int) else str(picture_id or '')
 
 
 def judge_url(url):

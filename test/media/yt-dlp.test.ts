@@ -115,6 +115,11 @@ print(json.dumps([driver.bounded(each) for each in (float('nan'), float('inf'), 
       { thumbnail: 'https://example.com/1.jpg' },
     ],
     [
+      'pictures whose ids are numbers',
+      { thumbnails: [10, 9].map((id) => ({ url: `https://example.com/${id}.jpg`, id })) },
+      { thumbnail: 'https://example.com/10.jpg' },
+    ],
+    [
       'formats that are none beside a right one',
       { more: [null, 'x', { url: 5 }, { url: 'x.mp4' }] },
       { title: 'A film' },
