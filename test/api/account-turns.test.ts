@@ -101,7 +101,7 @@ describe('pages of jobs that one account asks for at once', () => {
 });
 
 describe('a place among the calls of an account that wait', () => {
-  it('is free for another call once its caller has left', async () => {
+  it('is free for another call once its caller has left, or has had its turn', async () => {
     const takeTurn = makeAccountTurns();
     const gate = Promise.withResolvers<string>();
     const begin = () => {
@@ -120,5 +120,7 @@ describe('a place among the calls of an account that wait', () => {
     const answersOf = async (calls: typeof read) => new Set(await Promise.all(calls.map(({ done }) => done)));
     expect(await answersOf([...read, ...late])).to.deep.equal(new Set(['read']));
     expect(await answersOf(waiting)).to.deep.equal(new Set([null]));
+    const again = Array.from({ length: maxReading + 500 }, begin);
+    expect(await answersOf(again), 'after every turn').to.deep.equal(new Set(['read']));
   });
 });
