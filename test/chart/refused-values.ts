@@ -248,9 +248,10 @@ export const refusals: readonly (readonly [string, Readonly<Record<string, unkno
   ['half a digest', { 'images.worker.digest': '0e072d' }, /images\.worker\.digest must begin with sha256:/],
   [
     'a number as a quantity of other resources',
-    { 'workers.extraResources': [{ limits: { cpu: 2 } }] },
+    { 'workers.extraResources': [{ limits: { cpu: 2 }, requests: { cpu: '2' } }] },
     /each entry of workers\.extraResources must hold limits and requests, each quantity as a text/,
   ],
+  ['half other resources', { 'workers.extraResources': [{ requests: {} }] }, /Resources must hold limits and requests/],
   ['half a worker', { 'workers.most': 1.5 }, /workers\.most must be a whole number of 1 or more/],
   [
     'a time that is none of cron',

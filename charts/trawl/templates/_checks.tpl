@@ -156,7 +156,7 @@
   {{- if and (ne $service.type "ClusterIP") (eq $policy "Cluster") (not $values.api.trustedProxies) }}{{ fail (printf "api.trustedProxies must name the addresses of the balancer and of the nodes with %s.service.externalTrafficPolicy Cluster: otherwise every caller has the address of a node, and one who guesses keys gets all blocked" $component) }}{{ end -}}
 {{- end -}}
 {{- if and (or $values.dashboard.ingress.enabled $values.dashboard.httpRoute.enabled) (hasPrefix "http://127.0.0.1" $values.dashboardUrl) }}{{ fail "dashboardUrl must be the URL at which dashboard.ingress or dashboard.httpRoute answers: the dashboard refuses what pages of another origin send" }}{{ end -}}
-{{- $host := regexReplaceAll "^https?://|:[0-9]+$" $values.dashboardUrl "" -}}
+{{- $host := regexReplaceAll "^https?://|:[0-9]+$" $values.dashboardUrl "" | lower -}}
 {{- if $values.dashboard.ingress.enabled -}}
   {{- if not (or (has $host $values.dashboard.ingress.hosts) (has (regexReplaceAll "^[^.]+" $host "*") $values.dashboard.ingress.hosts)) }}{{ fail (printf "dashboard.ingress.hosts must name %s, the host of dashboardUrl: the dashboard refuses what pages of another origin send" $host) }}{{ end -}}
 {{- end -}}
@@ -167,7 +167,7 @@
 {{- end -}}
 {{- if and (semverCompare "<1.33.0-0" .Capabilities.KubeVersion.Version) (not $values.workers.hostUsers) }}{{ fail "workers.hostUsers must be true before Kubernetes 1.33, whose pods have no user namespaces" }}{{ end -}}
 {{- range $resources := $values.workers.extraResources -}}
-  {{- $are := kindIs "map" $resources -}}
+  {{- $are := and (kindIs "map" $resources) (eq (len $resources) 2) -}}
   {{- range $part, $amounts := ternary $resources dict $are -}}
     {{- $are = and $are (has $part (list "limits" "requests")) (kindIs "map" $amounts) -}}
     {{- range ternary $amounts dict (kindIs "map" $amounts) }}{{ $are = and $are (kindIs "string" .) }}{{ end -}}
