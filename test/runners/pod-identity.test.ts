@@ -5,6 +5,7 @@ import { openPodIdentity } from '../../src/runners/kubernetes/pod-identity.ts';
 import { readPodSnapshot } from '../../src/runners/kubernetes/snapshot.ts';
 import { attemptNumberOf, jobIdOf } from '../../src/runners/runner.ts';
 import { aRawPod, attemptName } from '../support/cluster-objects.ts';
+import { until } from '../support/until.ts';
 
 describe('the identity of a worker by the token of its pod', () => {
   const pod = readPodSnapshot(aRawPod());
@@ -47,6 +48,18 @@ describe('the identity of a worker by the token of its pod', () => {
     issuer = 'https://new.test';
     expect(await identify(await tokenOf(issuer))).to.deep.equal(own);
     expect(await identify(before)).to.deep.equal(own);
+  });
+
+  it('accepts the tokens of a new issuer that workers send at the same moment', async () => {
+    const minKeysAgeMs = 20;
+    const identify = open(minKeysAgeMs);
+    expect(await identify(await tokenOf(issuer))).to.deep.equal(own);
+    const readAt = performance.now();
+    await until(() => performance.now() - readAt > minKeysAgeMs, 5, 'the issuer may be read again');
+    issuer = 'https://new.test';
+    const tokens = await Promise.all([1, 2, 3].map(() => tokenOf(issuer)));
+    expect(await Promise.all(tokens.map(identify))).to.deep.equal([own, own, own]);
+    expect(reads).to.equal(2);
   });
 
   it('refuses the token of an issuer that the cluster never named, and asks for its issuer again at most every 10 s', async () => {

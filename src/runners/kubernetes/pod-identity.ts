@@ -75,19 +75,23 @@ function keepKeys({ client, minKeysAgeMs = defaultMinKeysAgeMs }: PodIdentityOpt
   };
   return {
     get: () => reading ?? start(),
-    /** Returns newer keys, or `null` when they were read just now. */
-    again: () => (performance.now() - readAt < minKeysAgeMs ? null : start()),
+    /** Returns newer keys than these, which another token may have asked for already; `null` when these were read just now. */
+    again: (known: Promise<Published>) => {
+      if (reading !== known) return reading ?? start();
+      return performance.now() - readAt < minKeysAgeMs ? null : start();
+    },
   };
 }
 
 type Clocks = PodIdentityOptions['clocks'];
 
 async function verify(token: string, keys: Keys, clocks: Clocks): Promise<JWTPayload | null> {
+  const known = keys.get();
   try {
-    return await verifyWith(token, await keys.get(), clocks);
+    return await verifyWith(token, await known, clocks);
   } catch (error) {
     if (isUnknownSigner(error)) {
-      const newer = keys.again();
+      const newer = keys.again(known);
       return newer && verifyWith(token, await newer, clocks).catch(nullWhenRefused);
     }
     return nullWhenRefused(error);
