@@ -20,7 +20,7 @@ describe('a controller whose API server swallows requests', () => {
     const store = storeOf(redis.connection);
     const server = await startFakeApiServer();
     const [metrics, { log }, now] = [makeMetrics(), aLog(), Date.now];
-    const access = { server: server.url, tls: {}, headers: async () => ({}) };
+    const access = { server: server.url, tls: async () => ({}), headers: async () => ({}) };
     const rateLimit = makeRateLimiter(1_000, 1_000, () => performance.now());
     const client = openKubeClient({ access, rateLimit });
     const workers = new KubernetesRunner({ client, shape: aShape('workers'), now, metrics, log });

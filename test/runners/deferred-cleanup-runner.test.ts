@@ -34,7 +34,7 @@ describe('cleanup of an attempt while another Job waits for its pod', () => {
     isExhausted = false,
     defersCleanup = true,
   } = {}): Promise<void> {
-    const access = { server: server.url, tls: {}, headers: async () => ({}) };
+    const access = { server: server.url, tls: async () => ({}), headers: async () => ({}) };
     const rateLimit = { ...makeRateLimiter(1_000, 1_000, () => performance.now()), isExhausted: () => isExhausted };
     const client = openKubeClient({ access, rateLimit });
     const shape = { ...aShape('workers'), queue };

@@ -34,7 +34,7 @@ describe('the informer', () => {
 
   beforeEach(async () => {
     server = await startFakeApiServer();
-    const access = { server: server.url, tls: {}, headers: async () => ({}) };
+    const access = { server: server.url, tls: async () => ({}), headers: async () => ({}) };
     client = openKubeClient({ access, rateLimit: makeRateLimiter(1_000, 1_000) });
     told = [];
   });

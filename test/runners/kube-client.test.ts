@@ -51,7 +51,7 @@ describe('the client of an API server', () => {
   });
 
   it('finds a server below a path of its URL', async () => {
-    const access = { server: `${server.url}/k8s/clusters/c-1/`, tls: {}, headers: async () => ({}) };
+    const access = { server: `${server.url}/k8s/clusters/c-1/`, tls: async () => ({}), headers: async () => ({}) };
     const below = openKubeClient({ access, rateLimit: makeRateLimiter(10, 10) });
     const asked = below.ask('GET', '/api/v1/pods', { query: { limit: 5 } });
     const { path, query, answer } = await server.next();

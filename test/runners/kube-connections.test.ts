@@ -14,7 +14,7 @@ describe('the client of an API server that speaks HTTP/2', () => {
   const owner = authority.issue({ name: 'server', hosts: ['127.0.0.1'] });
   const open = (server: string) =>
     openKubeClient({
-      access: { server, tls: { ca: authority.cert }, headers: async () => ({}) },
+      access: { server, tls: async () => ({ ca: authority.cert }), headers: async () => ({}) },
       rateLimit: makeRateLimiter(1_000, 1_000),
     });
 

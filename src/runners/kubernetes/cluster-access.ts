@@ -5,12 +5,13 @@ import { rereadAfter } from '../../base/reread.ts';
 /** URL of the API server and the credentials for it. */
 export interface ClusterAccess {
   readonly server: string;
-  readonly tls: ClusterTls;
+  /** Returns what the next connection is opened with: a cluster replaces its authority while we run. */
+  tls(): Promise<ClusterTls>;
   /** Returns the headers of the next request: the token may change at any time. */
   headers(): Promise<Readonly<Record<string, string>>>;
 }
 
-export interface ClusterTls {
+interface ClusterTls {
   readonly ca?: string;
   readonly cert?: string;
   readonly key?: string;
@@ -18,8 +19,8 @@ export interface ClusterTls {
   readonly rejectUnauthorized?: boolean;
 }
 
-/** Tokens are read again after it. */
-const tokenMs = 60_000;
+/** Credentials are read again after it. */
+const credentialsMs = 60_000;
 const account = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -29,10 +30,12 @@ export async function findClusterAccess(env: Environment): Promise<ClusterAccess
   if (env.KUBECONFIG) return readKubeconfig(env.KUBECONFIG);
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env;
   if (!host || !port) throw new Error('There is no cluster: KUBECONFIG is not set, and this is no pod of one.');
+  const tls = rereadAfter(0, async () => ({ ca: readFileSync(`${account}/ca.crt`, 'utf8') }));
+  await tls();
   return {
     server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
-    tls: { ca: readFileSync(`${account}/ca.crt`, 'utf8') },
-    headers: rereadAfter(tokenMs, async () => ({
+    tls,
+    headers: rereadAfter(credentialsMs, async () => ({
       authorization: `Bearer ${readFileSync(`${account}/token`, 'utf8').trim()}`,
     })),
   };
@@ -41,26 +44,29 @@ export async function findClusterAccess(env: Environment): Promise<ClusterAccess
 async function readKubeconfig(path: string): Promise<ClusterAccess> {
   // Loaded only outside of a cluster: the package is large and slow to load.
   const { KubeConfig } = await import('@kubernetes/client-node/dist/config.js');
-  const config = new KubeConfig();
-  config.loadFromFile(path);
-  const cluster = config.getCurrentCluster();
-  if (!cluster) throw new Error('KUBECONFIG names no cluster.');
-  const ask = async () => {
+  const read = rereadAfter(credentialsMs, async () => {
+    const config = new KubeConfig();
+    config.loadFromFile(path);
+    const cluster = config.getCurrentCluster();
+    if (!cluster) throw new Error('KUBECONFIG names no cluster.');
     const options: Parameters<typeof config.applyToHTTPSOptions>[0] = {};
     await config.applyToHTTPSOptions(options);
-    return options;
-  };
-  const { ca, cert, key, servername, rejectUnauthorized } = await ask();
-  const known = Object.entries({ ca, cert, key, servername }).filter(([, value]) => value !== undefined);
-  const texts: Omit<ClusterTls, 'rejectUnauthorized'> = Object.fromEntries(
-    known.map(([name, value]) => [name, String(value)]),
-  );
+    return { server: cluster.server, options };
+  });
+  const { server } = await read();
   return {
-    server: cluster.server.replace(/\/+$/, ''),
-    tls: { ...texts, ...(rejectUnauthorized === false && { rejectUnauthorized }) },
-    headers: rereadAfter(tokenMs, async (): Promise<Readonly<Record<string, string>>> => {
-      const { Authorization: authorization } = ((await ask()).headers ?? {}) as { Authorization?: string };
+    server: server.replace(/\/+$/, ''),
+    tls: async () => {
+      const { ca, cert, key, servername, rejectUnauthorized } = (await read()).options;
+      const known = Object.entries({ ca, cert, key, servername }).filter(([, value]) => value !== undefined);
+      const texts: Omit<ClusterTls, 'rejectUnauthorized'> = Object.fromEntries(
+        known.map(([name, value]) => [name, String(value)]),
+      );
+      return { ...texts, ...(rejectUnauthorized === false && { rejectUnauthorized }) };
+    },
+    headers: async (): Promise<Readonly<Record<string, string>>> => {
+      const { Authorization: authorization } = ((await read()).options.headers ?? {}) as { Authorization?: string };
       return authorization === undefined ? {} : { authorization };
-    }),
+    },
   };
 }

@@ -41,7 +41,8 @@ mkdir -p "$1"
 (umask 077; printf %s "$CA" >"$1/ca.crt"; printf %s "$TOKEN" >"$1/token")
 shift
 exec env -u CA -u TOKEN "$@"`;
-const accountFolder = '/run/secrets/kubernetes.io/serviceaccount';
+/** Folder of the service account's files in a pod. */
+export const accountFolder = '/run/secrets/kubernetes.io/serviceaccount';
 
 /** Starts a controller on a testbed; it leads when no other one does. */
 export async function startTestController(

@@ -20,7 +20,7 @@ export async function startKubeClients(maxAnswerMs?: number): Promise<KubeClient
   const server = await startFakeApiServer();
   let slowed = 0;
   const options = {
-    access: { server: server.url, tls: {}, headers: async () => ({ authorization: 'Bearer word' }) },
+    access: { server: server.url, tls: async () => ({}), headers: async () => ({ authorization: 'Bearer word' }) },
     rateLimit: { ...makeRateLimiter(10_000, 10_000), halve: () => void slowed++ },
   };
   const client = openKubeClient(options);

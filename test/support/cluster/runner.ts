@@ -50,7 +50,7 @@ export async function accessAs(
   const { status } = await admin.ask('POST', path, { spec: { expirationSeconds: 3600 } });
   return {
     server: url,
-    tls: { ca: authority.cert },
+    tls: async () => ({ ca: authority.cert }),
     headers: async () => ({ authorization: `Bearer ${status.token}` }),
   };
 }
