@@ -99,12 +99,9 @@ describe('a worker that cannot start in a cluster', () => {
 
   const isRefused = async (controller: Controller, said: RegExp, lift: () => Promise<unknown>) => {
     const id = await testbed.submit();
-    const hasFailed = async () => {
-      // A Job without a pod is looked at closely after a moment.
-      await pass(controller, id, 1);
-      return (await testbed.job(id)).failures === 1;
-    };
-    await until(hasFailed, 30, 'the first attempt has failed');
+    await waitsWithoutPod(controller, id, 'The cluster makes no pod for it');
+    await pass(controller, id, 180);
+    await until(async () => (await testbed.job(id)).failures === 1, 30, 'the first attempt has failed');
     await lift();
     await pass(controller, id, 5);
     expect(await ends(controller, id)).to.include({ status: 'CompletedJob', attempt: 2 });
@@ -112,7 +109,7 @@ describe('a worker that cannot start in a cluster', () => {
   };
   const pods = { namespace, resource: 'pods' } as const;
 
-  it('whose pod a LimitRange forbids fails, is logged as an error, and is tried again', () =>
+  it('whose pod a LimitRange forbids fails after 180 s, is logged as an error, and is tried again', () =>
     controlled(null, async (controller) => {
       const limits = [{ type: 'Container', max: { memory: '16Mi' } }];
       const path = `/api/v1/namespaces/${namespace}/limitranges`;
@@ -121,18 +118,30 @@ describe('a worker that cannot start in a cluster', () => {
       await isRefused(controller, said, () => ask('DELETE', `${path}/tiny`));
     }));
 
-  it('whose pod a foreign admission webhook refuses fails, is logged as an error, and is tried again', () =>
+  it('whose pod a foreign admission webhook refuses fails after 180 s, is logged as an error, and is tried again', () =>
     controlled(null, async (controller) => {
       const hook = await startAdmissionWebhook(testbed.cluster, pods, () => ({ no: 'not here' }));
       await isRefused(controller, /"level":"error".*denied the request: not here/, hook.remove);
     }));
 
-  it('whose pod a foreign admission webhook made unsafe fails, is logged as an error, and is tried again', () =>
+  it('whose pod a foreign admission webhook made unsafe fails after 180 s, is logged as an error, and is tried again', () =>
     controlled(null, async (controller) => {
       const path = '/spec/containers/0/securityContext/allowPrivilegeEscalation';
       const unsafe = { yes: [{ op: 'replace', path, value: true }] };
       const hook = await startAdmissionWebhook(testbed.cluster, pods, () => unsafe);
       await isRefused(controller, /"level":"error".*violates PodSecurity/, hook.remove);
+    }));
+
+  it('whose ServiceAccount is replaced waits for the new one without a failure', () =>
+    controlled(null, async (controller) => {
+      const path = `/api/v1/namespaces/${namespace}/serviceaccounts`;
+      const { metadata } = await ask('GET', `${path}/trawl-worker`);
+      await ask('DELETE', `${path}/trawl-worker`);
+      const id = await testbed.submit();
+      await waitsWithoutPod(controller, id, 'The cluster makes no pod for it');
+      await pass(controller, id, 120);
+      await ask('POST', path, { metadata: { name: 'trawl-worker', labels: metadata.labels } });
+      expect(await ends(controller, id)).to.include({ status: 'CompletedJob', attempt: 1, failures: 0 });
     }));
 
   it('whose admission webhook does not answer waits until the webhook is removed', () =>

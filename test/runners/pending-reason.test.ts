@@ -16,11 +16,26 @@ const rows: Record<string, Row> = {
     said: ['pods "x" is forbidden: exceeded quota: workers'],
     seen: waiting('The quota of the cluster is used up'),
   },
-  'the pod is refused by a policy': {
+  'the pod is refused because its ServiceAccount is being replaced': {
+    pods: [],
+    said: ['pods "x" is forbidden: error looking up service account workers/trawl-worker: not found'],
+    seconds: 179,
+    seen: waiting('The cluster makes no pod for it'),
+  },
+  'the pod is refused by a policy for too long': {
     pods: [],
     said: ['pods "x" is forbidden: violates PodSecurity "restricted:latest"'],
+    seconds: 180,
     seen: givenUp('worker_failed'),
     alarm: 'pods "x" is forbidden: violates PodSecurity "restricted:latest"',
+  },
+  'the pod is refused by the admission policy of another release': {
+    pods: [],
+    said: [
+      `pods "x" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: trawl: only the image of workers`,
+    ],
+    seen: givenUp('worker_failed'),
+    alarm: `pods "x" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: trawl: only the image of workers`,
   },
   'the pod cannot be made for another reason': {
     pods: [],

@@ -38,7 +38,7 @@ export const workerJobSettings = [
     name: 'TRAWL_WORKER_START_SECONDS',
     kind: jobKind.startSeconds,
     default: '180',
-    text: 'How long a scheduled worker pod may fail to start, such as for an image that cannot be fetched, in seconds; its attempt then fails as `worker_failed`.',
+    text: 'How long a worker pod may be refused by the cluster, or fail to start on its node, such as for an image that cannot be fetched, in seconds; its attempt then fails as `worker_failed`.',
   },
   {
     name: 'TRAWL_WORKER_PLACEMENT',

@@ -56,7 +56,7 @@ export function judgeAttempt(objects: AttemptObjects, limits: StartLimits, now: 
   const outcome = outcomeWithoutEnd(job, pod, limits, now);
   if (outcome) return uncertain({ is: 'ended', outcome });
   if (pod && pod.phase !== 'Pending') return certain({ is: 'running' });
-  const wait = pod ? explainPendingPod(pod, limits, now) : explainMissingPod(job?.isSuspended ?? false, faults);
+  const wait = pod ? explainPendingPod(pod, limits, now) : explainMissingPod(job, faults, limits, now);
   if (!wait.outcome) return certain({ is: 'waiting', reason: wait.reason });
   return { ...uncertain({ is: 'ended', outcome: wait.outcome, neverRan: true }), alarm: alarmOf(pod, faults) };
 }

@@ -1,6 +1,6 @@
 import type { Outcome } from '../../model/outcome.ts';
 import type { WorkerShape } from './job-manifest.ts';
-import type { PodSnapshot } from './snapshot.ts';
+import type { JobSnapshot, PodSnapshot } from './snapshot.ts';
 
 /** Reason why a pod does not run yet; with an outcome it never will, and the operator is told. */
 interface PendingReason {
@@ -78,13 +78,25 @@ export function exceedsQuota(message: string): boolean {
   return /exceeded quota/.test(message);
 }
 
-/** Returns the reason why a Job has no pod, by the messages of the cluster about it, oldest first. */
-export function explainMissingPod(isSuspended: boolean, faults: readonly string[]): PendingReason {
-  if (isSuspended) return { ...nothing, reason: 'The cluster has not admitted it yet' };
+/** Refusal by our own admission policy: after an upgrade it refuses the pod of a Job with the image from before for ever. */
+const refusedByUs = /denied request: trawl: /;
+
+/**
+ * Returns the reason why a Job has no pod, by the messages of the cluster about it, oldest first. Kubernetes tries a refused pod again at
+ * least once a minute, so a ServiceAccount or a PriorityClass that is replaced meanwhile costs no attempt.
+ */
+export function explainMissingPod(
+  job: JobSnapshot | null,
+  faults: readonly string[],
+  { startSeconds }: Pick<WorkerShape, 'startSeconds'>,
+  now: number,
+): PendingReason {
+  if (job?.isSuspended) return { ...nothing, reason: 'The cluster has not admitted it yet' };
   const last = faults.at(-1);
   if (last === undefined) return nothing;
   if (exceedsQuota(last)) return { ...nothing, reason: quotaUsedUp };
   // A webhook that cannot be asked has judged nothing, whatever words the failure has.
   const isRefused = !/failed calling webhook/.test(last) && /\bforbidden\b|\bdenied\b|violates|\binvalid\b/i.test(last);
-  return { reason: noPod, outcome: isRefused ? broken : null };
+  const isOver = refusedByUs.test(last) || now - (job?.createdAt ?? now) >= startSeconds * 1000;
+  return { reason: noPod, outcome: isRefused && isOver ? broken : null };
 }
