@@ -77,6 +77,17 @@ describe('the identity of a worker in a cluster', () => {
     }
   });
 
+  it('accepts a token that a cluster has just made whose clock is less than a minute ahead, and refuses it when that is more', async () => {
+    const { jobId, pod } = await started();
+    const byClockBehind = async (seconds: number) => {
+      const clocks = [() => Date.now() - seconds * 1000];
+      const parts = { client: runner.client, state: runner.state, shape: aShape(namespace), clocks };
+      return openPodIdentity(parts)(await tokenOf(pod));
+    };
+    expect(await byClockBehind(30)).to.deep.equal({ jobId, attempt: 1 });
+    expect(await byClockBehind(90)).to.equal(null);
+  });
+
   it('refuses a token with another audience, of another account or of no pod', async () => {
     const { pod } = await started();
     for (const wanted of [{ audiences: ['https://kubernetes.default.svc'] }, { isBound: false }]) {

@@ -25,6 +25,8 @@ interface TokenPod {
 }
 
 const defaultMinKeysAgeMs = 10_000;
+/** A token holds from the second in which the cluster made it, and its clock may be a little ahead: API servers allow each other as much. */
+const clockTolerance = '60s';
 const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'ES256', 'ES384', 'ES512'];
 
 /**
@@ -99,7 +101,8 @@ async function verify(token: string, keys: Keys, clocks: Clocks): Promise<JWTPay
 }
 
 async function verifyWith(token: string, { issuers, find }: Published, clocks: Clocks): Promise<JWTPayload> {
-  const expected = { issuer: [...issuers], audience: tokenAudience, algorithms, requiredClaims: ['exp', 'iat', 'sub'] };
+  const requiredClaims = ['exp', 'iat', 'sub'];
+  const expected = { issuer: [...issuers], audience: tokenAudience, algorithms, requiredClaims, clockTolerance };
   let failure: unknown;
   for (const clock of clocks) {
     try {
