@@ -14,7 +14,7 @@ import {
   terminated,
   unheard,
 } from '../support/cluster-objects.ts';
-import { failed, judgeRows, type Row } from '../support/cluster-rows.ts';
+import { failed, givenUp, judgeRows, type Row } from '../support/cluster-rows.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
 
 const running: Seen = { is: 'running' };
@@ -63,6 +63,24 @@ const rows: Record<string, Row> = {
   'it failed and told nobody': {
     pods: [{ status: { phase: 'Failed', ...terminated(75, 'Error') } }],
     seen: failed('worker_failed'),
+  },
+  'the runtime of its node could not start it': {
+    pods: [{ status: { phase: 'Failed', ...terminated(128, 'StartError', 'no space left on device') } }],
+    seen: givenUp('worker_failed'),
+    alarm: 'StartError: no space left on device',
+  },
+  'it was evicted while the runtime of its node started it': {
+    pods: [
+      {
+        metadata: deleted,
+        status: {
+          phase: 'Failed',
+          ...disrupted('EvictionByEvictionAPI'),
+          ...terminated(128, 'StartError', 'canceled'),
+        },
+      },
+    ],
+    seen: interrupted('EvictionByEvictionAPI'),
   },
   'it used up its memory': {
     pods: [{ status: { phase: 'Failed', ...terminated(137, 'OOMKilled') } }],

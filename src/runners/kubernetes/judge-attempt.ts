@@ -38,6 +38,8 @@ const notStarted: Seen = {
   neverRan: true,
 };
 const notStartedAlarm = 'DeadlineExceeded: the container of the pod was not started in time';
+/** State of an attempt whose container the runtime of its node refused to start, such as for a full disk. */
+const notStartable: Seen = { is: 'ended', outcome: { is: 'failed', code: 'worker_failed' }, neverRan: true };
 
 /** Returns the state of an attempt. The last phase of its pod ends it, and so does the end of the Job or a deletion. */
 export function judgeAttempt(objects: AttemptObjects, limits: StartLimits, now: number): AttemptJudgement {
@@ -46,7 +48,8 @@ export function judgeAttempt(objects: AttemptObjects, limits: StartLimits, now: 
   const pod =
     pods.find(({ phase }) => phase === 'Succeeded') ?? pods.find((one) => !isTerminal(one)) ?? pods[0] ?? null;
   if (pod && isTerminal(pod)) {
-    if (endedUnstarted(pod)) return { ...uncertain(notStarted), alarm: notStartedAlarm };
+    const unstarted = judgeUnstarted(pod);
+    if (unstarted) return unstarted;
     const seen: Seen = { is: 'ended', outcome: outcomeOfPod(pod, job) };
     // A deleted pod without a verdict: the condition of its Job may hold the reason but arrives on another watch.
     const lacksReason = pod.deletedAt !== null && pod.disruption === null && !verdictOf(pod);
@@ -76,9 +79,12 @@ export function isTerminal({ phase }: PodSnapshot): boolean {
   return phase === 'Succeeded' || phase === 'Failed';
 }
 
-/** True for a pod whose container had not started when the kubelet ended it at its deadline. */
-function endedUnstarted({ reason, exit }: PodSnapshot): boolean {
-  return reason === 'DeadlineExceeded' && !exit?.hasStarted;
+/** Returns the judgement of a pod that ended before its container had started, and `null` for every other. */
+function judgeUnstarted({ reason, exit, disruption, deletedAt }: PodSnapshot): AttemptJudgement | null {
+  if (reason === 'DeadlineExceeded' && !exit?.hasStarted) return { ...uncertain(notStarted), alarm: notStartedAlarm };
+  // Of a pod that is taken away, that says why.
+  if (exit?.reason !== 'StartError' || disruption !== null || deletedAt !== null) return null;
+  return { ...uncertain(notStartable), alarm: `StartError: ${exit.message}` };
 }
 
 /** Returns the outcome of an attempt that is over although its pod has not ended, or does not exist. */
