@@ -5,6 +5,7 @@ import { type Controller, startController } from '../../src/controller/controlle
 import { sharesOf } from '../../src/model/preemption.ts';
 import { startAdmissionWebhook } from '../support/cluster/admission-webhook.ts';
 import { quickLoss } from '../support/cluster/cluster.ts';
+import type { Pod } from '../support/cluster/pod.ts';
 import { aShape, openTestRunner, type TestRunner } from '../support/cluster/runner.ts';
 import { namespace, startTestbed, type Testbed } from '../support/cluster/testbed.ts';
 import { changeAdmissionPolicy } from '../support/cluster/worker-namespace.ts';
@@ -130,6 +131,23 @@ describe('a worker that cannot start in a cluster', () => {
       const unsafe = { yes: [{ op: 'replace', path, value: true }] };
       const hook = await startAdmissionWebhook(testbed.cluster, pods, () => unsafe);
       await isRefused(controller, /"level":"error".*violates PodSecurity/, hook.remove);
+    }));
+
+  it('whose node makes no network for it for 15 min is interrupted, is logged as an error, and completes', () =>
+    controlled(null, async (controller, runner) => {
+      const waits = { reason: 'ContainerCreating', message: '' };
+      const id = await testbed.submit((attempt) => (attempt === 1 ? { waits } : undefined));
+      const ofPods = `/api/v1/namespaces/${namespace}/pods`;
+      const findPod = async () => (await ask('GET', ofPods)).items.find((pod: Pod) => pod.status?.containerStatuses);
+      const { metadata } = await until(findPod, 30, 'a pod waits');
+      const conditions = [{ type: 'PodReadyToStartContainers', status: 'False' }];
+      await ask('PATCH', `${ofPods}/${metadata.name}/status`, { status: { conditions } });
+      await until(() => runner.state.pod(metadata.name)?.isPrepared === false, 30, 'the runner knows');
+      await pass(controller, id, 60);
+      await says(id, start);
+      await pass(controller, id, 840);
+      expect(await ends(controller, id)).to.include({ status: 'CompletedJob', attempt: 2, interruptions: 1 });
+      expect(lines.join('\n')).to.match(/"level":"error".*its node has made no network or no volumes for it/);
     }));
 
   it('whose ServiceAccount is replaced waits for the new one without a failure', () =>

@@ -1,4 +1,4 @@
-import { scheduled, unschedulable, unstarted, waitingFor } from '../support/cluster-objects.ts';
+import { scheduled, unprepared, unschedulable, unstarted, waitingFor } from '../support/cluster-objects.ts';
 import { givenUp, judgeRows, type Row, waiting } from '../support/cluster-rows.ts';
 
 const pull = 'The image of the worker is being fetched';
@@ -83,6 +83,18 @@ const rows: Record<string, Row> = {
     pods: [{ status: waitingFor('ContainerCreating') }],
     seconds: 3600,
     seen: waiting(null),
+  },
+  'its node prepares it': { pods: [{ status: unprepared() }], seconds: 59, seen: waiting(null) },
+  'its node gives it no network': {
+    pods: [{ status: unprepared() }],
+    seconds: 899,
+    seen: waiting('The worker cannot be started yet'),
+  },
+  'its node has given it no network for too long': {
+    pods: [{ status: unprepared() }],
+    seconds: 900,
+    seen: { is: 'ended', outcome: { is: 'interrupted', reason: 'its node does not start it' }, neverRan: true },
+    alarm: 'PodReadyToStartContainers: its node has made no network or no volumes for it',
   },
   'the kubelet ends the pod at its deadline before its container was started': {
     pods: [{ status: { phase: 'Failed', reason: 'DeadlineExceeded', ...unstarted() } }],

@@ -66,6 +66,12 @@ export function waitingFor(reason: string, message = '') {
   return { phase: 'Pending', containerStatuses: [{ state: { waiting: { reason, message } } }] };
 }
 
+/** As a kubelet writes it that cannot make the network of a pod. */
+export function unprepared() {
+  const prepared = { ...scheduled, type: 'PodReadyToStartContainers', status: 'False' };
+  return { ...waitingFor('ContainerCreating'), conditions: [scheduled, prepared] };
+}
+
 export function disrupted(reason: string) {
   return { conditions: [scheduled, { type: 'DisruptionTarget', status: 'True', reason }] };
 }

@@ -38,6 +38,7 @@ const notStarted: Seen = {
   neverRan: true,
 };
 const notStartedAlarm = 'DeadlineExceeded: the container of the pod was not started in time';
+const unpreparedAlarm = 'PodReadyToStartContainers: its node has made no network or no volumes for it';
 /** State of an attempt whose container the runtime of its node refused to start, such as for a full disk. */
 const notStartable: Seen = { is: 'ended', outcome: { is: 'failed', code: 'worker_failed' }, neverRan: true };
 
@@ -133,6 +134,7 @@ function verdictOf({ exit }: PodSnapshot): Outcome | null {
 }
 
 function alarmOf(pod: PodSnapshot | null, said: readonly string[]): string {
+  if (pod?.isPrepared === false) return unpreparedAlarm;
   const cause = pod?.unscheduled ?? pod?.waiting;
   return cause ? `${cause.reason}: ${cause.message}` : (said.at(-1) ?? '');
 }

@@ -48,6 +48,9 @@ const startFaults: Readonly<Record<string, { readonly part: number; readonly rea
 
 /** A pod that no node had room for by then ends its attempt. */
 const unschedulableMs = 900_000;
+/** The kubelet makes the network and the volumes of a pod before it pulls the image. It tries that again for ever, on its node alone. */
+const maxPreparationMs = { usual: 60_000, all: 900_000 };
+const unprepared: Outcome = { is: 'interrupted', reason: 'its node does not start it' };
 const nothing: PendingReason = { reason: null, outcome: null };
 const broken: Outcome = { is: 'failed', code: 'worker_failed' };
 const noRoom: Outcome = { is: 'failed', code: 'queue_timeout', text: 'No node of the cluster had room for the job' };
@@ -60,16 +63,20 @@ export function explainPendingPod(
   { queue, startSeconds }: Pick<WorkerShape, 'queue' | 'startSeconds'>,
   now: number,
 ): PendingReason {
-  const { unscheduled, scheduledAt, createdAt, waiting } = pod;
+  const { unscheduled, scheduledAt, createdAt, isPrepared, waiting } = pod;
   if (unscheduled?.reason === 'SchedulingGated') return { ...nothing, reason: 'The cluster has not admitted it yet' };
   if (unscheduled !== null) {
     const isOver = queue === null && now - createdAt >= unschedulableMs;
     return { reason: 'No node of the cluster has room for it', outcome: isOver ? noRoom : null };
   }
+  const scheduledMs = now - (scheduledAt ?? createdAt);
+  if (!isPrepared && scheduledMs >= maxPreparationMs.usual) {
+    const outcome = scheduledMs >= maxPreparationMs.all ? unprepared : null;
+    return { reason: 'The worker cannot be started yet', outcome };
+  }
   const known = startFaults[waiting?.reason ?? ''];
   if (!waiting || !known) return nothing;
-  const isOver =
-    now - (scheduledAt ?? createdAt) >= known.part * startSeconds * 1000 && !throttled.test(waiting.message);
+  const isOver = scheduledMs >= known.part * startSeconds * 1000 && !throttled.test(waiting.message);
   return { reason: known.reason, outcome: isOver ? broken : null };
 }
 

@@ -41,6 +41,8 @@ export interface PodSnapshot extends ObjectSnapshot {
   readonly scheduledAt: number | null;
   /** The scheduler's reason while it finds no node. */
   readonly unscheduled: ClusterReason | null;
+  /** False while its node has not made its network and its volumes. */
+  readonly isPrepared: boolean;
   /** The kubelet's reason while the container waits. */
   readonly waiting: ClusterReason | null;
   /** When `Ready` became `False` while the container runs: the node stopped reporting. */
@@ -87,6 +89,7 @@ export function readPodSnapshot(raw: KubeJson<V1Pod>): PodSnapshot {
     disruption: findTrue(conditions, 'DisruptionTarget')?.reason ?? null,
     scheduledAt: scheduled?.status === 'True' ? readTime(scheduled.lastTransitionTime) : null,
     unscheduled: scheduled?.status === 'False' ? reasonOf(scheduled) : null,
+    isPrepared: !conditions.some(({ type, status }) => type === 'PodReadyToStartContainers' && status === 'False'),
     waiting: waiting ? reasonOf(waiting) : null,
     notReadySince: running && ready?.status === 'False' ? readTime(ready.lastTransitionTime) : null,
     exit: terminated ? exitOf(terminated) : null,
