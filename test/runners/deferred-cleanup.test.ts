@@ -3,6 +3,7 @@ import type { AttemptCleanup, Leftovers } from '../../src/runners/kubernetes/cle
 import { DeferredCleanup, PodWatermark } from '../../src/runners/kubernetes/deferred-cleanup.ts';
 import { readPodSnapshot } from '../../src/runners/kubernetes/snapshot.ts';
 import { aRawPod } from '../support/cluster-objects.ts';
+import { failureOf } from '../support/failure.ts';
 import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
@@ -135,6 +136,26 @@ describe('deferred cleanup of attempts', () => {
     await Promise.all(heldUp);
     await until(() => !cleanup.isPostponed('running-1'), 1, 'the running pod is removed although other pods are late');
     expect(removed).to.include('running-1');
+  });
+
+  it('tries no removal for a while after one has failed, and then goes on until one succeeds', async () => {
+    const usualNow = performance.now;
+    const frozenAt = usualNow.call(performance);
+    watermark = Number.POSITIVE_INFINITY;
+    refusal = new Error('the admission webhook is away');
+    performance.now = () => frozenAt;
+    try {
+      expect(await failureOf(cleanup.remove('a-1', ended))).to.equal(refusal);
+      await cleanup.remove('b-1', ended);
+      await cleanup.remove('running-1', leftBy('Running'));
+      expect([started, cleanup.countPostponed()]).to.deep.equal([1, 2]);
+    } finally {
+      performance.now = usualNow;
+    }
+    refusal = null;
+    await until(() => removed.length === 2, 5, 'the postponed ones are removed');
+    await cleanup.remove('c-1', ended);
+    expect(removed).to.have.members(['b-1', 'running-1', 'c-1']);
   });
 
   it('logs a failed cleanup and leaves the attempt to the controller', async () => {
