@@ -75,7 +75,8 @@ function chooseFormats(page: SourcePage, { endpoint, args }: MediaOrder, length:
     (format) => Number(format.acodec === 'aac'),
     (format) => format.abr ?? format.tbr ?? 0,
   ]);
-  const taken = { format: video, video: true, audio: false };
+  // Of pictures that a list calls silent, the pieces may have sound.
+  const taken = { format: video, video: true, audio: audio === undefined };
   return audio === undefined ? [taken] : [taken, { format: audio, video: false, audio: true }];
 }
 

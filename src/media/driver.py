@@ -15,7 +15,6 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import threading
 import time
@@ -25,15 +24,15 @@ gc.set_threshold(50_000)  # importing makes many objects and hardly any garbage
 import yt_dlp
 import yt_dlp.utils
 from yt_dlp.networking.exceptions import HTTPError
-from yt_dlp.utils import ExtractorError, PagedList, YoutubeDLError
+from yt_dlp.utils import ExtractorError, PagedList
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import addresses  # noqa: E402 - they lie beside this file, where Python does not look by itself
 import bounds  # noqa: E402
-import encryption  # noqa: E402
 import live  # noqa: E402
 import manifests  # noqa: E402
 import playlists  # noqa: E402
+import probes  # noqa: E402
 import sites  # noqa: E402
 import streams  # noqa: E402
 from bounds import bounded  # noqa: E402
@@ -42,7 +41,6 @@ PLAIN = ('id ext title width height channel channel_url uploader uploader_url is
          'thumbnail like_count view_count description upload_date webpage_url original_url direct release_timestamp').split()
 OF_FORMAT = 'format_id ext vcodec acodec width height fps tbr abr filesize filesize_approx protocol preference language_preference'.split()
 MAX_FORMATS = 1000
-PROBED = ('-show_entries', 'format=format_name,duration:format_tags=major_brand,encryption,ASF_Protection_Type:stream_tags=enc_key_id:stream=codec_type,codec_name,width,height,start_time,duration,nb_frames:stream_disposition=attached_pic:stream_side_data=rotation')
 ABOUT_US = re.compile('generic information extractor|Requested format is not|No video formats found')
 
 
@@ -131,34 +129,11 @@ def describe_info(downloader, info, order):
     knows = info.get('is_live') or info.get('duration') and any(each.get('height') or each.get('vcodec') == 'none' for each in formats)
     if formats and order['action'] == 'inspect' and not knows:
         chosen = {**info, **formats[-1]}
-        described['probe'] = probe(downloader, chosen, order)
+        described['probe'] = probes.probe(downloader, chosen, order)
         if info.get('direct') and ((described['probe'] or {}).get('is_invalid') or chosen.get('filesize') == 0):  # 416 for an empty file
             request = yt_dlp.networking.Request(chosen['url'], headers=streams.headers_of(chosen))
             described['unreadable'] = downloader.urlopen(request).read(16).decode('latin-1')
     return described
-
-
-def probe(downloader, chosen, order):
-    """Returns the JSON of ffprobe about a format; ffprobe reads only the beginning of a file, and gets that of a stream from here."""
-    command = [os.path.join(order['tools'], 'ffprobe'), '-v', 'error', '-of', 'json', *PROBED]
-    try:
-        if streams.is_fragmented(chosen):
-            beginning, length = streams.sample(downloader, chosen)
-            probed = ask([*command, '-i', 'pipe:0'], order, beginning)
-            return {**probed, 'format': {'duration': length}}
-        headers = ''.join(f'{name}: {value}\r\n' for name, value in streams.headers_of(chosen).items())
-        probed = ask([*command, '-headers', headers, '-i', chosen['url']], order, b'')
-    except (subprocess.TimeoutExpired, YoutubeDLError, ValueError):
-        return None
-    encryption.refuse_encrypted(downloader, chosen, probed)
-    return probed
-
-
-def ask(command, order, given):
-    done = subprocess.run(command, input=given, capture_output=True, env={**os.environ, 'http_proxy': order['proxy']}, timeout=20)
-    if done.returncode != 0 and re.search(b'Invalid data found|Format not on whitelist', done.stderr) or b'"major_brand": "avif"' in done.stdout:
-        return {'is_invalid': True}  # pictures too: ffmpeg may read some formats of them, and one picture of AVIF
-    return json.loads(done.stdout) if len(done.stdout) < 2**20 else {}
 
 
 def fetch(downloader, info, wanted, order):
@@ -176,7 +151,7 @@ def fetch_part(downloader, info, number, part, order, beginning):
     seconds = streams.shorten(chosen, part['seconds']) if part.get('seconds') is not None else None
     if seconds is not None and streams.may_be_mp4(chosen):
         # The turn of a picture is lost in all but an MP4.
-        chosen['ext'] = streams.container_of(chosen, probe(downloader, chosen, order) or {})
+        chosen['ext'] = streams.container_of(chosen, probes.probe(downloader, chosen, order) or {})
     fetcher = streams.open_downloader(downloader, chosen, seconds, beginning)
     fetcher.add_progress_hook(meter(number, order['limits']['file_bytes']))
     if not fetcher.download(os.path.join(order['folder'], part['name']), chosen)[0]:
@@ -237,6 +212,8 @@ def main():
     try:
         sites.compile_lazily(yt_dlp.extractor.gen_extractor_classes())
         downloader, info = inspect(order)
+        if order['action'] == 'download':
+            probes.mark_silent(downloader, info, order)
         answer({'info': describe_info(downloader, info, order)})
         if order['action'] == 'download':
             stage, wanted = 'fetch', json.loads(sys.stdin.readline() or '[]')

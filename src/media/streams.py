@@ -53,6 +53,10 @@ def is_fragmented(info):
     return determine_protocol(info) not in ('http', 'https')
 
 
+def is_hls(info):
+    return determine_protocol(info) in HLS
+
+
 def may_be_mp4(info):
     return not is_fragmented(info) and info['ext'] in ('mp4', 'm4a', 'm4v', 'mov', 'unknown_video')
 

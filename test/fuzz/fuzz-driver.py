@@ -220,7 +220,7 @@ def run_random():
 os.makedirs(os.path.dirname(prefix), exist_ok=True)
 driver.bounds.seal_urls()
 manifests.patch_parser()
-driver.ask = lambda command, order, given: {}
+driver.probes.ask = lambda command, order, given: {}
 ydl = Downloader({'quiet': True, 'no_warnings': True}, auto_init=False)
 # One for all: making it takes longer than anything that is fuzzed.
 driver.Downloader = lambda options: ydl
