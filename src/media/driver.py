@@ -34,6 +34,7 @@ import manifests  # noqa: E402
 import playlists  # noqa: E402
 import probes  # noqa: E402
 import sites  # noqa: E402
+import smooth  # noqa: E402
 import streams  # noqa: E402
 from bounds import bounded  # noqa: E402
 
@@ -101,6 +102,7 @@ def prepare(plugins):
     bounds.judge_redirects()
     bounds.bound_pages()
     manifests.patch_parser()
+    smooth.patch_heads()
     # Reading the certificates of all authorities takes 20 ms of CPU, more than half of a request: children of the inspector inherit them.
     yt_dlp.networking.common.make_ssl_context = functools.cache(yt_dlp.networking.common.make_ssl_context)
 
