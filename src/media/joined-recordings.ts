@@ -59,7 +59,11 @@ export async function joinRecordings(
     throw new Failed('file_damaged', `its times begin anew: ${recordings} recordings`);
   }
   const joined = `${file}.joined`;
-  await runWhole([file, [...moveStreams(streams, isFlv), '-f', isFlv ? 'flv' : 'matroska'], joined], tools, signal);
+  await runWhole(
+    [file, [...moveStreams(streams, isFlv, audio), '-f', isFlv ? 'flv' : 'matroska'], joined],
+    tools,
+    signal,
+  );
   // An FLV still has the headers that differ from the first ones, a Matroska never had them.
   const places = played.map((_, n) => n);
   const left = isFlv && headers.size > 0 ? (await readRuns(joined, places, tools, signal)).headers : new Set<number>();
@@ -79,12 +83,12 @@ function isShort(seconds: number, told: number | null): boolean {
 }
 
 /** Returns the arguments that copy the streams with the times of their later recordings moved. */
-function moveStreams(streams: readonly StreamRuns[], isFlv: boolean): string[] {
+function moveStreams(streams: readonly StreamRuns[], isFlv: boolean, audio: FileProbe['audio']): string[] {
   const moves = movesOf(streams.map(({ runs }) => runs));
   const maps = streams.flatMap(({ index, runs }, n) => {
     const by = sumOf(runs.map(({ first }, k) => `${(moves[k] ?? 0).toFixed(3)}*gte(N\\,${first})`));
-    // ffmpeg guesses when a picture of a Matroska is decoded, and does so wrongly behind a leap.
-    const decoded = isFlv ? `DTS+(${by})/TB` : 'NOPTS';
+    // ffmpeg guesses when a picture of a Matroska is decoded, and does so wrongly behind a leap. Sound without that time aborts ffmpeg 7.
+    const decoded = isFlv ? `DTS+(${by})/TB` : index === audio?.index ? `PTS+(${by})/TB` : 'NOPTS';
     return ['-map', `0:${index}`, `-bsf:${n}`, `setts=pts=PTS+(${by})/TB:dts=${decoded}`];
   });
   return [...maps, '-c', 'copy', '-copyinkf'];

@@ -22,7 +22,7 @@ import { type ConversionPlan, planConversion } from './plan-conversion.ts';
 import { changingSound, type FetchedFile, type FileProbe, faultOfBytes, probeFile } from './probe-file.ts';
 import { damage, prove } from './prove-file.ts';
 import { runFfmpeg } from './run-ffmpeg.ts';
-import { endsTooEarly, isWrongSection } from './section-messages.ts';
+import { endsTooEarly, isBrokenOff, isSqueezed } from './section-messages.ts';
 import type { SourcePage } from './source-page.ts';
 import { Failed, type MediaOrder, type MediaTools, type Produced } from './tools.ts';
 import { watchFetch } from './watch-fetch.ts';
@@ -122,14 +122,16 @@ async function makeFile(driver: YtDlp, order: MediaOrder, chosen: Chosen, making
   const { tools, progress, signal } = making;
   const end = await fetchParts(driver, chosen, making);
   const stderr = await driver.end();
-  if (choice.section && !page.live && isWrongSection(stderr)) throw new SectionFailed('source_broken', stderr);
+  const isCut = choice.section && !page.live;
+  if (isCut && isBrokenOff(stderr)) throw new SectionFailed('source_broken', stderr);
   if (end.broken && end.seconds !== null && end.seconds < shortestRecording) {
     throw new RecordingFailed('source_incomplete', `the stream changes after ${end.seconds} s`);
   }
   progress.at('convert', 0);
   const parts = await probeParts(order, chosen, tools, signal);
-  if (endsTooEarly(stderr, page, choice, parts))
-    throw new SectionFailed('source_incomplete', 'the part ends too early');
+  const isWrong = isCut && parts.some(({ probe }) => isSqueezed(stderr, probe.format));
+  if (isWrong || endsTooEarly(stderr, page, choice, parts))
+    throw new SectionFailed('source_incomplete', 'the part ends too early, or is squeezed');
   const fetched = await indexParts(parts, choice, tools, signal);
   // Sound and picture break off one after the other.
   const plan = planConversion(fetched, end.broken ? { ...choice, seconds: end.seconds } : choice, order);

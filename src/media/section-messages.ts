@@ -8,12 +8,17 @@ import type { SourcePage } from './source-page.ts';
  */
 const brokenOff = /partial file|should be (?!18446744073709551615\b)\d|: Connection (reset by peer|timed out)/;
 /**
- * Messages about packets of a later recording in a direct link, whose times begin anew: ffmpeg squeezes them into no time. They are numbered in
- * milliseconds, and in an MP4 by the samples of its sound: its pieces may overlap by some of these, also in a stream without an end.
+ * Message about a packet of a later recording in a direct link, whose times begin anew: ffmpeg squeezes them into no time. From version 6.1 on it
+ * names a stream, and no format.
  */
-const backInTime = [
-  { message: /\[(?:flv|matroska|webm) @.* previous: (\d+), current: (-?\d+)/g, leastTicks: 500 },
-  { message: /\[(?:mp4|mov|ipod) @.* previous: (\d+), current: (-?\d+)/g, leastTicks: 48_000 },
+const backInTime = /\[(?:flv|matroska|webm|mp4|mov|ipod|[av]ost#\S+) @.* previous: (\d+), current: (-?\d+)/g;
+/**
+ * Ticks of a leap back by the format of the part: they are milliseconds, and in an MP4 samples of its sound, of whose pieces some may overlap, also
+ * in a stream without an end.
+ */
+const leastTicks: readonly (readonly [RegExp, number])[] = [
+  [/^(flv|matroska)/, 500],
+  [/^mov/, 48_000],
 ];
 
 /** Messages about a direct link that ends inside of a packet, or before its first frame says. */
@@ -36,10 +41,13 @@ export function endsTooEarly(
   return cutOff.test(stderr) || fetched.some(({ probe }) => silent.test(probe.format));
 }
 
-/** Returns true for the messages of an ffmpeg that exits with 0, although it did not fetch the beginning of a direct link as it is. */
-export function isWrongSection(stderr: string): boolean {
-  const hasLeap = backInTime.some(({ message, leastTicks }) =>
-    [...stderr.matchAll(message)].some(([, before, now]) => Number(before) - Number(now) > leastTicks),
-  );
-  return hasLeap || brokenOff.test(stderr);
+/** Returns true for the messages of an ffmpeg that exits with 0, although a direct link broke off. */
+export function isBrokenOff(stderr: string): boolean {
+  return brokenOff.test(stderr);
+}
+
+/** Returns true for the messages of an ffmpeg that exits with 0, although it did not fetch the beginning of a direct link of a format as it is. */
+export function isSqueezed(stderr: string, format: string): boolean {
+  const least = leastTicks.find(([pattern]) => pattern.test(format))?.[1] ?? Number.POSITIVE_INFINITY;
+  return [...stderr.matchAll(backInTime)].some(([, before, now]) => Number(before) - Number(now) > least);
 }
