@@ -44,7 +44,7 @@ export function chooseFormatsFor(page: SourcePage, order: MediaOrder): FormatCho
   if (page.live && seconds === null) throw new Failed('live_unbounded');
   const known = page.live ? seconds : page.duration;
   if (known !== null && start >= known) throw new Failed('start_beyond_end');
-  const cuts = seconds !== null && (known === null || seconds < known || page.live);
+  const cuts = seconds !== null && (known === null || seconds < known || page.live || page.listed);
   const expected = known === null ? null : Math.min(known, seconds ?? known) - start;
   const section = cuts && (page.live || known === null || seconds < 0.5 * known);
   const formats = chooseFormats(page, order, expected ?? (seconds === null ? null : seconds - start));

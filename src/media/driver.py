@@ -2,7 +2,8 @@
 
 The first is {action: inspect | download, url, folder, proxy, tools, node, plugins, cookies, limits}, which {info}
 answers. `download` then reads which formats to fetch, [{id, name, seconds, video}], and answers {progress} lines and {done:
-{seconds, broken}}: the length of a live source that ended early, or that is broken because the file cannot hold the rest.
+{seconds, broken, listed}}: the length of a live source that ended early, or that is broken because the file cannot hold the
+rest; and of others the longest one that the lists of the formats tell.
 Children of the inspector may also get `list` with {max_entries}, which {entries} answers: URLs of a playlist. Whatever
 goes wrong ends as one {failed} line.
 Importing this module starts nothing and reaches nothing."""
@@ -12,6 +13,7 @@ import gc
 import io
 import itertools
 import json
+import math
 import os
 import pathlib
 import re
@@ -37,6 +39,7 @@ import sites  # noqa: E402
 import smooth  # noqa: E402
 import streams  # noqa: E402
 from bounds import bounded  # noqa: E402
+from segments import Listed  # noqa: E402
 
 PLAIN = ('id ext title width height channel channel_url uploader uploader_url is_live was_live live_status duration extractor '
          'thumbnail like_count view_count description upload_date webpage_url original_url direct release_timestamp').split()
@@ -117,7 +120,7 @@ def inspect(order):
     if info.get('direct') and info['formats']:
         # Its page is the file.
         info['formats'][0].setdefault('filesize', yt_dlp.utils.int_or_none(getattr(downloader, 'last_length', None)))
-    info['duration'] = info.get('duration') or next(filter(None, (each.get('manifest_seconds') for each in info['formats'])), None)
+    info['duration'] = info.get('duration') or next((Listed(each['manifest_seconds']) for each in info['formats'] if each.get('manifest_seconds')), None)
     if not info['formats'] and info.get('live_status') != 'is_upcoming':
         raise ExtractorError(warnings[-1] if warnings else 'No video formats found!', expected=bool(warnings))
     return downloader, info
@@ -126,7 +129,7 @@ def inspect(order):
 def describe_info(downloader, info, order):
     """Returns the bounded part of the info that trawl reads; asks ffprobe what the page does not say."""
     formats = info['formats'][-MAX_FORMATS:]
-    described = {name: bounded(info.get(name)) for name in PLAIN}
+    described = {name: bounded(info.get(name)) for name in PLAIN} | {'listed': isinstance(info.get('duration'), Listed)}
     described['formats'] = [{name: bounded(each.get(name)) for name in OF_FORMAT} for each in formats]
     knows = info.get('is_live') or info.get('duration') and any(each.get('height') or each.get('vcodec') == 'none' for each in formats)
     if formats and order['action'] == 'inspect' and not knows:
@@ -144,21 +147,26 @@ def fetch(downloader, info, wanted, order):
     beginning = live.Beginning(len(wanted))
     parts = [pool.submit(fetch_part, downloader, info, number, part, order, beginning) for number, part in enumerate(wanted)]
     # The first failure ends the process, and with it the other parts.
-    answer({'done': beginning.end([each.result() for each in concurrent.futures.as_completed(parts)])})
+    fetchers = [each.result() for each in concurrent.futures.as_completed(parts)]
+    listed = [each.listed for each in fetchers]
+    answer({'done': {**beginning.end([getattr(each, 'lasted', None) for each in fetchers]), 'listed': max(listed) if all(listed) else None}})
 
 
 def fetch_part(downloader, info, number, part, order, beginning):
     both = {**info, **{each.get('format_id'): each for each in info['formats']}[part['id']]}
     chosen = {**{name: both[name] for name in both.keys() - {'formats', 'requested_formats'}}, 'is_shown': part['video']}
+    lengths = streams.lengths_of(chosen)
     seconds = streams.shorten(chosen, part['seconds']) if part.get('seconds') is not None else None
     if seconds is not None and streams.may_be_mp4(chosen):
         # The turn of a picture is lost in all but an MP4.
         chosen['ext'] = streams.container_of(chosen, probes.probe(downloader, chosen, order) or {})
     fetcher = streams.open_downloader(downloader, chosen, seconds, beginning)
+    # The last one of equal fragments may be shorter.
+    fetcher.listed = min(sum(lengths or []), chosen.get('manifest_seconds') or math.inf)
     fetcher.add_progress_hook(meter(number, order['limits']['file_bytes']))
     if not fetcher.download(os.path.join(order['folder'], part['name']), chosen)[0]:
         raise ExtractorError('The downloader gave up', expected=True)
-    return getattr(fetcher, 'lasted', None)
+    return fetcher
 
 
 def meter(number, max_bytes):

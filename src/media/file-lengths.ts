@@ -1,5 +1,6 @@
 import type { FormatChoice } from './choose-formats.ts';
 import type { FetchedFile, FileProbe, Stream } from './probe-file.ts';
+import type { SourcePage } from './source-page.ts';
 
 /** A wanted stream, and the number of the fetched file that has it. */
 export interface SourceStream {
@@ -41,7 +42,7 @@ export function endOf({ input, stream }: SourceStream, fetched: readonly Fetched
  * Returns true when one kind of stream is wanted of a file that holds both, and the file lasts as long as its source states: the source is whole,
  * although that kind may end before.
  */
-export function mayEndEarlier(
+function mayEndEarlier(
   wanted: { readonly video: boolean; readonly audio: boolean },
   fetched: readonly FetchedFile[],
   choice: FormatChoice,
@@ -51,6 +52,22 @@ export function mayEndEarlier(
   const isPart = wanted.video !== wanted.audio && others.length === 0 && only?.video != null && only.audio !== null;
   const length = isPart && wholeFormats.test(only.format) ? lengthOf(only) : null;
   return length !== null && expected !== null && length >= start + expected - lengthTolerance(expected);
+}
+
+/**
+ * Returns the seconds that the delivered file must last by its source, `null` when that does not say. A length that was not told by the page is
+ * that of the pictures: the lists of the parts tell their own, and a file beside no list has it in its index.
+ */
+export function statedLength(
+  wanted: { readonly video: boolean; readonly audio: boolean },
+  fetched: readonly FetchedFile[],
+  { page, choice }: { readonly page: SourcePage; readonly choice: FormatChoice },
+  listed: number | null,
+): number | null {
+  if (mayEndEarlier(wanted, fetched, choice)) return null;
+  if (!page.listed) return choice.expected;
+  if (listed !== null) return Math.min(listed, choice.seconds ?? listed) - choice.start;
+  return wanted.video && wanted.audio ? choice.expected : null;
 }
 
 /** Returns the seconds that a conversion of these streams must last, `null` when their formats only estimate. */

@@ -7,6 +7,8 @@ from urllib.parse import urljoin
 from yt_dlp.extractor.common import InfoExtractor
 from yt_dlp.utils import parse_duration, parse_m3u8_attributes
 
+from segments import ENDLIST, Listed, cut_playlist
+
 MEDIA = '#EXT-X-MEDIA:'
 # yt-dlp prefers formats of -1, which is that of all whose language nothing is known of.
 ALTERNATE = -2
@@ -53,8 +55,16 @@ def patch_parser():
                 subtitles.setdefault(language, []).extend(found)
         return formats, subtitles
 
+    def parse_hls(self, text, *more, **named):
+        formats, subtitles = parse_list(self, name_alternates(text), *more, **named)
+        # yt-dlp asks the first one how long the medium lasts.
+        return sorted(formats, key=lambda form: form.get('vcodec') == 'none'), subtitles
+
+    def measure(_, text, *__):
+        return Listed(cut_playlist(text, -1, math.inf).seconds) or None if ENDLIST in text else None
+
     InfoExtractor._parse_mpd_periods, InfoExtractor._merge_mpd_periods = parse, merge
-    InfoExtractor._parse_m3u8_formats_and_subtitles = lambda self, text, *more, **named: parse_list(self, name_alternates(text), *more, **named)
+    InfoExtractor._parse_m3u8_formats_and_subtitles, InfoExtractor._parse_m3u8_vod_duration = parse_hls, measure
 
 
 def children(element, name):

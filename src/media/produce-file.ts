@@ -10,7 +10,7 @@ import { refuseParts } from './container-heads.ts';
 import { describeMedia } from './describe-media.ts';
 import { isEncryptedMp4 } from './encrypted-mp4.ts';
 import { ffmpegArguments } from './ffmpeg-arguments.ts';
-import { mayEndEarlier } from './file-lengths.ts';
+import { statedLength } from './file-lengths.ts';
 import { indexParts } from './index-parts.ts';
 import { joinRecordings } from './joined-recordings.ts';
 import { makeOverallProgress, type OverallProgress } from './overall-progress.ts';
@@ -140,7 +140,7 @@ async function makeFile(driver: YtDlp, order: MediaOrder, chosen: Chosen, making
   progress.at('prove', 0);
   const known = plan.output === null ? (fetched[0] ?? null) : null;
   const ended = page.live && end.seconds !== null ? end.seconds - choice.start : Number.POSITIVE_INFINITY;
-  const stated = mayEndEarlier(plan, fetched, choice) ? null : choice.expected;
+  const stated = statedLength(plan, fetched, chosen, end.listed);
   const promised = stated === null ? null : Math.min(stated, ended);
   const proof = await prove(file, { plan, promised, known }, tools, signal);
   progress.at('prove', 1);

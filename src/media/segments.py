@@ -8,6 +8,10 @@ DATE = '#EXT-X-PROGRAM-DATE-TIME:'
 OF_SEGMENT = ('#EXTINF:', '#EXT-X-BYTERANGE', DISCONTINUITY, DATE)
 
 
+class Listed(float):
+    """Length of a medium that its list tells, not its page: either its sound or its picture may be shorter or longer."""
+
+
 class Cut:
     """Part of a media playlist: its text, its length, number, date and length of its last segment, and the longest one as the source states it."""
 

@@ -21,6 +21,8 @@ export interface SourcePage {
   readonly fields: Readonly<Record<string, unknown>>;
   readonly formats: readonly SourceFormat[];
   readonly duration: number | null;
+  /** True when lists of pieces tell the length, not the page: either sound or picture may be shorter or longer. */
+  readonly listed: boolean;
   readonly live: boolean;
   readonly direct: boolean;
   /** Answer of ffprobe about the source itself, when the page says too little. */
@@ -60,6 +62,7 @@ export function readPage(json: unknown): SourcePage {
     formats,
     live,
     duration: positive(fields.duration),
+    listed: fields.listed === true,
     direct: fields.direct === true,
     probe: fields.probe,
     unreadable: typeof fields.unreadable === 'string' ? Buffer.from(fields.unreadable, 'latin1') : null,

@@ -2,6 +2,7 @@
 
 ffmpeg connects to whatever a playlist names, `httpproxy://` and `tcp://` included, past the egress proxy. It gets single files only."""
 import itertools
+import math
 import os
 import re
 import time
@@ -93,14 +94,21 @@ def open_downloader(ydl, info, seconds, beginning):
     return found(ydl, ydl.params)
 
 
+def lengths_of(info):
+    """Returns the seconds of the fragments of a format, zero for an initialization; None where not all are known."""
+    pieces = info.get('fragments')
+    is_known = isinstance(pieces, list) and not info.get('is_live') and all(each.get('duration') is not None for each in pieces[1:])
+    return [each.get('duration') or 0 for each in pieces] if is_known else None
+
+
 def shorten(chosen, seconds):
     """Leaves fewer fragments where their lengths are known; returns the seconds that are left to the downloader, or None."""
-    pieces = chosen.get('fragments')
-    if isinstance(pieces, list) and not chosen.get('is_live') and all(each.get('duration') is not None for each in pieces[1:]):
-        reached = [0, *itertools.accumulate(each.get('duration') or 0 for each in pieces)]
-        chosen['fragments'] = [each for each, start in zip(pieces, reached) if start < seconds + 1]
-        return None
-    return seconds
+    lengths = lengths_of(chosen)
+    if lengths is None:
+        return seconds
+    reached = itertools.accumulate(lengths, initial=0)
+    chosen['fragments'] = [each for each, start in zip(chosen['fragments'], reached) if start < seconds + 1]
+    return None
 
 
 class DashStream(DashSegmentsFD):
@@ -132,6 +140,8 @@ class HlsStream(HlsFD):
             return live.download(self, filename, info_dict)
         if self.beginning is not None:
             self.beginning.leave()
+        if not skips(text, info_dict):
+            self.listed = cut_playlist(text, -1, math.inf).seconds
         if self.seconds is not None and not skips(text, info_dict):
             cut = cut_playlist(text, -1, self.seconds + 1)
             text, self.lasted = cut.text, cut.seconds if info_dict.get('is_live') else None
@@ -158,7 +168,7 @@ class HlsStream(HlsFD):
             begun = time.monotonic()
             text, url = self.read({**info, 'hls_media_playlist_data': None})
             if last is None:
-                last = self.beginning.agree(cut_playlist(text, -1, float('inf'))) - 1
+                last = self.beginning.agree(cut_playlist(text, -1, math.inf)) - 1
             part = cut_playlist(text, last, self.seconds - length)
             maps = [line for line in part.text.splitlines() if line.startswith(MAP)]
             if part.last > last:
@@ -205,7 +215,7 @@ def sample(ydl, info):
     if info['protocol'] in HLS:
         stream = HlsStream(ydl, None)
         text, url = stream.read(info)
-        length = cut_playlist(text, -1, float('inf')).seconds if ENDLIST in text else None
+        length = cut_playlist(text, -1, math.inf).seconds if ENDLIST in text else None
         first = Fragments(ydl, info, cut_playlist(text, -1, 0.001).text, url).found
     elif info['protocol'] == 'http_dash_segments' and isinstance(info.get('fragments'), list):
         stream, length = DashSegmentsFD(ydl, ydl.params), None

@@ -12,12 +12,14 @@ interface FetchProgress {
   readonly total: number | null;
 }
 
-/** End of the fetch of a live source; of other sources both fields say nothing. */
+/** End of a fetch; `seconds` and `broken` are those of a live source. */
 export interface FetchEnd {
   /** Seconds that it lasted when it ended before, else `null`. */
   readonly seconds: number | null;
   /** True when it goes on as one that the same file cannot hold. */
   readonly broken: boolean;
+  /** Seconds of the longest part by the lists of pieces, `null` when a part has none. */
+  readonly listed: number | null;
 }
 
 /** The project's own Python, which has yt-dlp. */
@@ -120,7 +122,7 @@ function toFailed(json: unknown, fragmented: boolean): Failed {
 
 function readEnd(json: unknown): FetchEnd {
   const fields = membersOf(json);
-  return { seconds: positive(fields.seconds), broken: fields.broken === true };
+  return { seconds: positive(fields.seconds), broken: fields.broken === true, listed: positive(fields.listed) };
 }
 
 function readProgress(json: unknown): FetchProgress {

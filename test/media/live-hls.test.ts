@@ -46,8 +46,8 @@ describe('A live HLS stream', () => {
   ] as const) {
     it(`D65: whose list of ${names[late]} has one piece more when both are read first begins with the same piece of both`, async () => {
       const { promise: otherIsRead, resolve: readOther } = Promise.withResolvers<void>();
-      // The extractor reads the lists before.
-      const readings = { v: -1, a: -2 };
+      // The extractor reads the list of the picture, and each recording its own, before.
+      const readings = { v: -2, a: -1 };
       let newest = 3;
       const listOf = async (kind: 'v' | 'a') => {
         readings[kind] += 1;
@@ -63,8 +63,8 @@ describe('A live HLS stream', () => {
     });
 
     it(`D65: whose ${names[late]} begins two seconds later, under numbers of its own, has both of the same time`, async () => {
-      // The extractor reads the lists before; in the recording each moves on by a piece when it is read.
-      const readings = { v: -1, a: -2 };
+      // The extractor reads the list of the picture, and each recording its own, before. in the recording each moves on by a piece when it is read.
+      const readings = { v: -2, a: -1 };
       const listOf = (kind: 'v' | 'a') => {
         readings[kind] += 1;
         const newest = 4 + Math.max(0, readings[kind]);

@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { mayEndEarlier } from '../../src/media/file-lengths.ts';
+import { statedLength } from '../../src/media/file-lengths.ts';
 import { planConversion } from '../../src/media/plan-conversion.ts';
+import { readPage } from '../../src/media/source-page.ts';
 import { expectMarks, type Flashes, marks, marksOf, openFlashes } from '../support/flashes.ts';
 import { decode, look } from '../support/media.ts';
 
@@ -120,7 +121,7 @@ describe('A file with odd streams', () => {
     const part = { id: 'a', name: 'short.flv', video: true, audio: true, bytes: null, fragmented: false };
     const choice = { parts: [part], start: 0, seconds: null, section: false, expected: 10 };
     const plan = planConversion([file], choice, { endpoint: 'audio', args: { audio_format: 'm4a' } });
-    expect(mayEndEarlier(plan, [file], choice)).to.equal(false);
+    expect(statedLength(plan, [file], { page: readPage({}), choice }, null)).to.equal(10);
   });
 
   it('D33: whose subtitles last longer than picture and sound is delivered (mkv, which tells the length of the whole alone)', async () => {
