@@ -12,6 +12,8 @@ import yt_dlp.networking._urllib as transport
 import yt_dlp.utils
 from yt_dlp.networking.exceptions import RequestError
 
+import hooks
+
 PAGE_BYTES = 64 * 2**20
 MAX_NUMBER = 2**63
 SMUGGLED = '#__youtubedl_smuggle'
@@ -87,7 +89,7 @@ def judge_redirects():
         judge_url(newurl)
         return follow(self, req, fp, code, msg, headers, newurl)
 
-    handler.redirect_request = redirect_request
+    hooks.put(handler, redirect_request=redirect_request)
 
 
 def seal_urls():
@@ -132,10 +134,10 @@ def bound_pages():
         resp.read = functools.partial(read_whole, resp.read) if resp.headers.get('Content-encoding') else resp.read
         return judge(self, req, resp)
 
-    handler.gz = staticmethod(lambda data: data and unpack(zlib.MAX_WBITS | 16, data))
-    handler.deflate = staticmethod(lambda data: data and unpack(zlib.MAX_WBITS if data[:1] == b'x' else -zlib.MAX_WBITS, data))
-    handler.http_response = handler.https_response = http_response
-    adapter.read = lambda self, amt=None: read_whole(functools.partial(plain, self), amt)
+    gz = staticmethod(lambda data: data and unpack(zlib.MAX_WBITS | 16, data))
+    deflate = staticmethod(lambda data: data and unpack(zlib.MAX_WBITS if data[:1] == b'x' else -zlib.MAX_WBITS, data))
+    hooks.put(handler, gz=gz, deflate=deflate, http_response=http_response, https_response=http_response)
+    hooks.put(adapter, read=lambda self, amt=None: read_whole(functools.partial(plain, self), amt))
 
 
 def bounded(value, max_length=10_000):

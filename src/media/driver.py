@@ -31,6 +31,7 @@ from yt_dlp.utils import ExtractorError, PagedList
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import addresses  # noqa: E402 - they lie beside this file, where Python does not look by itself
 import bounds  # noqa: E402
+import hooks  # noqa: E402
 import live  # noqa: E402
 import manifests  # noqa: E402
 import playlists  # noqa: E402
@@ -101,13 +102,15 @@ def prepare(plugins):
     yt_dlp.plugin_dirs.value = list(plugins)
     if plugins:
         yt_dlp.plugins.load_all_plugins()
+    hooks.require(yt_dlp.YoutubeDL, 'urlopen', 'process_ie_result', 'process_video_result')
     bounds.seal_urls()
     bounds.judge_redirects()
     bounds.bound_pages()
     manifests.patch_parser()
     smooth.patch_heads()
     # Reading the certificates of all authorities takes 20 ms of CPU, more than half of a request: children of the inspector inherit them.
-    yt_dlp.networking.common.make_ssl_context = functools.cache(yt_dlp.networking.common.make_ssl_context)
+    common = yt_dlp.networking.common
+    hooks.put(common, make_ssl_context=functools.cache(common.make_ssl_context))
 
 
 def inspect(order):

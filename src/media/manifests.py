@@ -7,6 +7,7 @@ from urllib.parse import urljoin
 from yt_dlp.extractor.common import InfoExtractor
 from yt_dlp.utils import parse_duration, parse_m3u8_attributes
 
+import hooks
 from segments import ENDLIST, Listed, cut_playlist
 
 MEDIA = '#EXT-X-MEDIA:'
@@ -63,8 +64,8 @@ def patch_parser():
     def measure(_, text, *__):
         return Listed(cut_playlist(text, -1, math.inf).seconds) or None if ENDLIST in text else None
 
-    InfoExtractor._parse_mpd_periods, InfoExtractor._merge_mpd_periods = parse, merge
-    InfoExtractor._parse_m3u8_formats_and_subtitles, InfoExtractor._parse_m3u8_vod_duration = parse_hls, measure
+    hooks.put(InfoExtractor, _parse_mpd_periods=parse, _merge_mpd_periods=merge)
+    hooks.put(InfoExtractor, _parse_m3u8_formats_and_subtitles=parse_hls, _parse_m3u8_vod_duration=measure)
 
 
 def children(element, name):

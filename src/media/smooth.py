@@ -4,6 +4,7 @@ import re
 
 import yt_dlp.downloader.ism
 
+import hooks
 from clock import number_at
 
 # Boxes that hold the entry of AAC, each inside the one before.
@@ -18,7 +19,7 @@ def patch_heads():
         write_plain(head, params)
         stream.write(configure(head.getvalue(), params.get('codec_private_data') or ''))
 
-    yt_dlp.downloader.ism.write_piff_header = write_piff_header
+    hooks.put(yt_dlp.downloader.ism, write_piff_header=write_piff_header)
 
 
 def configure(head, config):

@@ -18,6 +18,7 @@ from yt_dlp.networking import Request
 from yt_dlp.postprocessor.ffmpeg import FFmpegPostProcessor
 from yt_dlp.utils import ExtractorError, determine_protocol
 
+import hooks
 import live
 from clock import Clock, is_cut, is_page
 from segments import ENDLIST, MAP, cut_playlist, lay_out, skips
@@ -37,7 +38,7 @@ class NoFFmpeg(FFmpegFD):
         raise ExtractorError('This kind of stream is not supported', expected=True)
 
 
-yt_dlp.downloader.hls.FFmpegFD = NoFFmpeg
+hooks.put(yt_dlp.downloader.hls, FFmpegFD=NoFFmpeg)
 
 
 def is_web(form):

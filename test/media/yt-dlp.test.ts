@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { dirname } from 'node:path';
 import { expect } from 'chai';
 import { inspectUrl } from '../../src/media/inspect-url.ts';
@@ -41,6 +41,27 @@ print(len(times), *(len(each._make_sslcontext().get_ca_certs()) > 10 for each in
     const said = execFileSync(python, [...pythonFlags, '-c', text], { encoding: 'utf8' });
     expect(said.trim()).to.equal('0 True True True 1');
   });
+
+  for (const [owner, name] of [
+    ['networking._urllib.HTTPHandler', 'gz'],
+    ['extractor.common.InfoExtractor', '_parse_m3u8_vod_duration'],
+    ['YoutubeDL', 'process_ie_result'],
+  ] as const) {
+    it(`ends with a sentence that names version and place where a yt-dlp has no ${name}, which trawl replaces`, () => {
+      const text = `
+import sys
+sys.path.insert(0, ${JSON.stringify(dirname(driver))})
+import driver
+del driver.yt_dlp.${owner}.${name}
+driver.prepare([])
+`;
+      const { status, stderr } = spawnSync(python, [...pythonFlags, '-c', text], { encoding: 'utf8' });
+      expect(status, stderr).to.equal(1);
+      expect(stderr.trim().split('\n').at(-1)).to.match(
+        new RegExp(`^hooks.Unfit: yt-dlp [\\d.]+ has no \\w+\\.${name}, which trawl replaces: use the version`),
+      );
+    });
+  }
 
   it('says only numbers that JSON has, whatever a page says', () => {
     const text = `
