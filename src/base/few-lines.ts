@@ -4,20 +4,20 @@ const windowMs = 60_000;
 const maxLines = 10;
 
 /**
- * Returns one level of a log that writes at most ten lines a minute: what fails for each of thousands of jobs would push the lines from
- * before the fault out of the kept log. The next line that is written has `left_out`, the number of those that were not.
+ * Returns one level of a log that writes each sentence at most ten times a minute: what fails for each of thousands of jobs would push
+ * the lines from before the fault out of the kept log. A minute with more ends with one more line, whose `left_out` counts them.
  */
-export function fewLines(write: Log['warn'], clock = () => performance.now()): Log['warn'] {
-  let [lines, leftOut, endsAt] = [0, 0, 0];
+export function fewLines(write: Log['warn']): Log['warn'] {
+  const counts = new Map<string, number>();
+  const endMinute = (sentence: string) => {
+    const leftOut = (counts.get(sentence) ?? 0) - maxLines;
+    counts.delete(sentence);
+    if (leftOut > 0) write(sentence, { left_out: leftOut });
+  };
   return (sentence, fields) => {
-    const now = clock();
-    if (now >= endsAt) [lines, endsAt] = [0, now + windowMs];
-    if (lines >= maxLines) {
-      leftOut += 1;
-      return;
-    }
-    lines += 1;
-    write(sentence, leftOut === 0 ? fields : { ...fields, left_out: leftOut });
-    leftOut = 0;
+    const count = (counts.get(sentence) ?? 0) + 1;
+    counts.set(sentence, count);
+    if (count === 1) setTimeout(endMinute, windowMs, sentence).unref();
+    if (count <= maxLines) write(sentence, fields);
   };
 }
