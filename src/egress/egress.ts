@@ -45,7 +45,7 @@ export function readListenAddress(text: string, host: string): ServerAddress | u
 
 async function openConnector({ egressPorts, egressAllow, egressDeny, dnsServers }: Config) {
   const policy = makePolicy({ ports: egressPorts, allow: egressAllow, deny: egressDeny, ownAddresses });
-  const resolve = await makeResolve({ servers: dnsServers, limitSeconds: dnsSeconds });
+  const resolve = await makeResolve({ servers: dnsServers, limitSeconds: dnsSeconds, ownAddresses });
   return makeConnector({ policy, resolve, connectSeconds });
 }
 

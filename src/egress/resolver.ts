@@ -8,6 +8,8 @@ interface ResolveOptions {
   /** Resolvers to ask; none for those of the system. */
   readonly servers: readonly HostPort[];
   readonly limitSeconds: number;
+  /** Addresses of this machine, which tell by which families it reaches others. */
+  readonly ownAddresses: () => readonly string[];
 }
 
 /** The addresses of a name, in the order to try them. Without any it failed, and `late` tells that no answer came in time. */
@@ -20,7 +22,7 @@ export interface Resolved {
 export type Resolve = (name: string, signal: AbortSignal) => Promise<Resolved>;
 
 /** Returns a function that looks up both address families of a name once and answers within the limit. */
-export async function makeResolve({ servers, limitSeconds }: ResolveOptions): Promise<Resolve> {
+export async function makeResolve({ servers, limitSeconds, ownAddresses }: ResolveOptions): Promise<Resolve> {
   const resolvers = await Promise.all(servers.map(addressOf));
   const limitMs = limitSeconds * 1000;
   // The system's own lookup keeps one of very few threads until the slowest resolver has answered, so a caller's slow domain
@@ -30,26 +32,42 @@ export async function makeResolve({ servers, limitSeconds }: ResolveOptions): Pr
     // A new one for each name: it knows the system's present resolvers, asks from ports of its own, and can be cancelled.
     const resolver = new Resolver({ timeout: 1500, tries: 3 });
     if (resolvers.length > 0) resolver.setServers(resolvers);
-    return askResolver(name, resolver, limitMs, signal);
+    return askResolver(name, resolver, { limitMs, signal, families: reachableFamilies(ownAddresses()) });
   };
 }
 
-/** Time for the other address family once one has addresses: some resolvers and firewalls drop each question for AAAA. */
+/** Time for the other address family once one has addresses that can be reached: some resolvers and firewalls drop each question for AAAA. */
 const otherFamilyMs = 1_000;
 
-async function askResolver(name: string, resolver: Resolver, limitMs: number, signal: AbortSignal): Promise<Resolved> {
+interface LookupLimits {
+  readonly limitMs: number;
+  readonly signal: AbortSignal;
+  /** With an address of one of these the other family need not be waited for. */
+  readonly families: ReadonlySet<number>;
+}
+
+async function askResolver(
+  name: string,
+  resolver: Resolver,
+  { limitMs, signal, families }: LookupLimits,
+): Promise<Resolved> {
   const cancel = () => resolver.cancel();
   const limits = [setTimeout(cancel, limitMs)];
-  const ask = async (answer: Promise<string[]>) => {
+  const ask = async (family: number, answer: Promise<string[]>) => {
     const resolved = await settle(answer);
-    if (resolved.addresses.length > 0) limits.push(setTimeout(cancel, otherFamilyMs));
+    if (resolved.addresses.length > 0 && families.has(family)) limits.push(setTimeout(cancel, otherFamilyMs));
     return resolved;
   };
   signal.addEventListener('abort', cancel);
-  const [v4, v6] = await Promise.all([ask(resolver.resolve4(name)), ask(resolver.resolve6(name))]);
+  const [v4, v6] = await Promise.all([ask(4, resolver.resolve4(name)), ask(6, resolver.resolve6(name))]);
   signal.removeEventListener('abort', cancel);
   for (const limit of limits) clearTimeout(limit);
   return { addresses: mix(v4.addresses, v6.addresses), late: v4.late || v6.late };
+}
+
+/** Returns 4, 6 or both. Every machine has loopback addresses, and mostly a link-local one of IPv6: they reach no server of the Internet. */
+function reachableFamilies(ownAddresses: readonly string[]): ReadonlySet<number> {
+  return new Set(ownAddresses.filter((address) => !/^(?:127\.|::1$|fe80:)/i.test(address)).map(isIP));
 }
 
 function settle(answer: Promise<string[]>): Promise<Resolved> {

@@ -185,10 +185,14 @@ describe('a proxy that resolves names', () => {
 });
 
 describe('a resolver', () => {
+  const inBoth = () => ['127.0.0.1', '::1', '192.0.2.2', '2001:db8::2', 'fe80::2'];
+  const withLimit = (port: number, ownAddresses: () => string[]) =>
+    makeResolve({ servers: [{ host: 'localhost', port }], limitSeconds: 60, ownAddresses });
+
   it('returns both address families in turn, and nothing once the caller has aborted', async () => {
     const dns = await startDns();
     dns.answers = () => ['127.0.0.1', '127.0.0.2', '127.0.0.3', '::1'];
-    const resolve = await makeResolve({ servers: [{ host: 'localhost', port: dns.port }], limitSeconds: 60 });
+    const resolve = await withLimit(dns.port, inBoth);
     const found = { addresses: ['127.0.0.1', '::1', '127.0.0.2', '127.0.0.3'], late: false };
     expect(await resolve('some.example', present)).to.deep.equal(found);
     dns.answers = () => null;
@@ -201,7 +205,7 @@ describe('a resolver', () => {
 
   it('does not wait to the limit for a family whose questions are dropped once the other has an address', async () => {
     const dns = await startDns();
-    const resolve = await makeResolve({ servers: [{ host: 'localhost', port: dns.port }], limitSeconds: 60 });
+    const resolve = await withLimit(dns.port, inBoth);
     try {
       for (const [answered, address] of [
         ['A', '127.0.0.1'],
@@ -218,8 +222,24 @@ describe('a resolver', () => {
     }
   });
 
+  for (const [family, lost, own] of [
+    ['IPv4', 'A', ['127.0.0.1', '::1', '192.0.2.2', 'fe80::2']],
+    ['IPv6', 'AAAA', ['127.0.0.1', '::1', '2001:db8::2', 'fe80::2']],
+  ] as const)
+    it(`asks again for the addresses of ${family} of a machine without the other family: a lost packet cost the download`, async () => {
+      const dns = await startDns();
+      const isRepeated = () => dns.asked.filter((question) => question.startsWith(`${lost} `)).length > 1;
+      dns.answers = (_, type) => (type !== lost || isRepeated() ? ['127.0.0.1', '::1'] : null);
+      try {
+        const resolve = await withLimit(dns.port, () => [...own]);
+        expect((await resolve('some.example', present)).addresses).to.deep.equal(['127.0.0.1', '::1']);
+      } finally {
+        dns.close();
+      }
+    });
+
   it('of the system knows the hosts file of this machine', async () => {
-    const resolve = await makeResolve({ servers: [], limitSeconds: 2 });
+    const resolve = await makeResolve({ servers: [], limitSeconds: 2, ownAddresses: inBoth });
     expect((await resolve('localhost', present)).addresses).to.include('127.0.0.1');
   });
 });

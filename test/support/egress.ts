@@ -74,7 +74,7 @@ export async function startEgress(options: EgressOptions = {}): Promise<TestEgre
     ownAddresses: () => [],
   });
   const servers = [{ host: '127.0.0.1', port: dnsPort }];
-  const resolve = await makeResolve({ servers, limitSeconds: dnsSeconds });
+  const resolve = await makeResolve({ servers, limitSeconds: dnsSeconds, ownAddresses: () => [] });
   const reach = makeConnector({ policy, resolve, connectSeconds, ...(options.dial && { dial: options.dial }) });
   const lines: Record<string, unknown>[] = [];
   const log = makeLog({ level: 'info', now: Date.now, write: (line) => lines.push(JSON.parse(line)) });
