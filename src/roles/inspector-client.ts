@@ -10,8 +10,11 @@ const retrySeconds = 2;
 export function askInspector(at: ServerAddress): Inspector {
   const ask = async <T>(path: string, question: object, read: (json: unknown) => T | null, gone: AbortSignal) => {
     const { status, text } = await postJson(at, path, question, gone);
-    // An inspector of another release may not know the path.
-    if (status === 503 || status === 404) throw refuse('unavailable');
+    if (status === 503) throw refuse('unavailable');
+    if (status === 404) {
+      const cause = new Error(`the inspector does not know ${path}: it is of another release`);
+      throw Object.assign(refuse('unavailable'), { cause });
+    }
     if (status === 429) throw refuse('rate_limited', rateSentence('metadata'), retrySeconds);
     const found = read(JSON.parse(text));
     if (found === null) throw new Error(`the inspector answered ${status} with something else`);

@@ -43,6 +43,14 @@ describe('the log of an API that answers 503', () => {
     expect(told().map(({ error }) => error.cause.code)).to.deep.equal(['ECONNRESET']);
   });
 
+  it('names an inspector of another release, which does not know the question', async () => {
+    await begin((parts) => parts);
+    api.inspect(() => ({ status: 404 }));
+    await askMetadata();
+    const sentence = 'the inspector does not know /inspect: it is of another release';
+    expect(told().map(({ error }) => error.cause.message)).to.deep.equal([sentence]);
+  });
+
   it('says nothing of an inspector that answers and has no free slot', async () => {
     await begin((parts) => parts);
     api.inspect(() => ({ status: 503 }));
