@@ -1,5 +1,5 @@
 import { lookup, Resolver } from 'node:dns/promises';
-import { isIP } from 'node:net';
+import { isIP, isIPv4 } from 'node:net';
 import type { HostPort } from '../base/settings/kinds.ts';
 import { within } from '../base/within.ts';
 import { isLocalName } from '../model/public-address.ts';
@@ -8,7 +8,7 @@ interface ResolveOptions {
   /** Resolvers to ask; none for those of the system. */
   readonly servers: readonly HostPort[];
   readonly limitSeconds: number;
-  /** Addresses of this machine, which tell by which families it reaches others. */
+  /** Addresses of this machine, which tell whether it reaches others by IPv4. */
   readonly ownAddresses: () => readonly string[];
 }
 
@@ -32,42 +32,39 @@ export async function makeResolve({ servers, limitSeconds, ownAddresses }: Resol
     // A new one for each name: it knows the system's present resolvers, asks from ports of its own, and can be cancelled.
     const resolver = new Resolver({ timeout: 1500, tries: 3 });
     if (resolvers.length > 0) resolver.setServers(resolvers);
-    return askResolver(name, resolver, { limitMs, signal, families: reachableFamilies(ownAddresses()) });
+    return askResolver(name, resolver, { limitMs, signal, reachesV4: hasIpv4(ownAddresses()) });
   };
 }
 
-/** Time for the other address family once one has addresses that can be reached: some resolvers and firewalls drop each question for AAAA. */
-const otherFamilyMs = 1_000;
+/** Time for the addresses of IPv6 once there are some of IPv4: some resolvers and firewalls drop each question for AAAA. */
+const maxLaterMs = 1_000;
 
 interface LookupLimits {
   readonly limitMs: number;
   readonly signal: AbortSignal;
-  /** With an address of one of these the other family need not be waited for. */
-  readonly families: ReadonlySet<number>;
+  /** False where addresses of IPv4 lead nowhere: then those of IPv6 are waited for. */
+  readonly reachesV4: boolean;
 }
 
-async function askResolver(
-  name: string,
-  resolver: Resolver,
-  { limitMs, signal, families }: LookupLimits,
-): Promise<Resolved> {
+async function askResolver(name: string, resolver: Resolver, limits: LookupLimits): Promise<Resolved> {
+  const { limitMs, signal, reachesV4 } = limits;
   const cancel = () => resolver.cancel();
-  const limits = [setTimeout(cancel, limitMs)];
-  const ask = async (family: number, answer: Promise<string[]>) => {
-    const resolved = await settle(answer);
-    if (resolved.addresses.length > 0 && families.has(family)) limits.push(setTimeout(cancel, otherFamilyMs));
+  const timers = [setTimeout(cancel, limitMs)];
+  const askV4 = async () => {
+    const resolved = await settle(resolver.resolve4(name));
+    if (resolved.addresses.length > 0 && reachesV4) timers.push(setTimeout(cancel, maxLaterMs));
     return resolved;
   };
   signal.addEventListener('abort', cancel);
-  const [v4, v6] = await Promise.all([ask(4, resolver.resolve4(name)), ask(6, resolver.resolve6(name))]);
+  const [v4, v6] = await Promise.all([askV4(), settle(resolver.resolve6(name))]);
   signal.removeEventListener('abort', cancel);
-  for (const limit of limits) clearTimeout(limit);
+  for (const timer of timers) clearTimeout(timer);
   return { addresses: mix(v4.addresses, v6.addresses), late: v4.late || v6.late };
 }
 
-/** Returns 4, 6 or both. Every machine has loopback addresses, and mostly a link-local one of IPv6: they reach no server of the Internet. */
-function reachableFamilies(ownAddresses: readonly string[]): ReadonlySet<number> {
-  return new Set(ownAddresses.filter((address) => !/^(?:127\.|::1$|fe80:)/i.test(address)).map(isIP));
+/** Every machine has loopback addresses of IPv4, also one in a network of IPv6 alone. */
+function hasIpv4(ownAddresses: readonly string[]): boolean {
+  return ownAddresses.some((address) => isIPv4(address) && !address.startsWith('127.'));
 }
 
 function settle(answer: Promise<string[]>): Promise<Resolved> {
