@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { AttemptCleanup, Leftovers } from '../../src/runners/kubernetes/cleanup.ts';
 import { DeferredCleanup, PodWatermark } from '../../src/runners/kubernetes/deferred-cleanup.ts';
 import { readPodSnapshot } from '../../src/runners/kubernetes/snapshot.ts';
-import { aRawPod } from '../support/cluster-objects.ts';
+import { aRawPod, deleted } from '../support/cluster-objects.ts';
 import { failureOf } from '../support/failure.ts';
 import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -147,7 +147,7 @@ describe('deferred cleanup of attempts', () => {
     try {
       expect(await failureOf(cleanup.remove('a-1', ended))).to.equal(refusal);
       await cleanup.remove('b-1', ended);
-      await cleanup.remove('running-1', leftBy('Running'));
+      await cleanup.remove('b-2', leftBy('Failed'));
       expect([started, cleanup.countPostponed()]).to.deep.equal([1, 2]);
     } finally {
       performance.now = usualNow;
@@ -155,7 +155,28 @@ describe('deferred cleanup of attempts', () => {
     refusal = null;
     await until(() => removed.length === 2, 5, 'the postponed ones are removed');
     await cleanup.remove('c-1', ended);
-    expect(removed).to.have.members(['b-1', 'running-1', 'c-1']);
+    expect(removed).to.have.members(['b-1', 'b-2', 'c-1']);
+  });
+
+  it('stops a worker that still runs at once while removals pause, unless the cluster was told already', async () => {
+    const usualNow = performance.now;
+    const frozenAt = usualNow.call(performance);
+    watermark = Number.POSITIVE_INFINITY;
+    refusal = new Error('the admission webhook is away');
+    performance.now = () => frozenAt;
+    try {
+      expect(await failureOf(cleanup.remove('a-1', ended))).to.equal(refusal);
+      refusal = null;
+      // Its success would end the pause.
+      hold = new Promise(() => {});
+      for (const phase of ['Running', 'Pending']) void cleanup.remove(`${phase}-1`, leftBy(phase));
+      expect([started, cleanup.countPostponed()]).to.deep.equal([3, 0]);
+      const told = readPodSnapshot(aRawPod({ metadata: deleted }));
+      await cleanup.remove('told-1', { job: null, pods: [told] });
+      expect([started, cleanup.countPostponed()]).to.deep.equal([3, 1]);
+    } finally {
+      performance.now = usualNow;
+    }
   });
 
   it('logs a failed cleanup and leaves the attempt to the controller', async () => {

@@ -43,7 +43,7 @@ export class DeferredCleanup implements AttemptCleanup {
   readonly #removing = new Set<string>();
   #immediateRemovals = 0;
   #failures = 0;
-  /** No removal begins before. */
+  /** No removal begins before, except of a worker that still runs: that of a cancelled job would go on for as long. */
   #pausedUntil = Number.NEGATIVE_INFINITY;
   readonly #timer: NodeJS.Timeout;
 
@@ -56,7 +56,8 @@ export class DeferredCleanup implements AttemptCleanup {
     const { state } = this.#options;
     const since = this.#mayStay(leftovers) ? performance.now() : Number.NEGATIVE_INFINITY;
     const isFull = this.#postponed.size >= maxPostponed;
-    if (isFull || (this.#isDue(since) && !this.#isBusy())) {
+    const isHeld = this.#isBusy() || (this.#isPaused() && !isWorking(leftovers));
+    if (isFull || (this.#isDue(since) && !isHeld)) {
       this.#immediateRemovals++;
       await this.#removeAtOnce(attemptName, leftovers).finally(() => {
         this.#immediateRemovals--;
@@ -98,7 +99,6 @@ export class DeferredCleanup implements AttemptCleanup {
   }
 
   #isBusy(): boolean {
-    if (this.#isPaused()) return true;
     return this.#removing.size + this.#immediateRemovals >= maxAtOnce && !this.#options.isExhausted();
   }
 
@@ -136,6 +136,11 @@ export class DeferredCleanup implements AttemptCleanup {
     this.#removing.delete(attemptName);
     this.#removeDue();
   }
+}
+
+/** True while a worker may run that the cluster was not told to stop. */
+function isWorking({ pods }: Leftovers): boolean {
+  return pods.some((pod) => !isTerminal(pod) && pod.deletedAt === null);
 }
 
 /** A pod that appears so long after its Job is late. */
