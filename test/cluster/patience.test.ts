@@ -133,21 +133,47 @@ describe('a worker that cannot start in a cluster', () => {
       await isRefused(controller, /"level":"error".*violates PodSecurity/, hook.remove);
     }));
 
+  const ofPods = `/api/v1/namespaces/${namespace}/pods`;
+  /** Submits a job whose first pod its node has not prepared, as its condition says. */
+  const unprepared = async (runner: TestRunner) => {
+    const waits = { reason: 'ContainerCreating', message: '' };
+    const id = await testbed.submit((attempt) => (attempt === 1 ? { waits } : undefined));
+    const findPod = async () => (await ask('GET', ofPods)).items.find((one: Pod) => one.status?.containerStatuses);
+    const pod: Pod = await until(findPod, 30, 'a pod waits');
+    const conditions = [{ type: 'PodReadyToStartContainers', status: 'False' }];
+    await ask('PATCH', `${ofPods}/${pod.metadata.name}/status`, { status: { conditions } });
+    await until(() => runner.state.pod(pod.metadata.name)?.isPrepared === false, 30, 'the runner knows');
+    return { id, pod };
+  };
+  /** Records an event of a pod as its kubelet does. */
+  const tell = ({ metadata: { name, uid } }: Pod, reason: string, message: string, secondsAgo: number) => {
+    const lastTimestamp = `${new Date(Date.now() - secondsAgo * 1000).toISOString().slice(0, 19)}Z`;
+    const involvedObject = { kind: 'Pod', namespace, name, uid };
+    const event = { metadata: { generateName: `${name}.` }, involvedObject, reason, message, lastTimestamp };
+    return ask('POST', `/api/v1/namespaces/${namespace}/events`, event);
+  };
+
   it('whose node makes no network for it for 15 min is interrupted, is logged as an error, and completes', () =>
     controlled(null, async (controller, runner) => {
-      const waits = { reason: 'ContainerCreating', message: '' };
-      const id = await testbed.submit((attempt) => (attempt === 1 ? { waits } : undefined));
-      const ofPods = `/api/v1/namespaces/${namespace}/pods`;
-      const findPod = async () => (await ask('GET', ofPods)).items.find((pod: Pod) => pod.status?.containerStatuses);
-      const { metadata } = await until(findPod, 30, 'a pod waits');
-      const conditions = [{ type: 'PodReadyToStartContainers', status: 'False' }];
-      await ask('PATCH', `${ofPods}/${metadata.name}/status`, { status: { conditions } });
-      await until(() => runner.state.pod(metadata.name)?.isPrepared === false, 30, 'the runner knows');
-      await pass(controller, id, 60);
+      const { id, pod } = await unprepared(runner);
+      await tell(pod, 'FailedMount', 'not yet', 2);
+      await tell(pod, 'FailedCreatePodSandBox', 'no free address', 1);
+      await pass(controller, id, 300);
       await says(id, start);
-      await pass(controller, id, 840);
+      await pass(controller, id, 600);
       expect(await ends(controller, id)).to.include({ status: 'CompletedJob', attempt: 2, interruptions: 1 });
-      expect(lines.join('\n')).to.match(/"level":"error".*its node has made no network or no volumes for it/);
+      expect(lines.join('\n')).to.match(/"level":"error".*FailedCreatePodSandBox: no free address/);
+    }));
+
+  it('whose node pulls the image for more than 15 min waits, although the node says that the pod is unprepared', () =>
+    controlled(null, async (controller, runner) => {
+      const { id, pod } = await unprepared(runner);
+      await tell(pod, 'FailedMount', 'not yet', 2);
+      await tell(pod, 'Pulling', 'Pulling image "worker"', 1);
+      testbed.store.advance(1_800_000);
+      expect(await runner.see(`${id}-1`)).to.deep.equal({ is: 'waiting', reason: null });
+      await runner.stop(`${id}-1`);
+      expect(await ends(controller, id)).to.include({ status: 'CompletedJob', attempt: 2 });
     }));
 
   it('whose ServiceAccount is replaced waits for the new one without a failure', () =>

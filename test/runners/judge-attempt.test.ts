@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Seen } from '../../src/model/next.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
-import { lacksPod } from '../../src/runners/kubernetes/judge-attempt.ts';
+import { findUnprepared, lacksPod } from '../../src/runners/kubernetes/judge-attempt.ts';
 import { readJobSnapshot, readPodSnapshot } from '../../src/runners/kubernetes/snapshot.ts';
 import {
   aRawJob,
@@ -13,6 +13,7 @@ import {
   disrupted,
   terminated,
   unheard,
+  unprepared,
 } from '../support/cluster-objects.ts';
 import { failed, givenUp, judgeRows, type Row } from '../support/cluster-rows.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
@@ -226,5 +227,18 @@ describe('a Job without a pod', () => {
     expect(lacksPod({ job, pods: [] }, begun + 4_999)).to.equal(false);
     expect(lacksPod({ job, pods: [] }, begun + 5_000)).to.equal(true);
     expect(lacksPod({ job: null, pods: [] }, begun + 5_000)).to.equal(false);
+  });
+});
+
+describe('a pod that its node has not prepared', () => {
+  const job = readJobSnapshot(aRawJob());
+  const unpreparedPod = readPodSnapshot(aRawPod({ status: unprepared() }));
+  it('is one that waits for 5 min: the cluster is asked for its events', () => {
+    expect(findUnprepared({ job, pods: [unpreparedPod] }, begun + 299_999)).to.equal(undefined);
+    expect(findUnprepared({ job, pods: [unpreparedPod] }, begun + 300_000)).to.equal(unpreparedPod);
+  });
+  it('is none that runs: its node may make its network anew', () => {
+    const running = readPodSnapshot(aRawPod({ status: { ...unprepared(), phase: 'Running' } }));
+    expect(findUnprepared({ job, pods: [running] }, begun + 300_000)).to.equal(undefined);
   });
 });

@@ -1,7 +1,11 @@
+import { expect } from 'chai';
+import { findPreparationFault } from '../../src/runners/kubernetes/pending-reason.ts';
 import { scheduled, unprepared, unschedulable, unstarted, waitingFor } from '../support/cluster-objects.ts';
 import { givenUp, judgeRows, type Row, waiting } from '../support/cluster-rows.ts';
 
 const pull = 'The image of the worker is being fetched';
+
+const noNetwork = 'FailedCreatePodSandBox: no free address';
 
 const rows: Record<string, Row> = {
   'nothing is there': { job: null, pods: [], seen: { is: 'absent' }, isRead: true },
@@ -84,17 +88,23 @@ const rows: Record<string, Row> = {
     seconds: 3600,
     seen: waiting(null),
   },
-  'its node prepares it': { pods: [{ status: unprepared() }], seconds: 59, seen: waiting(null) },
+  'its node before Kubernetes 1.36 pulls the image and says that the pod is unprepared': {
+    pods: [{ status: unprepared() }],
+    seconds: 3600,
+    seen: waiting(null),
+  },
   'its node gives it no network': {
     pods: [{ status: unprepared() }],
+    said: [noNetwork],
     seconds: 899,
     seen: waiting('The worker cannot be started yet'),
   },
   'its node has given it no network for too long': {
     pods: [{ status: unprepared() }],
+    said: [noNetwork],
     seconds: 900,
     seen: { is: 'ended', outcome: { is: 'interrupted', reason: 'its node does not start it' }, neverRan: true },
-    alarm: 'PodReadyToStartContainers: its node has made no network or no volumes for it',
+    alarm: noNetwork,
   },
   'the kubelet ends the pod at its deadline before its container was started': {
     pods: [{ status: { phase: 'Failed', reason: 'DeadlineExceeded', ...unstarted() } }],
@@ -141,3 +151,19 @@ const rows: Record<string, Row> = {
 };
 
 describe('what an attempt in a cluster waits for', () => judgeRows(rows));
+
+describe('the events of a pod that its node has not prepared', () => {
+  const sandbox = { reason: 'FailedCreatePodSandBox', message: 'no free address' };
+  const volume = { reason: 'FailedMount', message: 'not yet' };
+  const pulling = { reason: 'Pulling', message: 'Pulling image "worker"' };
+
+  it('name the last fault of its network or its volumes', () => {
+    expect(findPreparationFault([volume, sandbox])).to.equal(noNetwork);
+    expect(findPreparationFault([pulling, volume])).to.equal('FailedMount: not yet');
+  });
+
+  it('name no fault once its node pulls the image, and none without events', () => {
+    expect(findPreparationFault([volume, sandbox, pulling])).to.equal(null);
+    expect(findPreparationFault([])).to.equal(null);
+  });
+});

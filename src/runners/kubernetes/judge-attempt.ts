@@ -9,7 +9,7 @@ import type { JobSnapshot, PodSnapshot } from './snapshot.ts';
 interface AttemptObjects {
   readonly job: JobSnapshot | null;
   readonly pods: readonly PodSnapshot[];
-  /** Messages of the cluster about a pod that it could not create, oldest first. */
+  /** Messages of the cluster about a pod that it could not create, or that its node cannot prepare, oldest first. */
   readonly faults: readonly string[];
 }
 
@@ -26,6 +26,8 @@ type StartLimits = Pick<WorkerShape, 'queue' | 'awaySeconds' | 'startSeconds'>;
 
 /** A Job without a pod for this long is read from the API server. */
 const missingPodMs = 5_000;
+/** Events of a pod that its node has not prepared for this long are read from the API server. Few images take longer to pull. */
+const unpreparedMs = 300_000;
 /** A pod that still runs so long after its deletion was asked for counts as gone: its node may be dead. */
 export const podLeaveMs = 3_000;
 /** While most nodes are unreachable Kubernetes evicts no pod: then a pod counts as lost so long after its eviction was due. */
@@ -38,7 +40,6 @@ const notStarted: Seen = {
   neverRan: true,
 };
 const notStartedAlarm = 'DeadlineExceeded: the container of the pod was not started in time';
-const unpreparedAlarm = 'PodReadyToStartContainers: its node has made no network or no volumes for it';
 /** State of an attempt whose container the runtime of its node refused to start, such as for a full disk. */
 const notStartable: Seen = { is: 'ended', outcome: { is: 'failed', code: 'worker_failed' }, neverRan: true };
 
@@ -60,7 +61,7 @@ export function judgeAttempt(objects: AttemptObjects, limits: StartLimits, now: 
   const outcome = outcomeWithoutEnd(job, pod, limits, now);
   if (outcome) return uncertain({ is: 'ended', outcome });
   if (pod && pod.phase !== 'Pending') return certain({ is: 'running' });
-  const wait = pod ? explainPendingPod(pod, limits, now) : explainMissingPod(job, faults, limits, now);
+  const wait = pod ? explainPendingPod(pod, faults, limits, now) : explainMissingPod(job, faults, limits, now);
   if (!wait.outcome) return certain({ is: 'waiting', reason: wait.reason });
   return { ...uncertain({ is: 'ended', outcome: wait.outcome, neverRan: true }), alarm: alarmOf(pod, faults) };
 }
@@ -74,6 +75,13 @@ export function ownPods({ job, pods }: Pick<AttemptObjects, 'job' | 'pods'>): re
 export function lacksPod(objects: Pick<AttemptObjects, 'job' | 'pods'>, now: number): boolean {
   const { job } = objects;
   return job !== null && now - job.createdAt >= missingPodMs && ownPods(objects).length === 0;
+}
+
+/** Returns the pod that its node has not prepared for so long that the API server is asked why. */
+export function findUnprepared(objects: Pick<AttemptObjects, 'job' | 'pods'>, now: number): PodSnapshot | undefined {
+  return ownPods(objects).find(({ phase, isPrepared, scheduledAt, createdAt }) => {
+    return phase === 'Pending' && !isPrepared && now - (scheduledAt ?? createdAt) >= unpreparedMs;
+  });
 }
 
 export function isTerminal({ phase }: PodSnapshot): boolean {
@@ -134,9 +142,8 @@ function verdictOf({ exit }: PodSnapshot): Outcome | null {
 }
 
 function alarmOf(pod: PodSnapshot | null, said: readonly string[]): string {
-  if (pod?.isPrepared === false) return unpreparedAlarm;
-  const cause = pod?.unscheduled ?? pod?.waiting;
-  return cause ? `${cause.reason}: ${cause.message}` : (said.at(-1) ?? '');
+  const cause = pod?.unscheduled ?? pod?.waiting ?? { reason: '', message: '' };
+  return said.at(-1) ?? `${cause.reason}: ${cause.message}`;
 }
 
 function interrupted(reason: string): Outcome {

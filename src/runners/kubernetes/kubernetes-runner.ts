@@ -8,12 +8,27 @@ import { ClusterState } from './cluster-state.ts';
 import { DeferredCleanup, PodWatermark } from './deferred-cleanup.ts';
 import type { InformerTimes } from './informer.ts';
 import { makeJob, type WorkerShape } from './job-manifest.ts';
-import { type AttemptJudgement, isTerminal, judgeAttempt, lacksPod, ownPods, podLeaveMs } from './judge-attempt.ts';
+import {
+  type AttemptJudgement,
+  findUnprepared,
+  isTerminal,
+  judgeAttempt,
+  lacksPod,
+  ownPods,
+  podLeaveMs,
+} from './judge-attempt.ts';
 import { apiPathsOf, type KubeClient, KubeError, metadataOnly, nullWhenMissing } from './kube-client.ts';
 import { jobNameLabel } from './labels.ts';
-import { exceedsQuota, noPod, quotaUsedUp } from './pending-reason.ts';
+import { exceedsQuota, findPreparationFault, noPod, quotaUsedUp } from './pending-reason.ts';
 import { type RunnerMetrics, setRunnerGauges } from './runner-gauges.ts';
-import { type JobSnapshot, type KubeJson, type PodSnapshot, readJobSnapshot, readPodSnapshot } from './snapshot.ts';
+import {
+  type ClusterReason,
+  type JobSnapshot,
+  type KubeJson,
+  type PodSnapshot,
+  readJobSnapshot,
+  readPodSnapshot,
+} from './snapshot.ts';
 
 interface KubernetesRunnerOptions {
   /** Closed with the runner. */
@@ -28,6 +43,12 @@ interface KubernetesRunnerOptions {
   readonly times?: Partial<InformerTimes>;
   /** False to remove what an ended attempt left at once, even while other Jobs wait for their pods. */
   readonly defersCleanup?: boolean;
+}
+
+interface CachedJudgement extends AttemptJudgement {
+  readonly isPodMissing: boolean;
+  /** True when events may tell more, which are not cached. */
+  readonly needsEvents: boolean;
 }
 
 /** Cached state that is older than this is refreshed before it counts. */
@@ -143,10 +164,12 @@ export class KubernetesRunner implements Runner {
     return true;
   }
 
-  #judgeCached(attemptName: string): AttemptJudgement & { readonly isPodMissing: boolean } {
+  #judgeCached(attemptName: string): CachedJudgement {
     const objects = { job: this.state.jobOf(attemptName), pods: this.state.podsOf(attemptName), faults: [] };
     const now = this.#ageNow();
-    return { ...judgeAttempt(objects, this.#options.shape, now), isPodMissing: lacksPod(objects, now) };
+    const isPodMissing = lacksPod(objects, now);
+    const needsEvents = isPodMissing || findUnprepared(objects, now) !== undefined;
+    return { ...judgeAttempt(objects, this.#options.shape, now), isPodMissing, needsEvents };
   }
 
   #ageNow(): number {
@@ -159,10 +182,9 @@ export class KubernetesRunner implements Runner {
     const { shape } = this.#options;
     if (this.state.ageMs() > maxStateAgeMs) await this.state.refresh();
     const cached = this.#judgeCached(attemptName);
-    if (cached.isCertain && !cached.isPodMissing) return cached;
+    if (cached.isCertain && !cached.needsEvents) return cached;
     const fresh = await this.#readObjects(attemptName);
-    const faults = fresh.job !== null && ownPods(fresh).length === 0 ? await this.#readFaults(fresh.job) : [];
-    return judgeAttempt({ ...fresh, faults }, shape, this.#ageNow());
+    return judgeAttempt({ ...fresh, faults: await this.#readFaults(fresh) }, shape, this.#ageNow());
   }
 
   async #stopNow(attemptName: string): Promise<void> {
@@ -190,17 +212,28 @@ export class KubernetesRunner implements Runner {
     return { job: job && readJobSnapshot(job), pods: items.map(readPodSnapshot) };
   }
 
-  /** Reads why the cluster could not make the pod of a Job, oldest first. */
-  async #readFaults(job: JobSnapshot): Promise<string[]> {
-    interface FailedCreate {
-      readonly message?: string;
-      readonly lastTimestamp?: string | null;
+  /** Reads why the cluster could not make the pod of a Job, oldest first, or why its node cannot prepare the pod that it has. */
+  async #readFaults(objects: {
+    readonly job: JobSnapshot | null;
+    readonly pods: readonly PodSnapshot[];
+  }): Promise<string[]> {
+    if (objects.job !== null && ownPods(objects).length === 0) {
+      const events = await this.#readEvents(`involvedObject.uid=${objects.job.uid},reason=FailedCreate`);
+      return events.map(({ message }) => message);
     }
-    const query = { fieldSelector: `involvedObject.uid=${job.uid},reason=FailedCreate` };
-    const { items } = await this.#options.client.ask<{ items: FailedCreate[] }>('GET', this.#paths.events, { query });
+    const pod = findUnprepared(objects, this.#ageNow());
+    const fault = pod && findPreparationFault(await this.#readEvents(`involvedObject.uid=${pod.uid}`));
+    return fault ? [fault] : [];
+  }
+
+  /** Reads events of the namespace, oldest first. */
+  async #readEvents(fieldSelector: string): Promise<ClusterReason[]> {
+    type RawEvent = Partial<ClusterReason> & { readonly lastTimestamp?: string | null };
+    const path = this.#paths.events;
+    const { items } = await this.#options.client.ask<{ items: RawEvent[] }>('GET', path, { query: { fieldSelector } });
     return items
       .toSorted((a, b) => (a.lastTimestamp ?? '').localeCompare(b.lastTimestamp ?? ''))
-      .map(({ message }) => message ?? '');
+      .map(({ reason = '', message = '' }) => ({ reason, message }));
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Outcome } from '../../model/outcome.ts';
 import type { WorkerShape } from './job-manifest.ts';
-import type { JobSnapshot, PodSnapshot } from './snapshot.ts';
+import type { ClusterReason, JobSnapshot, PodSnapshot } from './snapshot.ts';
 
 /** Reason why a pod does not run yet; with an outcome it never will, and the operator is told. */
 interface PendingReason {
@@ -48,8 +48,17 @@ const startFaults: Readonly<Record<string, { readonly part: number; readonly rea
 
 /** A pod that no node had room for by then ends its attempt. */
 const unschedulableMs = 900_000;
-/** The kubelet makes the network and the volumes of a pod before it pulls the image. It tries that again for ever, on its node alone. */
-const maxPreparationMs = { usual: 60_000, all: 900_000 };
+/** The kubelet tries for ever to make the network and the volumes of a pod, on its node alone. */
+const maxPreparationMs = 900_000;
+/** Reasons of events about that. A kubelet that goes on to the image says so in a later event. */
+const preparationFaults: ReadonlySet<string> = new Set([
+  'FailedCreatePodSandBox',
+  'FailedPodSandBoxStatus',
+  'NetworkNotReady',
+  'FailedAttachVolume',
+  'FailedMapVolume',
+  'FailedMount',
+]);
 const unprepared: Outcome = { is: 'interrupted', reason: 'its node does not start it' };
 const nothing: PendingReason = { reason: null, outcome: null };
 const broken: Outcome = { is: 'failed', code: 'worker_failed' };
@@ -57,22 +66,31 @@ const noRoom: Outcome = { is: 'failed', code: 'queue_timeout', text: 'No node of
 /** A registry that limits the rate of pulls: waiting helps. */
 const throttled = /\b429\b|too ?many ?requests/i;
 
-/** Returns the reason why a pod has not run yet. With a Kueue queue a pod may wait for a node as long as the job may. */
+/** Returns why its node cannot make the network or the volumes of a pod, by the events of the pod, oldest first. */
+export function findPreparationFault(events: readonly ClusterReason[]): string | null {
+  const last = events.at(-1);
+  return last && preparationFaults.has(last.reason) ? `${last.reason}: ${last.message}` : null;
+}
+
+/**
+ * Returns the reason why a pod has not run yet, by its state and what its node says. With a Kueue queue a pod may wait for a node as long
+ * as the job may.
+ */
 export function explainPendingPod(
   pod: PodSnapshot,
+  faults: readonly string[],
   { queue, startSeconds }: Pick<WorkerShape, 'queue' | 'startSeconds'>,
   now: number,
 ): PendingReason {
-  const { unscheduled, scheduledAt, createdAt, isPrepared, waiting } = pod;
+  const { unscheduled, scheduledAt, createdAt, waiting } = pod;
   if (unscheduled?.reason === 'SchedulingGated') return { ...nothing, reason: 'The cluster has not admitted it yet' };
   if (unscheduled !== null) {
     const isOver = queue === null && now - createdAt >= unschedulableMs;
     return { reason: 'No node of the cluster has room for it', outcome: isOver ? noRoom : null };
   }
   const scheduledMs = now - (scheduledAt ?? createdAt);
-  if (!isPrepared && scheduledMs >= maxPreparationMs.usual) {
-    const outcome = scheduledMs >= maxPreparationMs.all ? unprepared : null;
-    return { reason: 'The worker cannot be started yet', outcome };
+  if (faults.length > 0) {
+    return { reason: 'The worker cannot be started yet', outcome: scheduledMs >= maxPreparationMs ? unprepared : null };
   }
   const known = startFaults[waiting?.reason ?? ''];
   if (!waiting || !known) return nothing;

@@ -24,7 +24,7 @@ export interface JobSnapshot extends ObjectSnapshot {
   readonly ending: { readonly type: string; readonly reason: string } | null;
 }
 
-interface ClusterReason {
+export interface ClusterReason {
   readonly reason: string;
   readonly message: string;
 }
@@ -41,7 +41,7 @@ export interface PodSnapshot extends ObjectSnapshot {
   readonly scheduledAt: number | null;
   /** The scheduler's reason while it finds no node. */
   readonly unscheduled: ClusterReason | null;
-  /** False while its node has not made its network and its volumes. */
+  /** False while its node has not made its network and its volumes; before Kubernetes 1.36 also while it pulls the image. */
   readonly isPrepared: boolean;
   /** The kubelet's reason while the container waits. */
   readonly waiting: ClusterReason | null;
