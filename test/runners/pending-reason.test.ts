@@ -26,6 +26,13 @@ const rows: Record<string, Row> = {
     seconds: 179,
     seen: waiting('The cluster makes no pod for it'),
   },
+  'the pod of a Job that Kueue has just admitted is refused': {
+    job: { metadata: { creationTimestamp: '2026-11-21T09:00:00Z' } },
+    pods: [],
+    said: ['pods "x" is forbidden: error looking up service account workers/trawl-worker: not found'],
+    seconds: 179,
+    seen: waiting('The cluster makes no pod for it'),
+  },
   'the pod is refused by a policy for too long': {
     pods: [],
     said: ['pods "x" is forbidden: violates PodSecurity "restricted:latest"'],

@@ -122,6 +122,6 @@ export function explainMissingPod(
   if (exceedsQuota(last)) return { ...nothing, reason: quotaUsedUp };
   // A webhook that cannot be asked has judged nothing, whatever words the failure has.
   const isRefused = !/failed calling webhook/.test(last) && /\bforbidden\b|\bdenied\b|violates|\binvalid\b/i.test(last);
-  const isOver = refusedByUs.test(last) || now - (job?.createdAt ?? now) >= startSeconds * 1000;
+  const isOver = refusedByUs.test(last) || now - (job?.startedAt ?? job?.createdAt ?? now) >= startSeconds * 1000;
   return { reason: noPod, outcome: isRefused && isOver ? broken : null };
 }

@@ -18,6 +18,8 @@ interface ObjectSnapshot extends CachedObject {
 /** Facts that the cache keeps of a Job. */
 export interface JobSnapshot extends ObjectSnapshot {
   readonly isSuspended: boolean;
+  /** When the cluster began with it, or began again after Kueue had suspended it. */
+  readonly startedAt: number | null;
   /** When its `activeDeadlineSeconds` are over. */
   readonly deadline: number | null;
   /** First condition that says that the Job cannot succeed any more, or has. */
@@ -66,6 +68,7 @@ export function readJobSnapshot(raw: KubeJson<V1Job>): JobSnapshot {
   return {
     ...readMetadata(raw, raw.metadata?.name ?? ''),
     isSuspended: findTrue(conditions, 'Suspended') !== undefined,
+    startedAt: readTime(raw.status?.startTime),
     deadline: readDeadline(raw),
     ending: ending ? { type: ending.type, reason: ending.reason ?? '' } : null,
   };
