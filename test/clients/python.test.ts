@@ -20,7 +20,7 @@ describe('the Python client', () => {
   let folder: string;
   /** Answers whose first half was sent. */
   let held: ServerResponse[];
-  /** Of the file `p`, one after another. */
+  /** Of the file `p` and of the usage, one after another. */
   let answers: ((response: ServerResponse) => void)[];
   /** Never answered. */
   let metadataCall: ServerResponse | undefined;
@@ -31,6 +31,7 @@ describe('the Python client', () => {
         metadataCall = response;
         return;
       }
+      if (url === '/v1/usage') return void answers.shift()?.(response);
       const id = url.split('/').at(-1)!.split('?')[0]!;
       const bytes = contentOf(id);
       const sha256 = createHash('sha256').update(bytes).digest('hex');
@@ -161,6 +162,25 @@ asyncio.run(main())
       ];
       expect(await run(program).ended).to.deep.equal([0, 'True\n', '']);
       expect(answers).to.have.length(0);
+    });
+  }
+
+  for (const [kind, usage] of [
+    ['threads', 'Trawl(os.environ["URL"], "k").usage()'],
+    ['tasks', 'asyncio.run(read())'],
+  ] as const) {
+    it(`repeats a first call that broke off while its caller handles a wrong certificate of another host, with ${kind}`, async () => {
+      answers = [(response) => response.destroy(), (response) => response.end('{"remaining":7}')];
+      const ended = await run(`
+import asyncio, ssl
+async def read():
+    return await AsyncTrawl(os.environ["URL"], "k").usage()
+try:
+    raise ssl.SSLCertVerificationError("of another host")
+except ssl.SSLError:
+    print(${usage}["remaining"])
+`).ended;
+      expect(ended).to.deep.equal([0, '7\n', '']);
     });
   }
 

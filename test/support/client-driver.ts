@@ -58,13 +58,13 @@ export function clientPython(): string {
 
 export const clientPythonPath = join(root, 'clients/python');
 
-export function startClientDriver(name: ClientName): ClientDriver {
+export function startClientDriver(name: ClientName, settings: Readonly<Record<string, string>> = {}): ClientDriver {
   const folder = join(root, 'test/clients');
   const [command, ...args] =
     name === 'typescript'
       ? [process.execPath, join(folder, 'typescript-driver.ts')]
       : [clientPython(), '-B', join(folder, 'python-driver.py'), name === 'python' ? 'sync' : 'async'];
-  const env = { ...process.env, PYTHONPATH: clientPythonPath };
+  const env = { ...process.env, ...settings, PYTHONPATH: clientPythonPath };
   const child = spawn(command!, args, { stdio: ['pipe', 'pipe', 'pipe'], env });
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (text) => (said += text));

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import sys
 import uuid
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -19,7 +20,7 @@ from .api_types import Batch, BatchRequest, Day, Job, Metadata, Usage
 from .batch_steps import cancel_batch, read_batch, read_history, start_batch, wait_batch
 from .errors import TrawlError
 from .job_steps import fetch, follow, give_up, job_path, require_file, start
-from .steps import LIMITS, QUIET_SECONDS, Open, Read, Send, Service, Sleep, Steps, key_of_call, unreachable
+from .steps import LIMITS, QUIET_SECONDS, Open, Read, Send, Service, Sleep, Steps, key_of_call
 
 T = TypeVar("T")
 Kind = Literal["video", "audio"]
@@ -177,6 +178,7 @@ class AsyncTrawl:
         opened: dict[str, Any] = {}
         outcome: Any = None
         url = self._service.url
+        handled = sys.exc_info()[1]
         try:
             step = next(steps)
             while True:
@@ -184,8 +186,9 @@ class AsyncTrawl:
                 try:
                     outcome = await self._carry_out(step, opened)
                 except httpx.HTTPError as error:
-                    step = steps.throw(unreachable(url, error))
+                    step = steps.throw(self._service.failure(url, error, handled))
                 else:
+                    self._service.note_answer(step)
                     step = steps.send(outcome)
         except StopIteration as end:
             result: T = end.value

@@ -123,6 +123,8 @@ class Service:
     patience_seconds: float
     # End of every try and wait, on the clock of `time.monotonic`.
     deadline: float = math.inf
+    # Origins that have answered: what is wrong on the way to one of them, such as a certificate that has expired, may pass.
+    answered: set[str] = field(default_factory=set, compare=False)
 
     def __post_init__(self) -> None:
         if not VISIBLE.fullmatch(self.key):
@@ -176,6 +178,14 @@ class Service:
                 refusal = error
             yield from patience.wait(refusal)
 
+    def note_answer(self, step: Send | Open | Read | Sleep) -> None:
+        if isinstance(step, (Send, Open)):
+            self.answered.add(origin_of(step.url))
+
+    def failure(self, url: str, cause: BaseException, handled: BaseException | None) -> TrawlError:
+        """Returns the error of a step that failed while the caller handled another one."""
+        return unreachable(url, cause, origin_of(url) in self.answered or not is_hopeless(cause, handled))
+
     def left_seconds(self) -> float:
         return max(0.0, self.deadline - time.monotonic())
 
@@ -202,20 +212,25 @@ def may_repeat(error: TrawlError) -> bool:
     return is_running or is_away or is_limited or (error.status or 0) >= 500
 
 
-def unreachable(url: str, cause: object) -> TrawlError:
+def unreachable(url: str, cause: object, retryable: bool = True) -> TrawlError:
     """Returns the error of a call that brought no answer."""
-    # The rest of the URL may be a signature.
+    sentence = f"No way to {origin_of(url)}: {str(cause) or type(cause).__name__}"
+    return TrawlError("unreachable", sentence, retryable=retryable)
+
+
+def origin_of(url: str) -> str:
+    """Returns the part of a URL that may be told: the rest may be a signature."""
     parts = httpx.URL(url)
-    sentence = f"No way to {parts.scheme}://{parts.netloc.decode()}: {str(cause) or type(cause).__name__}"
-    return TrawlError("unreachable", sentence, retryable=False if is_hopeless(cause) else None)
+    return f"{parts.scheme}://{parts.netloc.decode()}"
 
 
-def is_hopeless(cause: object) -> bool:
+def is_hopeless(cause: BaseException | None, handled: BaseException | None) -> bool:
     """Returns true for an error that no waiting ends, which httpx may hide behind others.
 
-    It is a wrong certificate, https asked of a port that speaks http, or a proxy that opens no way.
+    It is a wrong certificate, https asked of a port that speaks http, or a proxy that opens no way. Python links `handled`,
+    the error that the caller handles meanwhile, behind all of them.
     """
-    while isinstance(cause, BaseException):
+    while cause is not None and cause is not handled:
         is_barred = isinstance(cause, httpx.ProxyError) and str(cause)[:3] in ("403", "407")
         is_plain = isinstance(cause, ssl.SSLError) and cause.reason == "WRONG_VERSION_NUMBER"
         if is_barred or is_plain or isinstance(cause, ssl.SSLCertVerificationError):

@@ -6,6 +6,7 @@ import contextlib
 import io
 import math
 import os
+import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ from .api_types import Batch, BatchRequest, Day, Job, Metadata, Usage
 from .batch_steps import cancel_batch, read_batch, read_history, start_batch, wait_batch
 from .errors import TrawlError
 from .job_steps import fetch, follow, give_up, job_path, require_file, start
-from .steps import LIMITS, QUIET_SECONDS, Open, Read, Send, Service, Sleep, Steps, WholeAnswer, key_of_call, unreachable
+from .steps import LIMITS, QUIET_SECONDS, Open, Read, Send, Service, Sleep, Steps, WholeAnswer, key_of_call
 
 T = TypeVar("T")
 Kind = Literal["video", "audio"]
@@ -175,6 +176,7 @@ class Trawl:
         opened: dict[str, Any] = {}
         outcome: Any = None
         url = self._service.url
+        handled = sys.exc_info()[1]
         try:
             step = next(steps)
             while True:
@@ -182,8 +184,9 @@ class Trawl:
                 try:
                     outcome = self._carry_out(step, opened)
                 except httpx.HTTPError as error:
-                    step = steps.throw(unreachable(url, error))
+                    step = steps.throw(self._service.failure(url, error, handled))
                 else:
+                    self._service.note_answer(step)
                     step = steps.send(outcome)
         except StopIteration as end:
             result: T = end.value

@@ -35,13 +35,24 @@ export function makePatience(patienceMs: number): Patience {
 }
 
 /** Returns the error of a call that brought no answer. */
-export function unreachable(url: string, cause: unknown): TrawlError {
-  const inner = innermost(cause);
-  const code = inner instanceof Error && 'code' in inner ? String(inner.code) : '';
-  const words = inner instanceof Error ? inner.message || code : String(inner);
-  const facts = { cause, ...((wrongTls.test(code) || barred.test(words)) && { retryable: false }) };
+export function unreachable(url: string, cause: unknown, retryable = true): TrawlError {
   // The rest of the URL may be a signature.
-  return new TrawlError('unreachable', `No way to ${new URL(url).origin}: ${words}`, facts);
+  const sentence = `No way to ${new URL(url).origin}: ${wordsOf(innermost(cause))}`;
+  return new TrawlError('unreachable', sentence, { cause, retryable });
+}
+
+/** Returns true for an error that no waiting ends: a wrong certificate, https asked of a port that speaks http, a proxy that opens no way. */
+export function isHopeless(error: unknown): boolean {
+  const inner = innermost(error);
+  return wrongTls.test(codeOf(inner)) || barred.test(wordsOf(inner));
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message || codeOf(error) : String(error);
 }
 
 /** Returns the error that was first: the `fetch` of Node says no more than that it failed, and has the reason as its cause. */

@@ -139,7 +139,7 @@ async function* partOf(
   try {
     const headers: Record<string, string> = start > 0 ? { range: `bytes=${start}-` } : {};
     const signals = AbortSignal.any([quiet.signal, ...(signal ? [signal] : [])]);
-    const response = await transport.fetch(link, { headers, signal: signals });
+    const response = await transport.reach(link, { headers, signal: signals });
     if (response.status === 404 || response.status === 410) throw gone(null);
     if (!response.ok) throw new Error(`the file was answered with status ${response.status}`);
     requirePart(response, { start, size });

@@ -1,5 +1,5 @@
 import { type ErrorCode, TrawlError } from './errors.ts';
-import { makePatience, unreachable, within } from './patience.ts';
+import { isHopeless, makePatience, unreachable, within } from './patience.ts';
 
 export interface TransportOptions {
   readonly url: string;
@@ -20,7 +20,9 @@ export interface Call {
 }
 
 /** The service as one key sees it. */
-export interface Transport extends TransportOptions {
+export interface Transport extends Omit<TransportOptions, 'fetch'> {
+  /** Asks an address without the key; throws an error that tells why there is no answer. */
+  readonly reach: (address: string, init: RequestInit) => Promise<Response>;
   /** Repeats a call until it is answered for good, and returns the JSON of its answer, which must have that member. */
   readonly ask: (path: string, member: string, call?: Call) => Promise<unknown>;
   /** Opens an answer once; throws a refusal, or an error that tells of a service that is away. */
@@ -36,15 +38,22 @@ export function makeTransport(options: TransportOptions): Transport {
   requireAddress(url);
   if (!/^[!-~]+$/.test(key))
     throw new TrawlError('invalid_api_key', 'The API key must be given, and have visible ASCII characters alone');
-  const send = async (path: string, init: RequestInit): Promise<Response> => {
-    let response: Response;
+  /** Origins that have answered: what is wrong on the way to one of them, such as a certificate that has expired, may pass. */
+  const answered = new Set<string>();
+  const reach: Transport['reach'] = async (address, init) => {
+    const { origin } = new URL(address);
     try {
-      // A redirect is not followed: the key would go along.
-      const headers = { ...(init.headers as Record<string, string>), 'x-api-key': key };
-      response = await options.fetch(url + path, { ...init, redirect: 'manual', headers });
+      const response = await options.fetch(address, init);
+      answered.add(origin);
+      return response;
     } catch (cause) {
-      throw unreachable(url, cause);
+      throw unreachable(address, cause, answered.has(origin) || !isHopeless(cause));
     }
+  };
+  const send = async (path: string, init: RequestInit): Promise<Response> => {
+    // A redirect is not followed: the key would go along.
+    const headers = { ...(init.headers as Record<string, string>), 'x-api-key': key };
+    const response = await reach(url + path, { ...init, redirect: 'manual', headers });
     // Under soft_fail the status of a refusal is 200.
     return response.ok && !response.headers.has('x-original-status') ? response : refuse(response);
   };
@@ -76,7 +85,7 @@ export function makeTransport(options: TransportOptions): Transport {
       }
     }
   };
-  return { ...options, ask, open: (path, headers, signal) => send(path, { headers, signal }) };
+  return { url, key, patienceMs, reach, ask, open: (path, headers, signal) => send(path, { headers, signal }) };
 }
 
 function requireAddress(url: string): void {
