@@ -258,6 +258,7 @@ export const refusals: readonly (readonly [string, Readonly<Record<string, unkno
     { 'backup.schedule': 'daily', 'backup.existingClaim': 'backups' },
     /backup\.schedule must be five fields of cron/,
   ],
+  ['a dashboard below a path', { dashboardUrl: 'https://e.test/trawl' }, /dashboardUrl must be .*, without a path,/],
   [
     'a dashboard at another host than its Ingress',
     { ...peopleIngress, dashboardUrl: 'https://e.test:8443' },

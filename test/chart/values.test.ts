@@ -59,13 +59,13 @@ const accepted: readonly (readonly [string, Readonly<Record<string, unknown>>])[
     { 'settings.TRAWL_REDIS_MEMORY': '', 'settings.TRAWL_ATTEMPTS': '007' },
   ],
   [
-    'an Ingress and a route for each host of a domain, which the URL has in capitals',
+    'an Ingress and a route for each host of a domain, which the URL has in capitals, with a slash at its end',
     {
       ...dashboardIngress,
       'dashboard.ingress.hosts': ['*.example.com'],
       ...{ 'dashboard.httpRoute.enabled': true, 'dashboard.httpRoute.parentRefs': [{ name: 'public' }] },
       'dashboard.httpRoute.hostnames': ['*.com'],
-      dashboardUrl: 'https://Films.Example.COM:8443',
+      dashboardUrl: 'https://Films.Example.COM:8443/',
     },
   ],
 ];

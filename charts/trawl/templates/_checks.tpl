@@ -91,7 +91,7 @@
 {{- if and (semverCompare "<1.36.0-0" .Capabilities.KubeVersion.Version) (regexMatch "^[0-9]" .Release.Name) }}{{ fail (printf "the name of the release, %s, must begin with a letter before Kubernetes 1.36: Services begin with it" .Release.Name) }}{{ end -}}
 {{- if and $values.backup.existingClaim (not (regexMatch "^(@(hourly|daily|midnight|weekly|monthly|yearly|annually)|@every [0-9][0-9hms.]*|[^ @]+( +[^ ]+){4})$" ($values.backup.schedule | default ""))) }}{{ fail "backup.schedule must be five fields of cron such as 17 3 * * *, or @daily" }}{{ end -}}
 {{- if not (regexMatch "^https?://[^/?#@ ]+" ($values.publicUrl | default "")) }}{{ fail "publicUrl must be the http:// or https:// URL at which callers reach the API, such as https://trawl.example.com" }}{{ end -}}
-{{- if not (regexMatch "^https?://[^/?#@ ]+$" ($values.dashboardUrl | default "")) }}{{ fail "dashboardUrl must be the http:// or https:// URL at which people reach the dashboard, such as https://dashboard.example.com" }}{{ end -}}
+{{- if not (regexMatch "^https?://[^/?#@ ]+/?$" ($values.dashboardUrl | default "")) }}{{ fail "dashboardUrl must be the http:// or https:// URL at which people reach the dashboard, without a path, such as https://dashboard.example.com" }}{{ end -}}
 {{- range $value, $setting := dict "publicUrl" "PUBLIC_URL" "dashboardUrl" "DASHBOARD_URL" "s3.bucket" "S3_BUCKET" "s3.endpoint" "S3_ENDPOINT" "s3.publicEndpoint" "S3_PUBLIC_ENDPOINT" "s3.region" "S3_REGION" "api.trustedProxies" "TRUSTED_PROXIES" -}}
   {{- $text := $values -}}
   {{- range splitList "." $value }}{{ $text = index $text . | default "" }}{{ end -}}
@@ -156,7 +156,7 @@
   {{- if and (ne $service.type "ClusterIP") (eq $policy "Cluster") (not $values.api.trustedProxies) }}{{ fail (printf "api.trustedProxies must name the addresses of the balancer and of the nodes with %s.service.externalTrafficPolicy Cluster: otherwise every caller has the address of a node, and one who guesses keys gets all blocked" $component) }}{{ end -}}
 {{- end -}}
 {{- if and (or $values.dashboard.ingress.enabled $values.dashboard.httpRoute.enabled) (hasPrefix "http://127.0.0.1" $values.dashboardUrl) }}{{ fail "dashboardUrl must be the URL at which dashboard.ingress or dashboard.httpRoute answers: the dashboard refuses what pages of another origin send" }}{{ end -}}
-{{- $host := regexReplaceAll "^https?://|:[0-9]+$" $values.dashboardUrl "" | lower -}}
+{{- $host := regexReplaceAll "^https?://|(:[0-9]+)?/?$" $values.dashboardUrl "" | lower -}}
 {{- if $values.dashboard.ingress.enabled -}}
   {{- if not (or (has $host $values.dashboard.ingress.hosts) (has (regexReplaceAll "^[^.]+" $host "*") $values.dashboard.ingress.hosts)) }}{{ fail (printf "dashboard.ingress.hosts must name %s, the host of dashboardUrl: the dashboard refuses what pages of another origin send" $host) }}{{ end -}}
 {{- end -}}
