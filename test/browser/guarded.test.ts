@@ -39,16 +39,21 @@ describe('the dashboard behind a proxy', () => {
     });
   }
 
-  it('a change to which a proxy answers 504 by itself may have been made, and the page says so', async () => {
-    const { page } = await on.signIn();
-    await on.show(page, '/keys');
-    await page.route('**/api/keys', async (route) => {
-      if (route.request().method() === 'GET') return route.continue();
-      await route.fetch();
-      await route.fulfill({ status: 504, contentType: 'text/html', body: '<h1>504 Gateway Time-out</h1>' });
+  for (const [kind, contentType, body] of [
+    ['a page', 'text/html', '<h1>504 Gateway Time-out</h1>'],
+    ['JSON', 'application/json', '{"status":504,"error":"Gateway Timeout"}'],
+  ] as const) {
+    it(`a change to which a proxy answers 504 by itself, with ${kind}, may have been made, and the page says so`, async () => {
+      const { page } = await on.signIn();
+      await on.show(page, '/keys');
+      await page.route('**/api/keys', async (route) => {
+        if (route.request().method() === 'GET') return route.continue();
+        await route.fetch();
+        await route.fulfill({ status: 504, contentType, body });
+      });
+      await create(page, 'made');
+      await told(page, 'the change may have been made. Look before you send it again').waitFor();
+      expect((await listKeys(on.api.store, on.caller.account)).map(({ alias }) => alias)).to.include('made');
     });
-    await create(page, 'made');
-    await told(page, 'the change may have been made. Look before you send it again').waitFor();
-    expect((await listKeys(on.api.store, on.caller.account)).map(({ alias }) => alias)).to.include('made');
-  });
+  }
 });

@@ -131,8 +131,8 @@ function isGuarded({ type, status, headers }) {
 function explain(request, answer, json) {
   if (isGuarded(answer)) return request.method === 'GET' ? guarded : `${guarded} Nothing was changed.`;
   const code = answer.headers.get('x-error-code');
-  // A proxy that fails, without JSON, may have sent the request on.
-  if (code === 'unavailable' || (answer.status >= 500 && json.error === undefined)) return sentenceOf(request, true);
+  // A proxy that fails, without a code, may have sent the request on.
+  if (code === 'unavailable' || (answer.status >= 500 && code === null)) return sentenceOf(request, true);
   return sentences[code] ?? sentences[json.error] ?? json.error ?? `The server answered ${answer.status}`;
 }
 
