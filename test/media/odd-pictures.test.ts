@@ -24,7 +24,7 @@ describe('A link to an odd picture', () => {
 
   it('D62: in a codec that ffmpeg does not know is unsupported, and no film', async () => {
     const film = readFileSync(source.path(source.film));
-    for (let at = film.indexOf('avc1'); at > 0; at = film.indexOf('avc1', at)) film.write('vvc1', at);
+    for (let at = film.indexOf('avc1'); at > 0; at = film.indexOf('avc1', at)) film.write('xyz1', at);
     source.write('unknown.mp4', film);
     source.ffmpeg('-i', source.film, '-c', 'copy', 'known.mkv');
     const silent = readFileSync(source.path('known.mkv'));

@@ -41,6 +41,10 @@ export interface MadeFile {
   readonly seconds: number;
 }
 
+/** Folder of the ffmpeg and ffprobe that are tested: those of the images are newer than the machine's, which makes the films. */
+const toolFolder = process.env.FFMPEG_FOLDER ?? '/usr/bin';
+const programs = { ffmpeg: join(toolFolder, 'ffmpeg'), ffprobe: join(toolFolder, 'ffprobe') };
+
 export const roomy: MediaLimits = { fileBytes: 2 ** 30, inspectSeconds: 50, slowBytes: 10_240, slowSeconds: 60 };
 
 /** Gives tools with a private folder. */
@@ -48,11 +52,10 @@ export function aTools(folder: string, proxy: string, limits: Partial<MediaLimit
   return {
     python,
     driver,
-    ffmpeg: '/usr/bin/ffmpeg',
-    ffprobe: '/usr/bin/ffprobe',
+    ...programs,
     node: process.execPath,
     folder,
-    wrappers: layWrappers(join(folder, 'tools'), { ffmpeg: '/usr/bin/ffmpeg', ffprobe: '/usr/bin/ffprobe' }),
+    wrappers: layWrappers(join(folder, 'tools'), programs),
     proxy,
     limits: { ...roomy, ...limits },
     plugins: [plugins],
