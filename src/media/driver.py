@@ -13,7 +13,6 @@ import gc
 import io
 import itertools
 import json
-import math
 import os
 import pathlib
 import re
@@ -32,6 +31,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import addresses  # noqa: E402 - they lie beside this file, where Python does not look by itself
 import bounds  # noqa: E402
 import hooks  # noqa: E402
+import lengths  # noqa: E402
 import live  # noqa: E402
 import manifests  # noqa: E402
 import playlists  # noqa: E402
@@ -158,14 +158,13 @@ def fetch(downloader, info, wanted, order):
 def fetch_part(downloader, info, number, part, order, beginning):
     both = {**info, **{each.get('format_id'): each for each in info['formats']}[part['id']]}
     chosen = {**{name: both[name] for name in both.keys() - {'formats', 'requested_formats'}}, 'is_shown': part['video']}
-    lengths = streams.lengths_of(chosen)
-    seconds = streams.shorten(chosen, part['seconds']) if part.get('seconds') is not None else None
+    told = lengths.told_seconds(info, chosen)
+    seconds = lengths.shorten(chosen, part['seconds']) if part.get('seconds') is not None else None
     if seconds is not None and streams.may_be_mp4(chosen):
         # The turn of a picture is lost in all but an MP4.
         chosen['ext'] = streams.container_of(chosen, probes.probe(downloader, chosen, order) or {})
     fetcher = streams.open_downloader(downloader, chosen, seconds, beginning)
-    # The last one of equal fragments may be shorter.
-    fetcher.listed = min(sum(lengths or []), chosen.get('manifest_seconds') or math.inf)
+    fetcher.listed = told
     fetcher.add_progress_hook(meter(number, order['limits']['file_bytes']))
     if not fetcher.download(os.path.join(order['folder'], part['name']), chosen)[0]:
         raise ExtractorError('The downloader gave up', expected=True)

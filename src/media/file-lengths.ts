@@ -56,7 +56,7 @@ function mayEndEarlier(
 
 /**
  * Returns the seconds that the delivered file must last by its source, `null` when that does not say. A length that was not told by the page is
- * that of the pictures: the lists of the parts tell their own, and a file beside no list has it in its index.
+ * that of the pictures, or of the longest format: the lists of the parts tell their own. A part without a list may be cut off unseen.
  */
 export function statedLength(
   wanted: { readonly video: boolean; readonly audio: boolean },
@@ -65,9 +65,8 @@ export function statedLength(
   listed: number | null,
 ): number | null {
   if (mayEndEarlier(wanted, fetched, choice)) return null;
-  if (!page.listed) return choice.expected;
-  if (listed !== null) return Math.min(listed, choice.seconds ?? listed) - choice.start;
-  return wanted.video && wanted.audio ? choice.expected : null;
+  if (!page.listed || listed === null) return choice.expected;
+  return Math.min(listed, choice.seconds ?? listed) - choice.start;
 }
 
 /** Returns the seconds that a conversion of these streams must last, `null` when their formats only estimate. */

@@ -1,7 +1,6 @@
 """Fetches media so that ffmpeg never reads a playlist: HLS and DASH are read here, and every URL must be http or https.
 
 ffmpeg connects to whatever a playlist names, `httpproxy://` and `tcp://` included, past the egress proxy. It gets single files only."""
-import itertools
 import math
 import os
 import re
@@ -21,7 +20,7 @@ from yt_dlp.utils import ExtractorError, determine_protocol
 import hooks
 import live
 from clock import Clock, is_cut, is_page
-from segments import ENDLIST, MAP, cut_playlist, lay_out, skips
+from segments import ENDLIST, MAP, Listed, cut_playlist, lay_out, skips
 
 HLS = ('m3u8', 'm3u8_native')
 SAMPLE_BYTES = 2**21
@@ -95,23 +94,6 @@ def open_downloader(ydl, info, seconds, beginning):
     return found(ydl, ydl.params)
 
 
-def lengths_of(info):
-    """Returns the seconds of the fragments of a format, zero for an initialization; None where not all are known."""
-    pieces = info.get('fragments')
-    is_known = isinstance(pieces, list) and not info.get('is_live') and all(each.get('duration') is not None for each in pieces[1:])
-    return [each.get('duration') or 0 for each in pieces] if is_known else None
-
-
-def shorten(chosen, seconds):
-    """Leaves fewer fragments where their lengths are known; returns the seconds that are left to the downloader, or None."""
-    lengths = lengths_of(chosen)
-    if lengths is None:
-        return seconds
-    reached = itertools.accumulate(lengths, initial=0)
-    chosen['fragments'] = [each for each, start in zip(chosen['fragments'], reached) if start < seconds + 1]
-    return None
-
-
 class DashStream(DashSegmentsFD):
     """Fetches the fragments of a DASH stream that has ended, on one clock."""
 
@@ -127,6 +109,7 @@ class HlsStream(HlsFD):
     def __init__(self, ydl, seconds, beginning=None):
         super().__init__(ydl, ydl.params)
         self.seconds, self.beginning = seconds, beginning
+        self.listed = 0  # seconds that it must last
         self.lasted = None  # seconds of a live stream that ended early
         self.anew = {}  # fragments behind a discontinuity, with the length of the one before
 
@@ -142,13 +125,21 @@ class HlsStream(HlsFD):
         if self.beginning is not None:
             self.beginning.leave()
         if not skips(text, info_dict):
-            self.listed = cut_playlist(text, -1, math.inf).seconds
+            whole = cut_playlist(text, -1, math.inf)
+            self.refuse_endless(text, whole, info_dict.get('duration'))
+            self.listed = max(self.listed, whole.seconds)
         if self.seconds is not None and not skips(text, info_dict):
             cut = cut_playlist(text, -1, self.seconds + 1)
             text, self.lasted = cut.text, cut.seconds if info_dict.get('is_live') else None
         if not skips(text, info_dict):
             text, self.anew, _ = lay_out(text)
         return super().real_download(filename, {**info_dict, 'url': url, 'hls_media_playlist_data': text, 'is_live': False})
+
+    def refuse_endless(self, text, whole, told):
+        """Raises for a list that has no end, and ends long before another one of the same medium, which has: it would go on."""
+        is_short = isinstance(told, Listed) and whole.seconds < min(told - max(2, told / 20), self.seconds or math.inf)
+        if ENDLIST not in text and is_short:
+            raise ExtractorError(f'fragment {whole.last + 1} not found: its list has no end', expected=True)
 
     def read(self, info):
         """Returns the playlist and its URL."""

@@ -20,11 +20,12 @@ except ImportError:
     atheris = None
 
 if atheris:
-    with atheris.instrument_imports(include=['bounds', 'clock', 'driver', 'segments', 'live', 'manifests', 'streams']):
+    with atheris.instrument_imports(include=['bounds', 'clock', 'driver', 'segments', 'lengths', 'live', 'manifests', 'streams']):
         import driver
 else:
     import driver
 import clock  # noqa: E402 - the driver has added its folder
+import lengths  # noqa: E402
 import segments  # noqa: E402
 import live  # noqa: E402
 import manifests  # noqa: E402
@@ -133,7 +134,7 @@ def fuzz_page(given):
     check(driver.answer_inspect(order))
     pieces = given.value()
     try:
-        driver.shorten({'fragments': pieces}, abs(given.byte()))
+        lengths.shorten({'fragments': pieces}, abs(given.byte()))
     except (AttributeError, TypeError, OverflowError, ValueError):
         pass  # yt-dlp makes fragments itself, and the driver tells of any failure.
 

@@ -63,7 +63,7 @@ describe('A live HLS stream', () => {
     });
 
     it(`D65: whose ${names[late]} begins two seconds later, under numbers of its own, has both of the same time`, async () => {
-      // The extractor reads the list of the picture, and each recording its own, before. in the recording each moves on by a piece when it is read.
+      // The extractor reads the list of the picture, and each recording its own, before; in the recording each moves on by a piece when it is read.
       const readings = { v: -2, a: -1 };
       const listOf = (kind: 'v' | 'a') => {
         readings[kind] += 1;

@@ -1,9 +1,20 @@
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { testsAtOnce } from '../support/at-once.ts';
 import { expectMarks, type Flashes, openFlashes } from '../support/flashes.ts';
 import { look } from '../support/media.ts';
 
 const group = '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="English",DEFAULT=YES,URI="sound.m3u8"\n';
+
+/** Returns so many pieces of a timeline of DASH. */
+function firstOf(pieces: string, count: number): string {
+  const each = [...pieces.matchAll(/<S (?:t="\d+" )?d="(\d+)"(?: r="(\d+)")?/g)];
+  const lengths = each.flatMap(([, length, more]) => Array.from({ length: Number(more ?? 0) + 1 }, () => length));
+  return lengths
+    .slice(0, count)
+    .map((length) => `<S d="${length}"/>`)
+    .join('');
+}
 
 describe('A stream whose list tells little of its sound', () => {
   const it = testsAtOnce(2);
@@ -17,7 +28,7 @@ describe('A stream whose list tells little of its sound', () => {
     ] as const) {
       const pieces = ['-c', 'copy', '-f', 'hls', '-hls_time', '2', '-hls_playlist_type', 'vod'];
       source.ffmpeg('-i', source.film, ...maps, ...pieces, `${name}.m3u8`);
-      if (name !== 'both') source.ffmpeg('-t', '6', '-i', source.film, ...maps, ...pieces, `short-${name}.m3u8`);
+      source.ffmpeg('-t', '6', '-i', source.film, ...maps, ...pieces, `short-${name}.m3u8`);
     }
   });
   after(() => source.stop());
@@ -54,6 +65,90 @@ describe('A stream whose list tells little of its sound', () => {
       expect(found).to.be.closeTo(seconds, 0.5);
     });
   }
+
+  for (const [endpoint, args] of [
+    ['video', {}],
+    ['audio', {}],
+    ['audio', { max_duration: 4 }],
+  ] as const) {
+    it(`D33: ends as incomplete where the list of its sound has no end and fewer pieces than that of its picture, unless enough (${endpoint}, ${JSON.stringify(args)})`, async () => {
+      const picture = '#EXT-X-STREAM-INF:BANDWIDTH=300000,RESOLUTION=64x36,CODECS="avc1.42c00c,mp4a.40.2",AUDIO="a"\n';
+      const text = readFileSync(source.path('short-sound.m3u8'), 'utf8');
+      source.write('endless-sound.m3u8', text.replace('#EXT-X-ENDLIST\n', ''));
+      source.write('endless.m3u8', `#EXTM3U\n${group.replace('sound', 'endless-sound')}${picture}picture.m3u8\n`);
+      const found = await source.make(endpoint, 'endless.m3u8', args, ({ file }) => look(file).duration);
+      if ('max_duration' in args) expect(found).to.be.closeTo(4, 0.5);
+      else expect(found).to.match(/^source_incomplete .*its list has no end/);
+    });
+  }
+
+  for (const [name, lists, codecs, endpoint] of [
+    ['picture with its sound', ['both', 'short-both'], ',CODECS="avc1.42c00c,mp4a.40.2"', 'video'],
+    ['picture', ['picture', 'short-picture'], ',CODECS="avc1.42c00c"', 'video'],
+    ['sound', ['sound', 'short-sound'], ',CODECS="mp4a.40.2"', 'audio'],
+  ] as const) {
+    it(`D33: is damaged where the best list of its ${name} ends long before another one of the same (HLS)`, async () => {
+      const variants = lists.map((list, n) => `#EXT-X-STREAM-INF:BANDWIDTH=${n + 1}00000${codecs}\n${list}.m3u8\n`);
+      source.write(`variants-${lists[0]}.m3u8`, `#EXTM3U\n${variants.join('')}`);
+      const found = await source.make(endpoint, `variants-${lists[0]}.m3u8`, {}, ({ file }) => look(file).duration);
+      expect(found).to.match(/^file_damaged lasts (5\.9|6)/);
+    });
+  }
+
+  for (const [kind, endpoint, args] of [
+    ['v', 'video', { download_type: 'video' }],
+    ['a', 'audio', {}],
+  ] as const) {
+    it(`D33: is damaged where the best list of its ${kind === 'v' ? 'picture' : 'sound'} ends long before another one of the same (DASH)`, async () => {
+      const names = [
+        ...['-init_seg_name', `${kind}-init-$RepresentationID$`],
+        ...['-media_seg_name', `${kind}-$RepresentationID$-$Number$`],
+      ];
+      const maps = ['-map', `0:${kind}`, '-map', `0:${kind}`, '-map', kind === 'v' ? '0:a' : '0:v'];
+      source.ffmpeg(
+        '-i',
+        source.film,
+        ...maps,
+        '-c',
+        'copy',
+        '-f',
+        'dash',
+        '-seg_duration',
+        '2',
+        ...names,
+        `${kind}.mpd`,
+      );
+      const whole = readFileSync(source.path(`${kind}.mpd`), 'utf8');
+      const best = whole.replace(/(<Representation id="0"[^>]* bandwidth=")\d+/, '$1900000');
+      source.write(
+        `${kind}.mpd`,
+        best.replace(/<S [\s\S]*?(?=<\/SegmentTimeline>)/, (pieces) => firstOf(pieces, 3)),
+      );
+      const found = await source.make(endpoint, `${kind}.mpd`, args, ({ file }) => look(file).duration);
+      expect(found).to.match(/^file_damaged lasts (5\.9|6)/);
+    });
+  }
+
+  it('D33: is damaged where the one file of its sound is cut off between two fragments (DASH)', async () => {
+    const fragments = ['-c', 'copy', '-frag_duration', '2000000', '-movflags', 'frag_keyframe+empty_moov'];
+    for (const [kind, seconds] of [
+      ['v', '10'],
+      ['a', '6'],
+    ] as const) {
+      source.ffmpeg('-t', seconds, '-i', source.film, '-map', `0:${kind}`, ...fragments, `one-${kind}.mp4`);
+    }
+    const sets = [
+      ['video', 'avc1.42c00c', 'v'],
+      ['audio', 'mp4a.40.2', 'a'],
+    ].map(
+      ([type, codec, kind]) =>
+        `<AdaptationSet mimeType="${type}/mp4"><Representation id="${kind}" bandwidth="100000" codecs="${codec}"><BaseURL>one-${kind}.mp4</BaseURL></Representation></AdaptationSet>`,
+    );
+    const head = '<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT10S">';
+    source.write('one.mpd', `${head}<Period>${sets.join('')}</Period></MPD>`);
+    const found = await source.make('audio', 'one.mpd', {}, ({ file }) => look(file).duration);
+    expect(found).to.match(/^file_damaged lasts (5\.9|6)/);
+  });
 
   it('D33: is not taken for a live one when its list has ended after less than a second', async () => {
     source.ffmpeg('-t', '0.6', '-i', source.film, '-c', 'copy', '-f', 'hls', '-hls_playlist_type', 'vod', 'tiny.m3u8');
