@@ -43,7 +43,7 @@ export function chooseFormatsFor(page: SourcePage, order: MediaOrder): FormatCho
   const seconds = end === null ? null : Math.max(end, start + shortest);
   if (page.live && seconds === null) throw new Failed('live_unbounded');
   const known = page.live ? seconds : page.duration;
-  if (known !== null && start >= known) throw new Failed('start_beyond_end');
+  if (known !== null && start >= known && !mayLastLonger(page, order)) throw new Failed('start_beyond_end');
   const cuts = seconds !== null && (known === null || seconds < known || page.live || page.listed);
   const expected = known === null ? null : Math.min(known, seconds ?? known) - start;
   const section = cuts && (page.live || known === null || seconds < 0.5 * known);
@@ -54,6 +54,12 @@ export function chooseFormatsFor(page: SourcePage, order: MediaOrder): FormatCho
     return { id: format.format.id, name: `part${n}`, video: format.video, audio: format.audio, bytes, fragmented };
   });
   return { parts, start, seconds: cuts ? seconds : null, section, expected };
+}
+
+/** Returns true where the length that lists of pieces tell is that of the pictures, and sound alone is wanted, which has a list of its own. */
+function mayLastLonger({ listed, formats }: SourcePage, { endpoint, args }: MediaOrder): boolean {
+  const soundOnly = endpoint === 'audio' || args.download_type === 'audio';
+  return listed && soundOnly && formats.some(({ vcodec, acodec }) => vcodec === 'none' && acodec !== 'none');
 }
 
 function chooseFormats(page: SourcePage, { endpoint, args }: MediaOrder, length: number | null) {

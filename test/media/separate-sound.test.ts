@@ -55,6 +55,7 @@ describe('A stream whose list tells little of its sound', () => {
     ['picture', 'video', { max_duration: 8 }, 8],
     ['picture', 'video', { download_type: 'video' }, 6],
     ['picture', 'audio', {}, 10],
+    ['picture', 'audio', { start: 7 }, 3],
   ] as const) {
     it(`D33 D92: is delivered as long as what is wanted of it lasts where its ${shorter} ends before the other (${endpoint}, ${JSON.stringify(args)})`, async () => {
       const list = (name: string) => (name === shorter ? `short-${name}.m3u8` : `${name}.m3u8`);
