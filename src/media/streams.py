@@ -23,7 +23,7 @@ from clock import Clock, is_cut, is_page
 from segments import ENDLIST, MAP, Listed, cut_playlist, lay_out, skips
 
 HLS = ('m3u8', 'm3u8_native')
-SAMPLE_BYTES = 2**21
+SAMPLE_BYTES, SAMPLE_SECONDS = 2**21, 10
 
 
 class NoFFmpeg(FFmpegFD):
@@ -222,6 +222,10 @@ def sample(ydl, info):
 def beginning_of(ydl, info, fragment):
     span = fragment.get('byte_range')
     wanted = {'Range': f'bytes={span["start"]}-{span["end"] - 1}'} if span else {}
-    read = ydl.urlopen(Request(fragment['url'], headers={**(info.get('http_headers') or {}), **wanted})).read(SAMPLE_BYTES)
+    answer = ydl.urlopen(Request(fragment['url'], headers={**(info.get('http_headers') or {}), **wanted}))
+    read, until = bytearray(), time.monotonic() + SAMPLE_SECONDS
+    # A slow source is worth waiting for, but not here.
+    while len(read) < SAMPLE_BYTES and time.monotonic() < until and (more := answer.read(2**12)):
+        read += more
     # AES decrypts whole blocks only.
-    return read[:len(read) // 16 * 16] if (fragment.get('decrypt_info') or {}).get('METHOD') == 'AES-128' else read
+    return bytes(read[:len(read) // 16 * 16] if (fragment.get('decrypt_info') or {}).get('METHOD') == 'AES-128' else read)

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
 import { testsAtOnce } from '../support/at-once.ts';
 import { expectMarks, type Flashes, openFlashes } from '../support/flashes.ts';
-import { look } from '../support/media.ts';
+import { look, recordLive } from '../support/media.ts';
 
 const group = '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="English",DEFAULT=YES,URI="sound.m3u8"\n';
 
@@ -45,6 +46,20 @@ describe('A stream whose list tells little of its sound', () => {
       expect(await source.make('video', name, {}, ({ file }) => expectMarks(file))).to.equal(undefined);
     });
   }
+
+  it('D33: is delivered with sound where the first piece of its picture arrives slowly when it is read with the page', async () => {
+    source.write('slow.m3u8', `#EXTM3U\n${group}#EXT-X-STREAM-INF:BANDWIDTH=300000,AUDIO="a"\npicture.m3u8\n`);
+    let isFirst = true;
+    const serve: RequestListener = ({ url = '' }, answer) => {
+      const content = readFileSync(source.path(url.slice(1)));
+      if (!url.startsWith('/picture0') || !isFirst) return void answer.end(content);
+      isFirst = false;
+      answer.write(content);
+      const more = setInterval(() => answer.write(Buffer.alloc(512)), 100);
+      answer.on('close', () => clearInterval(more));
+    };
+    await recordLive(serve, '/slow.m3u8', {}, { see: (file) => expectMarks(file) });
+  });
 
   for (const [shorter, endpoint, args, seconds] of [
     ['sound', 'video', {}, 10],
