@@ -24,8 +24,9 @@ describe('a job that has ended', () => {
   let api: TestApi;
   let caller: ApiCaller;
   const data = aFolder();
+  const TRAWL_SECRET = Buffer.alloc(32).toString('base64');
   before(async () => {
-    api = await startApi();
+    api = await startApi({ TRAWL_SECRET });
     caller = await api.addCaller();
     // Where the commands of an operator look for the record of a running trawl up.
     symlinkSync(dirname(api.redis.url.replace(/^unix:\/\/[^/]*/, '')), recordFolder(data.folder));
@@ -49,7 +50,7 @@ describe('a job that has ended', () => {
     const out = (text: string) => {
       said += text;
     };
-    const env = { TRAWL_DATA: data.folder, TRAWL_SECRET: Buffer.alloc(32).toString('base64') };
+    const env = { TRAWL_DATA: data.folder, TRAWL_SECRET };
     expect(await runAdmin([...line, '--json'], { out, err: out, isWatched: false, env })).to.equal(0, said);
     return JSON.parse(said) as Json;
   };

@@ -73,12 +73,12 @@ export async function startApi(
   const redis = await startTestRedis({ fsync: 'always' }, memoryFolder, {});
   const metrics = makeMetrics();
   const store: TestStore = { connection: redis.connection, ...makeTestClock() };
-  const seal = makeSeal({ secret: randomBytes(32), old: null });
+  const config = readConfig({ TRAWL_PORT: '0', TRAWL_DASHBOARD_PORT: '0', TRAWL_DATA: folder, ...env });
+  const seal = makeSeal({ secret: config.secret ?? randomBytes(32), old: null });
   const objects = await openFolder({ folder: join(folder, 'objects'), seal, now: store.clock.now });
   const socketPath = join(folder, 'inspector.sock');
   let answer: Inspect = (url, { maxEntries }) => (maxEntries === undefined ? { metadata: aFilm } : { entries: [url] });
   const inspector = await serveInspector(socketPath, (...asked) => answer(...asked));
-  const config = readConfig({ TRAWL_PORT: '0', TRAWL_DASHBOARD_PORT: '0', TRAWL_DATA: folder, ...env });
   const stop = makeShutdown();
   const shared = { config, store, seal, objects, log, metrics, traces: null };
   const parts = { ...shared, inspector: askInspector({ path: socketPath }) };
