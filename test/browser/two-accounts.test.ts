@@ -98,15 +98,17 @@ describe('the pages of a person with two accounts', () => {
   it('say so when the account cannot be changed and when signing out fails', async () => {
     const { page } = await signIn();
     await on.show(page, '/keys');
-    const answer = { status: 503, contentType: 'application/json', body: '{"error":"Service Unavailable"}' };
+    const headers = { 'content-type': 'application/json', 'x-error-code': 'unavailable' };
+    const answer = { status: 503, headers, body: '{"error":"Service Unavailable"}' };
+    const said = page.getByRole('banner').getByRole('alert').filter({ hasText: 'The service cannot answer just now' });
     for (const path of ['/api/session/account', '/api/sign-out'])
       await page.route(`**${path}`, (route) => route.fulfill(answer));
     await chooser(page).selectOption(other.slug);
-    await page.getByRole('banner').getByRole('alert').filter({ hasText: 'Service Unavailable' }).waitFor();
+    await said.waitFor();
     expect(await chooser(page).inputValue()).to.equal(on.caller.slug);
     await on.show(page, '/keys');
     await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.getByRole('banner').getByRole('alert').filter({ hasText: 'Service Unavailable' }).waitFor();
+    await said.waitFor();
     await expectAccessible(page);
   });
 });
