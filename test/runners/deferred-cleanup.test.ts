@@ -138,7 +138,8 @@ describe('deferred cleanup of attempts', () => {
     expect(removed).to.include('running-1');
   });
 
-  it('tries no removal for a while after one has failed, and then goes on until one succeeds', async () => {
+  /** Lets a removal fail, and acts in the pause that follows. */
+  const inPause = async (act: () => Promise<void>) => {
     const usualNow = performance.now;
     const frozenAt = usualNow.call(performance);
     watermark = Number.POSITIVE_INFINITY;
@@ -146,12 +147,18 @@ describe('deferred cleanup of attempts', () => {
     performance.now = () => frozenAt;
     try {
       expect(await failureOf(cleanup.remove('a-1', ended))).to.equal(refusal);
-      await cleanup.remove('b-1', ended);
-      await cleanup.remove('b-2', leftBy('Failed'));
-      expect([started, cleanup.countPostponed()]).to.deep.equal([1, 2]);
+      await act();
     } finally {
       performance.now = usualNow;
     }
+  };
+
+  it('tries no removal for a while after one has failed, and then goes on until one succeeds', async () => {
+    await inPause(async () => {
+      await cleanup.remove('b-1', ended);
+      await cleanup.remove('b-2', leftBy('Failed'));
+      expect([started, cleanup.countPostponed()]).to.deep.equal([1, 2]);
+    });
     refusal = null;
     await until(() => removed.length === 2, 5, 'the postponed ones are removed');
     await cleanup.remove('c-1', ended);
@@ -159,13 +166,7 @@ describe('deferred cleanup of attempts', () => {
   });
 
   it('stops a worker that still runs at once while removals pause, unless the cluster was told already', async () => {
-    const usualNow = performance.now;
-    const frozenAt = usualNow.call(performance);
-    watermark = Number.POSITIVE_INFINITY;
-    refusal = new Error('the admission webhook is away');
-    performance.now = () => frozenAt;
-    try {
-      expect(await failureOf(cleanup.remove('a-1', ended))).to.equal(refusal);
+    await inPause(async () => {
       refusal = null;
       // Its success would end the pause.
       hold = new Promise(() => {});
@@ -174,9 +175,7 @@ describe('deferred cleanup of attempts', () => {
       const told = readPodSnapshot(aRawPod({ metadata: deleted }));
       await cleanup.remove('told-1', { job: null, pods: [told] });
       expect([started, cleanup.countPostponed()]).to.deep.equal([3, 1]);
-    } finally {
-      performance.now = usualNow;
-    }
+    });
   });
 
   it('logs a failed cleanup and leaves the attempt to the controller', async () => {
