@@ -1,7 +1,7 @@
 import { readExpiry } from '../model/api-key.ts';
 import { uuidForm } from '../model/job.ts';
 import { type ReadInput, readSlug, readSwitch, readWhole, readWholeOrNone } from '../model/operator-input.ts';
-import { blameOf, readAddress } from '../model/public-address.ts';
+import { networkOf, readAddress } from '../model/public-address.ts';
 import type { Operand, ParseValue } from './command.ts';
 
 /** Accounts that a command reads at the same time. */
@@ -56,7 +56,7 @@ export const blockedAddress: ParseValue<string> = (text, subject) => {
   const address = readAddress(text.replace(/(?<=:.*)\/64$/, ''));
   return address === null
     ? { problem: `${subject} must be an IP address as block list shows it` }
-    : { value: blameOf(address) };
+    : { value: networkOf(address) };
 };
 
 export const oneLine: ParseValue<string> = (text, subject) => {

@@ -2,11 +2,11 @@ import type { Log } from '../base/log.ts';
 import type { Network } from '../base/settings/kinds.ts';
 import { coalesceRuns } from '../base/single-flight.ts';
 import {
-  blameOf,
   type IpAddress,
   type IpRange,
   isInRange,
   isPrivateAddress,
+  networkOf,
   readAddress,
   readRange,
 } from '../model/public-address.ts';
@@ -86,8 +86,7 @@ export async function cacheBlocks(store: RecordStore, rule: BlockRule, log: Log)
 }
 
 function callerAt(address: IpAddress): CallerAddress {
-  const ip = address.toString();
-  return { ip, blame: address.kind() === 'ipv4' ? ip : blameOf(address) };
+  return { ip: address.toString(), blame: networkOf(address) };
 }
 
 function isTrusted(proxies: readonly IpRange[], address: IpAddress): boolean {

@@ -5,6 +5,7 @@ import {
   isInRange,
   isLocalName,
   isPublicAddress,
+  networkOf,
   readAddress,
   readLiteral,
   readRange,
@@ -27,7 +28,7 @@ export interface PolicyOptions {
   /** Addresses that are open on their port although they are not public, whatever their name. */
   readonly allow: readonly AddressException[];
   readonly deny: readonly Network[];
-  /** The addresses of this machine: public or not, only an exception opens them. */
+  /** The addresses of this machine: public or not, only an exception opens them, and the /64 of one of IPv6. */
   readonly ownAddresses: () => readonly string[];
 }
 
@@ -49,12 +50,18 @@ export function makePolicy({ ports, allow, deny, ownAddresses }: PolicyOptions):
   const excepted = allow.map((exception) => ({ range: readRange(exception), port: exception.port }));
   const exceptedOn = (port: number) => excepted.filter((one) => one.port === null || one.port === port);
 
-  /** Reads the addresses of this machine once, and only if there is a public address to compare with. */
+  /**
+   * Reads the addresses of this machine once, and only if there is a public address to compare with. Every machine of an IPv6 network has an
+   * address that looks public: a firewall keeps the Internet from the neighbours of this one, but not this one.
+   */
   const compareOwn = () => {
-    let own: (string | undefined)[] | undefined;
+    let own: (string | null)[] | undefined;
     return (address: IpAddress) => {
-      own ??= ownAddresses().map((text) => readAddress(text)?.toString());
-      return own.includes(address.toString());
+      own ??= ownAddresses().map((text) => {
+        const one = readAddress(text);
+        return one && networkOf(one);
+      });
+      return own.includes(networkOf(address));
     };
   };
   const judge = (local: boolean, text: string, port: number, isOwn = compareOwn()): Judgement => {

@@ -116,8 +116,8 @@ export function readAddress(text: string): IpAddress | null {
   return address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
 }
 
-/** Returns what failed authentications count for: an IPv4 address, or the /64 of an IPv6 address, since one caller has all of it. */
-export function blameOf(address: IpAddress): string {
+/** Returns an IPv4 address, or the /64 of an IPv6 address: one network, or one caller, has all of it. */
+export function networkOf(address: IpAddress): string {
   if (!('parts' in address)) return address.toString();
   const network = address.parts.slice(0, 4).map((part) => part.toString(16));
   return `${network.join(':')}::/64`;

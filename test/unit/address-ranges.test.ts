@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Network } from '../../src/base/settings/kinds.ts';
-import { blameOf, isInRange, isPrivateAddress, readAddress, readRange } from '../../src/model/public-address.ts';
+import { isInRange, isPrivateAddress, networkOf, readAddress, readRange } from '../../src/model/public-address.ts';
 
 const parsed = (text: string) => readAddress(text)!;
 
@@ -56,6 +56,6 @@ describe('failed authentications', () => {
     ['2001:db8::1', '2001:db8:0:0::/64'],
   ];
   for (const [address, blamed] of rows) {
-    it(`of ${address} count for ${blamed}`, () => expect(blameOf(parsed(address))).to.equal(blamed));
+    it(`of ${address} count for ${blamed}`, () => expect(networkOf(parsed(address))).to.equal(blamed));
   }
 });
