@@ -15,8 +15,11 @@ import { promisify } from 'node:util';
 import { codeOf } from '../base/errors.ts';
 import { Failed } from './tools.ts';
 
-/** Shell command that removes `$1`; a folder that a child closed to its owner, who may be trawl's user, is opened first. */
-export const removeCommand = 'rm -rf -- "$1" 2>/dev/null || { chmod -R u+rwx -- "$1"; rm -rf -- "$1"; } 2>/dev/null';
+/** Shell command that removes its arguments; a folder that a child closed to its owner, who may be trawl's user, is opened first. */
+export const removeCommand = 'rm -rf -- "$@" 2>/dev/null || { chmod -R u+rwx -- "$@"; rm -rf -- "$@"; } 2>/dev/null';
+
+/** Folders that one command removes: their paths fit into its arguments. */
+const maxRemovedAtOnce = 1000;
 
 /** Opens a file to read it, without following a link and without waiting for the other end of a pipe. */
 export async function openRegular(file: string): Promise<FileHandle> {
@@ -56,10 +59,14 @@ export async function measureFiles(folder: string, beginning: string): Promise<n
   return stats.reduce((sum, stat) => sum + (stat?.isFile() ? stat.size : 0), 0);
 }
 
-/** Removes every file and folder directly in the folder whose name fits the pattern. */
+/** Removes every file and folder directly in the folder whose name fits the pattern, also thousands that a child made. */
 export async function removeNames(folder: string, pattern: RegExp): Promise<void> {
-  const names = (await readdir(folder)).filter((name) => pattern.test(name));
-  await Promise.all(names.map((name) => unlink(join(folder, name)).catch(() => removeFolder(join(folder, name)))));
+  const paths = (await readdir(folder)).filter((name) => pattern.test(name)).map((name) => join(folder, name));
+  const ends = await Promise.allSettled(paths.map((path) => unlink(path)));
+  const folders = paths.filter((_, n) => ends[n]?.status === 'rejected');
+  for (let n = 0; n < folders.length; n += maxRemovedAtOnce) {
+    await removeTrees(folders.slice(n, n + maxRemovedAtOnce));
+  }
 }
 
 /** Removes a folder with all that is in it; resolves also when there is none. */
@@ -68,8 +75,12 @@ export async function removeFolder(folder: string): Promise<void> {
     await rmdir(folder);
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return;
-    await promisify(execFile)('/bin/sh', ['-c', removeCommand, 'sh', folder], { env: { PATH: '/usr/bin:/bin' } });
+    await removeTrees([folder]);
   }
+}
+
+async function removeTrees(paths: readonly string[]): Promise<void> {
+  await promisify(execFile)('/bin/sh', ['-c', removeCommand, 'sh', ...paths], { env: { PATH: '/usr/bin:/bin' } });
 }
 
 function irregular(file: string): Failed {

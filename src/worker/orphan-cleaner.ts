@@ -30,6 +30,7 @@ for try in $(seq 50); do
   while read -r id; do kill -KILL "$id"; done <"$2/cgroup.procs" 2>/dev/null
   rmdir -- "$2" 2>/dev/null || sleep 0.1
 done
+set -- "$1"
 for try in 1 2 3 4 5 6 7 8 9; do { ${removeCommand}; } && exit; sleep 0.2; done
 `;
 
