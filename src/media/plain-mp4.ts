@@ -1,8 +1,9 @@
 import { membersOf } from '../base/parse-json.ts';
 import { openRegular } from './child-folder.ts';
-import { ffprobeArguments, fileFacts, mediaEnv, type PacketCount } from './ffmpeg-arguments.ts';
+import { ffprobeArguments, fileFacts, type PacketCount } from './ffmpeg-arguments.ts';
 import { boxesOf } from './mp4-boxes.ts';
 import {
+  askFfprobe,
   type FetchedFile,
   type FileProbe,
   maxLengthErrorSeconds,
@@ -12,7 +13,7 @@ import {
   readProbe,
 } from './probe-file.ts';
 import { asList, asText, positive } from './source-page.ts';
-import type { ChildEnd, MediaTools } from './tools.ts';
+import type { MediaTools } from './tools.ts';
 
 /** A file of the usual kinds has three or four boxes before its pictures. */
 const maxBoxes = 64;
@@ -35,7 +36,7 @@ export async function probeWhole(
   if (!(await hasIndexInFront(file))) return await probeFile(file, count, tools, signal);
   // One ffprobe instead of two: loading its libraries takes longer than reading a short film.
   const entries = [...fileFacts, 'format_tags', 'chapter=id', 'stream=codec_tag_string'];
-  const { ended, json } = await askFfprobe(ffprobeArguments(file, count, entries), tools, signal);
+  const { ended, json } = await readJson(ffprobeArguments(file, count, entries), tools, signal);
   // ffprobe is ended when a tag is too long, or when it tells too much.
   if (json === null) return await probeFile(file, count, tools, signal);
   const probe = readProbe(json);
@@ -60,7 +61,7 @@ export async function hidesBeginning(
   signal: AbortSignal,
 ): Promise<boolean> {
   const first = ['-select_streams', String(picture), '-read_intervals', '%+#1'];
-  const { json } = await askFfprobe([...first, ...ffprobeArguments(file, 'none', ['packet=flags'])], tools, signal);
+  const { json } = await readJson([...first, ...ffprobeArguments(file, 'none', ['packet=flags'])], tools, signal);
   return asList(json?.packets).some((packet) => asText(membersOf(packet).flags).includes('D'));
 }
 
@@ -74,22 +75,8 @@ function needsChange(
   return isMistold || isMisnamed || tags.some((name) => !technicalTags.test(name)) || asList(chapters).length > 0;
 }
 
-/** Returns what ffprobe wrote, `null` when it failed or wrote more than is read. */
-async function askFfprobe(
-  words: readonly string[],
-  tools: MediaTools,
-  signal: AbortSignal,
-): Promise<{ readonly ended: ChildEnd; readonly json: Readonly<Record<string, unknown>> | null }> {
-  const lines: string[] = [];
-  const enough = new AbortController();
-  const onLine = (line: string) => {
-    if (lines.length < maxLines) lines.push(line);
-    else enough.abort();
-  };
-  const either = AbortSignal.any([signal, enough.signal]);
-  const options = { folder: tools.folder, env: mediaEnv(tools.folder), onLine, signal: either };
-  const ended = await tools.run(tools.ffprobe, words, options).ended;
-  signal.throwIfAborted();
-  const isWhole = ended.code === 0 && !enough.signal.aborted;
-  return { ended, json: isWhole ? membersOf(parseProbe(lines)) : null };
+/** Returns the JSON that ffprobe wrote, `null` when it failed or wrote more than is read. */
+async function readJson(words: readonly string[], tools: MediaTools, signal: AbortSignal) {
+  const { ended, text } = await askFfprobe(words, maxLines, tools, signal);
+  return { ended, json: ended.code === 0 && text !== null ? membersOf(parseProbe(text)) : null };
 }

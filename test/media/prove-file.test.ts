@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { containers } from '../../src/media/container.ts';
-import { readProbe } from '../../src/media/probe-file.ts';
+import { probeFile, readProbe } from '../../src/media/probe-file.ts';
 import { prove } from '../../src/media/prove-file.ts';
 import type { MediaTools } from '../../src/media/tools.ts';
 import { aTools } from '../support/media.ts';
@@ -49,4 +49,28 @@ describe('The tolerance of a length (D92)', () => {
         );
     });
   }
+});
+
+describe('An ffprobe that was taken over', () => {
+  it('is ended when it has told more than is true of any file, before its lines fill the memory of the worker', async () => {
+    const { folder, remove } = aFolder();
+    const tools = aTools(folder, '');
+    const ffprobe = join(folder, 'ffprobe');
+    writeFileSync(ffprobe, '#!/bin/sh\nexec yes ""\n', { mode: 0o755 });
+    let lines = 0;
+    const run: MediaTools['run'] = (command, args, options) =>
+      tools.run(command, args, {
+        ...options,
+        onLine: (line) => {
+          lines++;
+          options.onLine?.(line);
+        },
+      });
+    const found = probeFile(ffprobe, 'none', { ...tools, ffprobe, run }, new AbortController().signal);
+    expect(await found.catch(({ code, detail }) => `${code}: ${detail}`)).to.equal(
+      'file_damaged: ffprobe tells too much',
+    );
+    expect(lines).to.be.below(2 ** 24);
+    remove();
+  });
 });
