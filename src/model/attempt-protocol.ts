@@ -1,6 +1,6 @@
 import { isJsonObject } from '../base/parse-json.ts';
 import { readStageTimes, type StageTime } from './attempt-stages.ts';
-import { contentTypes } from './content-types.ts';
+import { contentTypes, extensions, isContentType } from './content-types.ts';
 import { type Endpoint, endpoints } from './job.ts';
 import { type Delivered, maxKeyLength } from './outcome.ts';
 import type { Args } from './request-parameters.ts';
@@ -110,13 +110,20 @@ export const readProgress = makeReader<AttemptProgress>({
   stages: (json) => json === undefined || readStageTimes(json) !== null,
 });
 
-export const readUpload = makeReader<UploadRequest>({
+const readUploadRequest = makeReader<UploadRequest>({
   bytes: count,
   sha256,
   content_type: oneOf(contentTypes),
   ext: matching(/^[a-z0-9]{1,8}$/),
   parts: listOf(sha256),
 });
+
+/** Each content type has one name in an attempt: a worker that was taken over must not store any number of files. */
+export function readUpload(json: unknown): UploadRequest | null {
+  const upload = readUploadRequest(json);
+  const type = upload?.content_type ?? '';
+  return isContentType(type) && extensions[type] === upload?.ext ? upload : null;
+}
 
 const uploadPart = objectOf<UploadPart>({
   url: matching(/^https?:\/\//),

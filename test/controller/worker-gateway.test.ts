@@ -156,6 +156,16 @@ describe('The worker gateway of two controllers', () => {
     }
   });
 
+  it('permits one file for each content type, so that an attempt cannot store any number of them', async () => {
+    const job = await aJob();
+    const statusOf = async (changed: object) => (await post(0, job, '/permit', { ...upload, ...changed })).status;
+    expect(await statusOf({ ext: 'film1' })).to.equal(400);
+    expect(await statusOf({ ext: 'webm' })).to.equal(400);
+    expect(await statusOf({ ext: 'webm', content_type: 'audio/webm' })).to.equal(200);
+    expect((await put(0, job, { ...words, 'x-ext': 'film2' })).status).to.equal(400);
+    expect(await objects.see(`${job.id}/1/media.film2`)).to.equal(null);
+  });
+
   it('logs what the programs of a failed attempt said, without the paths of URLs, and keeps none of it', async () => {
     const job = await aJob();
     const failed = { is: 'failed', code: 'unclassified', text: 'The download failed' };
