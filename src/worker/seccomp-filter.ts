@@ -113,10 +113,20 @@ function refuseBits(number: number, argument: number, flag: number): Instruction
   return [ifEqual(number, 0, judge.length), ...judge];
 }
 
-/** Pairs of sockets reach nobody else. */
+/** Pairs of streams reach nobody else. One socket of a pair of datagrams sends to any UNIX socket with a path, such as that of the system's log. */
 function pairRules(number: number): Instruction[] {
-  const judge = [load(argumentAt(0)), ...oneOf([unix], refuseWith(constants.errno.EAFNOSUPPORT)), answer(allow)];
+  const { EAFNOSUPPORT, EPROTONOSUPPORT } = constants.errno;
+  const judge = [
+    load(argumentAt(0)),
+    ...oneOf([unix], refuseWith(EAFNOSUPPORT)),
+    ...streamRules(EPROTONOSUPPORT),
+    answer(allow),
+  ];
   return [ifEqual(number, 0, judge.length), ...judge];
+}
+
+function streamRules(error: number): Instruction[] {
+  return [load(argumentAt(1)), keepBits(typeBits), ...oneOf([stream], refuseWith(error))];
 }
 
 function socketRules(number: number, opensUnix: boolean): Instruction[] {
@@ -126,9 +136,7 @@ function socketRules(number: number, opensUnix: boolean): Instruction[] {
     ifEqual(unix, 0, 1),
     answer(opensUnix ? allow : refuseWith(EAFNOSUPPORT)),
     ...oneOf(internet, refuseWith(EAFNOSUPPORT)),
-    load(argumentAt(1)),
-    keepBits(typeBits),
-    ...oneOf([stream], refuseWith(EPROTONOSUPPORT)),
+    ...streamRules(EPROTONOSUPPORT),
     load(argumentAt(2)),
     ...oneOf(protocols, refuseWith(EPROTONOSUPPORT)),
     answer(allow),

@@ -33,9 +33,9 @@ def old_call():
     page.write(bytes([0xb8, 20, 0, 0, 0, 0xcd, 0x80, 0xc3]))
     return ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))() > 0
 
-def reach(family, kind, protocol=0):
+def reach(family, kind, protocol=0, make=socket.socket):
     try:
-        socket.socket(family, kind, protocol).close()
+        make(family, kind, protocol)
         return 'works'
     except OSError as error:
         return errno.errorcode[error.errno]
@@ -72,6 +72,8 @@ for name, *kind in [('netlink', 16, 3), ('packet', 17, 3), ('alg', 38, 5), ('vso
     say(f'a socket {name}', reach(*kind))
 for name, *kind in [('tcp', 2, 1, 6), ('tcp of IPv6', 10, 1)]:
     say(f'may: {name}', reach(*kind))
+for name, kind in [('datagrams', 2), ('packets', 5)]:
+    say(f'a socket pair of {name}', reach(1, kind, make=socket.socketpair))
 say('may: a pair', apart(lambda: 'works' if socket.socketpair() else ''))
 say('may: prlimit of itself', call((302, 261), 0, 7, 0, 0))
 say('a UNIX socket', reach(1, 1))
@@ -95,7 +97,7 @@ export function expectedAnswer(name: string, hasOwnNetwork: boolean): string {
   if (name.startsWith('may: ') || (isForOwnNetwork && hasOwnNetwork)) return 'works';
   if (name === 'a UNIX socket') return 'EAFNOSUPPORT';
   if (name.startsWith('a socket '))
-    return /raw|sctp|udp|dccp|seqpacket/.test(name) ? 'EPROTONOSUPPORT' : 'EAFNOSUPPORT';
+    return /raw|sctp|udp|dccp|seqpacket|pair/.test(name) ? 'EPROTONOSUPPORT' : 'EAFNOSUPPORT';
   // SIGSYS.
   if (name === 'a call of the 32-bit ABI') return 'signal 31';
   return /^(clone|close_range|sendto|prlimit)\b/.test(name) ? 'EPERM' : 'ENOSYS';
