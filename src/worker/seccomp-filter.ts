@@ -22,6 +22,13 @@ const filesFlag = 0x400;
 const unshareFlag = 2;
 const closeRange = same(436);
 const prlimit: Numbers = [302, 261];
+const ioctl: Numbers = [16, 29];
+/**
+ * Commands of terminals, pipes and sockets, by the second byte of their number. Those of a file system change attributes of a file that a
+ * child may only read, and Landlock bars those of devices alone.
+ */
+const commands = [0x5400, 0x8900];
+const commandBits = 0xff00;
 /** AF_UNIX; AF_INET and AF_INET6, of these TCP alone: Landlock bars no other protocol. */
 const unix = 1;
 const internet = [2, 10];
@@ -86,6 +93,7 @@ export function seccompFilter(opensUnix: boolean): Buffer | null {
     ...refuseBits(numberOf(sendto), 3, fastOpen),
     ...refuseBits(numberOf(closeRange), 2, unshareFlag),
     ...refuseBits(numberOf(prlimit), 0, 0xffff_ffff),
+    ...commandRules(numberOf(ioctl)),
     ...pairRules(numberOf(socketpair)),
     ...socketRules(numberOf(socket), opensUnix),
     answer(allow),
@@ -110,6 +118,12 @@ function refuseBits(number: number, argument: number, flag: number): Instruction
     answer(refuseWith(constants.errno.EPERM)),
     answer(allow),
   ];
+  return [ifEqual(number, 0, judge.length), ...judge];
+}
+
+function commandRules(number: number): Instruction[] {
+  const refusal = refuseWith(constants.errno.ENOTTY);
+  const judge = [load(argumentAt(1)), keepBits(commandBits), ...oneOf(commands, refusal), answer(allow)];
   return [ifEqual(number, 0, judge.length), ...judge];
 }
 

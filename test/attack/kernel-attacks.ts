@@ -58,6 +58,7 @@ for name, numbers, *args in [
     ('sched_setscheduler', (144, 119), BAD, 0, 0), ('sched_setattr', (314, 274), BAD, 0, 0), ('sched_setaffinity', (203, 122), BAD, 0, 0),
     ('setpriority', (141, 140), 9, 0, 0), ('ioprio_set', (251, 30), 9, 0, 0), ('prlimit of another process', (302, 261), BAD, 0, 0, 0),
     ('fchmod', (91, 52), BAD, 0), ('fchmodat', (268, 53), BAD, 0, 0), ('fchmodat2', (452, 452), BAD, 0, 0, 0), ('fchown', (93, 55), BAD, 0, 0),
+    ('ioctl of a file system', (16, 29), BAD, 0x40086602, 0), ('ioctl of a process', (16, 29), BAD, 0xff01, 0),
     ('fchownat', (260, 54), BAD, 0, 0, 0, 0), ('utimensat', (280, 88), BAD, 0, 0, 0), ('setxattr', (188, 5), 0, 0, 0, 0, 0),
     ('removexattr', (197, 14), 0, 0), ('inotify_init1', (294, 26), 0), ('inotify_add_watch', (254, 27), BAD, 0, 0),
 ]:
@@ -75,6 +76,7 @@ for name, *kind in [('tcp', 2, 1, 6), ('tcp of IPv6', 10, 1)]:
 for name, kind in [('datagrams', 2), ('packets', 5)]:
     say(f'a socket pair of {name}', reach(1, kind, make=socket.socketpair))
 say('may: a pair', apart(lambda: 'works' if socket.socketpair() else ''))
+say('may: ioctl of a terminal, a pipe or a socket', apart(lambda: call((16, 29), 0, 0x5451, 0)))
 say('may: prlimit of itself', call((302, 261), 0, 7, 0, 0))
 say('a UNIX socket', reach(1, 1))
 def listen():
@@ -98,6 +100,7 @@ export function expectedAnswer(name: string, hasOwnNetwork: boolean): string {
   if (name === 'a UNIX socket') return 'EAFNOSUPPORT';
   if (name.startsWith('a socket '))
     return /raw|sctp|udp|dccp|seqpacket|pair/.test(name) ? 'EPROTONOSUPPORT' : 'EAFNOSUPPORT';
+  if (name.startsWith('ioctl ')) return 'ENOTTY';
   // SIGSYS.
   if (name === 'a call of the 32-bit ABI') return 'signal 31';
   return /^(clone|close_range|sendto|prlimit)\b/.test(name) ? 'EPERM' : 'ENOSYS';
