@@ -1,4 +1,5 @@
 import { unlink } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { openRegular } from './child-folder.ts';
 import { ffmpegArguments, ffprobeArguments, type InputFile, mediaEnv } from './ffmpeg-arguments.ts';
 import type { FileProbe } from './probe-file.ts';
@@ -13,6 +14,8 @@ const headersOf: Readonly<Record<string, string>> = {
 };
 /** Formats whose files may be joined from parts of several sizes. An MP4 or a Matroska tells its size once, unless ffmpeg cut a part into it. */
 const joinedFormats = /^(mpegts|mpeg|flv)$/;
+/** Lines of a list of checksums have some hundred characters. */
+const maxLineLength = 2 ** 16;
 
 /** Throws a `Failed` for a file whose pictures change their size: ffmpeg would copy them, and players take all of them for as large as the first one. */
 export async function refuseOtherSizes(
@@ -52,13 +55,26 @@ export async function refuseOtherSizes(
 
 /** Returns true for a list of checksums of which one differs from the first one. */
 async function hasOtherLines(file: string): Promise<boolean> {
-  await using handle = await openRegular(file);
   let first: string | undefined;
-  for await (const line of handle.readLines()) {
+  for await (const line of linesOf(file)) {
     // Of a frame: stream, times, length, bytes, checksum.
     const sum = line.startsWith('#') ? undefined : line.split(',')[5];
     first ??= sum;
     if (sum !== undefined && sum !== first) return true;
   }
   return false;
+}
+
+/** Yields the lines of a file that a child wrote. Node would keep one without end in memory, and end with this process when no text can be so long. */
+async function* linesOf(file: string): AsyncGenerator<string> {
+  const handle = await openRegular(file);
+  let rest = '';
+  for await (const piece of handle.createReadStream({ highWaterMark: maxLineLength, encoding: 'latin1' })) {
+    const lines = `${rest}${piece}`.split('\n');
+    rest = lines.pop() ?? '';
+    if (rest.length > maxLineLength)
+      throw new Failed('worker_failed', `${basename(file)} has a line of more than ${maxLineLength} characters`);
+    yield* lines;
+  }
+  yield rest;
 }

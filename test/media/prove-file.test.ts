@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { containers } from '../../src/media/container.ts';
+import { refuseOtherSizes } from '../../src/media/picture-sizes.ts';
 import { probeFile, readProbe } from '../../src/media/probe-file.ts';
 import { prove } from '../../src/media/prove-file.ts';
 import type { MediaTools } from '../../src/media/tools.ts';
@@ -49,6 +50,34 @@ describe('The tolerance of a length (D92)', () => {
         );
     });
   }
+});
+
+describe('An ffmpeg that was taken over', () => {
+  it('writes no line without end into the memory of the worker, which would end with it', async () => {
+    const { folder, remove } = aFolder();
+    const file = join(folder, 'part0');
+    const run: MediaTools['run'] = () => {
+      writeFileSync(`${file}.headers`, Buffer.alloc(2 ** 20, 'x,'));
+      return { write: () => undefined, ended: Promise.resolve({ code: 0, signal: null, stderr: '' }) };
+    };
+    const probe = readProbe({
+      format: { format_name: 'mpegts' },
+      streams: [{ codec_type: 'video', codec_name: 'h264' }],
+    });
+    const judged = refuseOtherSizes(
+      { file },
+      probe,
+      false,
+      { ...aTools(folder, ''), run },
+      new AbortController().signal,
+    );
+    const told = await judged.then(
+      () => null,
+      ({ code, detail }) => `${code}: ${detail}`,
+    );
+    expect(told).to.equal('worker_failed: part0.headers has a line of more than 65536 characters');
+    remove();
+  });
 });
 
 describe('An ffprobe that was taken over', () => {
