@@ -29,7 +29,8 @@ export function makeOverallProgress(
   return {
     at: (stage, fraction, bytes) => {
       const before = stages.slice(0, stages.indexOf(stage)).reduce((sum, each) => sum + shares[each], 0);
-      const part = Math.min(1, Math.max(0, fraction));
+      // ffmpeg knows no time before its first packet, which is no number then.
+      const part = fraction > 0 ? Math.min(1, fraction) : 0;
       const progress = Math.max(last.progress, Math.floor(before + shares[stage] * part));
       const speed = speedOf(bytes);
       const eta = speed && bytes && part > 0 ? Math.round((bytes / part - bytes) / speed) : null;

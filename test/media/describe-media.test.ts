@@ -112,6 +112,20 @@ describe('The progress of a job', () => {
     );
   });
 
+  it('stays a number when ffmpeg does not know how far it is, as before its first picture', () => {
+    const told: AttemptProgress[] = [];
+    const progress = makeOverallProgress(
+      true,
+      (each) => told.push(each),
+      () => 0,
+    );
+    progress.at('convert', 0.25);
+    progress.at('convert', Number('N/A'));
+    progress.at('convert', 0.5);
+    progress.at('prove', 1);
+    expect(told.map((each) => each.progress)).to.deep.equal([63, 71, 90]);
+  });
+
   it('derives speed and remaining seconds from the bytes', () => {
     const told: AttemptProgress[] = [];
     let now = 0;
