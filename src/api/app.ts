@@ -12,6 +12,7 @@ import type { RequestLogWriter } from '../store/log/write-lines.ts';
 import type { ApiCall, ApiRequest, KeyedHandler, OpenHandler, ServedRoute } from './api-call.ts';
 import type { BlockedAddresses, FindCaller } from './caller-address.ts';
 import type { KeylessLimit } from './keyless-limit.ts';
+import type { WarnOfPart } from './part-warnings.ts';
 import { type ApiReply, errorReply, goneStatus, type ReplyHeaders, sendReply, softened } from './reply.ts';
 import {
   discardBody,
@@ -38,8 +39,7 @@ interface ApiServer {
   readonly limitKeyless: KeylessLimit;
   readonly lines: RequestLogWriter;
   readonly log: Log;
-  /** Warns of a part that did not answer. */
-  readonly warnAway: Log['warn'];
+  readonly warnOfPart: WarnOfPart;
   readonly metrics: Metrics;
   readonly now: () => number;
   /** Aborted when the process stops: then every answer closes its connection. */
@@ -129,9 +129,7 @@ async function serve(
     if (reply.status >= 500 && call.res.destroyed) reply = null;
     if (reply?.status === 500)
       server.log.error('a request failed', { route: route.name, error, ...traceField(call.trace) });
-    // Without a cause every part answers: the process stops, or has as much to do as it may.
-    if (reply !== null && isRefusal(error, 'unavailable') && error.cause !== undefined)
-      server.warnAway('a request was answered 503: a part did not answer', { route: route.name, error });
+    if (reply !== null) server.warnOfPart(error, route.name);
   }
   finish(server, call, reply);
 }

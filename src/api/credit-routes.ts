@@ -1,5 +1,5 @@
 import { hash, randomUUID } from 'node:crypto';
-import { failures, isRefusal, type Refusal, refuse } from '../base/errors.ts';
+import { failures, isRefusal, type Refusal, refuse, refuseWithout } from '../base/errors.ts';
 import { hasBrokenOff } from '../base/http-client.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Seal } from '../base/seal.ts';
@@ -271,7 +271,7 @@ export async function askWithin<T>(
   } catch (error) {
     if (limit.aborted) return { failure: { code: 'timeout', text: readTooLong } } as const;
     if (ending.aborted) throw refuse('unavailable');
-    throw hasBrokenOff(error) ? Object.assign(refuse('unavailable'), { cause: error }) : error;
+    throw hasBrokenOff(error) ? refuseWithout('inspector', error) : error;
   } finally {
     forget();
     ending.removeEventListener('abort', leave);

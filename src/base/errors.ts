@@ -96,8 +96,13 @@ function row(blame: Blame, retryable: boolean, status: FailedStatus, log: 400 | 
   return { blame, retryable, status, log, sentence };
 }
 
+/** Parts that requests need besides the process that answers them. */
+export type NeededPart = 'redis' | 'inspector' | 'object store';
+
 export class Refusal extends Error {
   readonly code: RefusalCode;
+  /** The part that did not answer: the cause of an `unavailable`. */
+  declare readonly part?: NeededPart;
   /** Time after which it may be tried again, where that is known. */
   readonly retryAfterSeconds: number | undefined;
 
@@ -113,6 +118,11 @@ export class LostAnswer extends Refusal {}
 
 export function refuse(code: RefusalCode, sentence?: string, retryAfterSeconds?: number): Refusal {
   return new Refusal(code, sentence, retryAfterSeconds);
+}
+
+/** Returns `unavailable` for a part that did not answer, with its error. */
+export function refuseWithout(part: NeededPart, cause: unknown, sentence?: string): Refusal {
+  return Object.assign(refuse('unavailable', sentence), { cause, part });
 }
 
 export function isRefusalCode(word: unknown): word is RefusalCode {

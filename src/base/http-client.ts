@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ConnectionOptions } from 'node:tls';
 import { proxyVerdictHeader } from './egress-verdict.ts';
-import { codeOf, refuse } from './errors.ts';
+import { codeOf, refuseWithout } from './errors.ts';
 import { readBody } from './read-body.ts';
 import { type ServerAddress, trustOf, usesTls } from './server-address.ts';
 
@@ -94,7 +94,7 @@ export async function sendRequest(sent: HttpRequest): Promise<HttpAnswer> {
   }
 }
 
-/** Posts JSON to a server of ours and returns its answer, of at most 1 MiB; refuses with `unavailable` when it cannot be reached. */
+/** Posts JSON to the inspector and returns its answer, of at most 1 MiB; refuses with `unavailable` when it cannot be reached. */
 export async function postJson(
   server: ServerAddress,
   path: string,
@@ -106,9 +106,7 @@ export async function postJson(
   const sent = { to: { server, path }, method: 'POST', headers, body, signal, maxAnswerBytes: maxJsonBytes } as const;
   return sendRequest(sent).catch((error: unknown) => {
     const code = codeOf(error);
-    throw awayCodes.includes(code) || untrusted.test(code)
-      ? Object.assign(refuse('unavailable'), { cause: error })
-      : error;
+    throw awayCodes.includes(code) || untrusted.test(code) ? refuseWithout('inspector', error) : error;
   });
 }
 

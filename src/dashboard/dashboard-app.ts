@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import type { FindCaller } from '../api/caller-address.ts';
 import type { KeylessLimit } from '../api/keyless-limit.ts';
+import { warnOfParts } from '../api/part-warnings.ts';
 import { type ApiReply, errorReply, sendReply } from '../api/reply.ts';
 import { hasBody, repeatedName } from '../api/request-syntax.ts';
 import { isRefusal, refuse } from '../base/errors.ts';
@@ -109,6 +110,7 @@ export function makeDashboard(parts: DashboardParts): Express {
   const app = express();
   app.disable('etag').disable('x-powered-by').set('query parser', 'simple');
   app.set('strict routing', true).set('case sensitive routing', true);
+  const warnOfPart = warnOfParts(parts.log);
   let inHand = 0;
   app.use((req, res, next) => {
     res.set(headers);
@@ -143,6 +145,8 @@ export function makeDashboard(parts: DashboardParts): Express {
       const reply = await answer({ req, res, given: req.body ?? {} }).catch((error) => {
         const refused = errorReply(error);
         if (refused.status === 500) parts.log.error('a request of the dashboard failed', { path, error });
+        // A page that is gone explains any failure.
+        if (!res.destroyed) warnOfPart(error, path);
         return refused;
       });
       res.locals.route = path;

@@ -1,4 +1,4 @@
-import { codeOf, Refusal, refuse } from '../base/errors.ts';
+import { codeOf, Refusal, refuseWithout } from '../base/errors.ts';
 
 const sentences: Readonly<Record<string, string>> = {
   ENOSPC: 'The storage of finished files is full',
@@ -13,6 +13,6 @@ export async function callDisk<T>(asked: Promise<T>): Promise<T> {
   } catch (cause) {
     if (cause instanceof Refusal || !(cause instanceof Error && 'syscall' in cause)) throw cause;
     const sentence = sentences[codeOf(cause)] ?? 'The storage of finished files cannot be reached';
-    throw Object.assign(refuse('unavailable', sentence), { cause });
+    throw refuseWithout('object store', cause, sentence);
   }
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Refusal, refuse } from '../base/errors.ts';
+import { Refusal, refuseWithout } from '../base/errors.ts';
 import { writeTime } from '../model/timestamp.ts';
 import type { ObjectStore } from './object-store.ts';
 
@@ -63,7 +63,7 @@ export async function revoke<T>(
   const failure = await writing;
   if (failure === null) return changed;
   const sentence = `It is revoked, but the record of an older backup would not know: ${failure.message}`;
-  throw Object.assign(refuse('unavailable', sentence), { cause: failure });
+  throw refuseWithout('object store', failure, sentence);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { HeadBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import type { Config } from '../base/config.ts';
-import { refuse } from '../base/errors.ts';
+import { refuseWithout } from '../base/errors.ts';
 import { followCredentialsFile } from './s3-credentials.ts';
 
 /** Settings of the bucket of finished files. The SDK finds the credentials. */
@@ -41,9 +41,7 @@ export async function callBucket<T>(asked: Promise<T>): Promise<T | null> {
 }
 
 function unreachable(why: string) {
-  return Object.assign(refuse('unavailable', 'The storage of finished files cannot be reached'), {
-    cause: new Error(why),
-  });
+  return refuseWithout('object store', new Error(why), 'The storage of finished files cannot be reached');
 }
 
 /** Throws when the bucket itself is missing: then nothing is known about its objects. */

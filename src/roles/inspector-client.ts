@@ -1,5 +1,5 @@
 import { rateSentence } from '../api/reply.ts';
-import { refuse } from '../base/errors.ts';
+import { refuse, refuseWithout } from '../base/errors.ts';
 import { postJson } from '../base/http-client.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import { type Inspector, readInspection, readListing } from '../model/inspection-result.ts';
@@ -13,7 +13,7 @@ export function askInspector(at: ServerAddress): Inspector {
     if (status === 503) throw refuse('unavailable');
     if (status === 404) {
       const cause = new Error(`the inspector does not know ${path}: it is of another release`);
-      throw Object.assign(refuse('unavailable'), { cause });
+      throw refuseWithout('inspector', cause);
     }
     if (status === 429) throw refuse('rate_limited', rateSentence('metadata'), retrySeconds);
     const found = read(JSON.parse(text));

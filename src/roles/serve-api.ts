@@ -1,9 +1,9 @@
 import { makeApp } from '../api/app.ts';
 import { type HttpTimeouts, listen } from '../api/http-server.ts';
 import { limitKeylessRequests } from '../api/keyless-limit.ts';
+import { warnOfParts } from '../api/part-warnings.ts';
 import type { PendingLimit } from '../api/unread-answers.ts';
 import type { ConfigRule } from '../base/config.ts';
-import { fewLines } from '../base/few-lines.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { onceAMinute } from '../base/once-a-minute.ts';
@@ -59,7 +59,7 @@ export async function serveApi(parts: ApiParts, stop: Shutdown) {
       limitKeyless: limitKeylessRequests(findCaller),
       lines,
       log,
-      warnAway: fewLines(log.warn),
+      warnOfPart: warnOfParts(log),
       metrics,
       traces,
       now: store.clock.now,

@@ -1,4 +1,4 @@
-import { refuse } from '../../base/errors.ts';
+import { refuseWithout } from '../../base/errors.ts';
 import { periodAt } from '../../model/billing-period.ts';
 import { keys } from '../keys.ts';
 import { balanceKeyNames, balances, quotaLeft } from '../lua/balances.ts';
@@ -63,7 +63,7 @@ export async function withRolledPeriod(
       (store.withinMs ?? store.connection.timeoutMs + lastTryMs) - (performance.now() - began),
     );
   } catch (error) {
-    throw error instanceof RedisTimeout ? Object.assign(refuse('unavailable'), { cause: error }) : error;
+    throw error instanceof RedisTimeout ? refuseWithout('redis', error) : error;
   } finally {
     isOver = true;
   }

@@ -245,5 +245,5 @@ function isLost({ client, error }: PendingCall, cause: unknown): boolean {
 
 export function unavailable(cause: unknown, sentence?: string, call?: PendingCall): Refusal {
   const Kind = call && isLost(call, cause) ? LostAnswer : Refusal;
-  return Object.assign(new Kind('unavailable', sentence, retryAfterSeconds), { cause });
+  return Object.assign(new Kind('unavailable', sentence, retryAfterSeconds), { cause, part: 'redis' as const });
 }
