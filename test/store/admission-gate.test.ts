@@ -43,6 +43,20 @@ describe('the memory of redis', () => {
     expect(memoryRatio(memory)).to.equal(0);
   });
 
+  it('logs when it is nearly full, and when it has room again', async () => {
+    const { lines, log } = aLog();
+    const { usedBytes } = await readMemory(redis.connection, null);
+    const settings = { redisMemory: Math.floor(usedBytes / 2), durability: 'relaxed' } as const;
+    const gate = await watchAdmissions(redis.connection, settings, makeMetrics(), log);
+    await redis.connection.send(['CONFIG', 'SET', 'maxmemory', String(100 * mebibyte)]);
+    await until(() => gate.isOpen, 5, 'the gate to open');
+    gate.close();
+    expect(lines.map((line) => JSON.parse(line)).map(({ level, text }) => [level, text])).to.deep.equal([
+      ['error', 'the memory of redis is nearly full: nothing more is admitted'],
+      ['info', 'the memory of redis has room again'],
+    ]);
+  });
+
   it('closes the gate at 85 % of the assumed limit of a Redis that has none, and a metric says that it has none', async () => {
     const metrics = makeMetrics();
     const { usedBytes } = await readMemory(redis.connection, null);

@@ -41,8 +41,10 @@ export async function watchAdmissions(
       const ratio = memoryRatio(memory);
       metrics.redis_memory_unlimited.set(memory.isOwnLimit ? 0 : 1);
       metrics.redis_memory_ratio.set(ratio);
-      if (!isFull && ratio >= fullRatio) log.error('the memory of redis is nearly full: nothing more is admitted');
+      const wasFull = isFull;
       isFull = ratio >= fullRatio;
+      if (isFull && !wasFull) log.error('the memory of redis is nearly full: nothing more is admitted');
+      if (wasFull && !isFull) log.info('the memory of redis has room again');
     } catch (error) {
       log.debug('the memory of redis could not be read', { error });
     }
