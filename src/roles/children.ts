@@ -2,6 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { endChild, keepRunning } from '../base/child-process.ts';
 import type { Log } from '../base/log.ts';
+import type { ServerAddress } from '../base/server-address.ts';
+import { type SilencePatience, staysSilent, watchAnswers } from './silent-child.ts';
 
 /** The command line of this program; the name of a role follows. */
 export const ownCommand: readonly [string, string] = [process.execPath, join(import.meta.dirname, '..', 'main.ts')];
@@ -33,17 +35,27 @@ export function childEnv(env: Readonly<Record<string, string | undefined>>, home
   return { ...Object.fromEntries(kept), TRAWL_DATA: home, TRAWL_HOST: '127.0.0.1', TRAWL_PROBE_PORT: '0' };
 }
 
+interface KeptChild {
+  readonly role: string;
+  readonly args?: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly log: Log;
+  /** Where the child answers HTTP, with any status: silence there means that it hangs. */
+  readonly answersAt: ServerAddress;
+  /** Called at each start. */
+  readonly onStart?: (pid: number | undefined) => void;
+  readonly patience?: SilencePatience;
+}
+
+/** A minute of silence: a child that waits for a processor of a busy machine answers within seconds. */
+const minute: SilencePatience = { askMs: 10_000, maxUnanswered: 6 };
+
 /**
- * Runs a role of this program as a child and restarts it with back-off when it ends (D93). Its standard input is its lifeline.
- * `onStart` is called at each start. Returns how to end it for good.
+ * Runs a role of this program as a child and restarts it with back-off when it ends or hangs (D93). Its standard input is its lifeline.
+ * Returns how to end it for good.
  */
-export function keepChild(
-  role: string,
-  args: readonly string[],
-  env: Readonly<Record<string, string>>,
-  log: Log,
-  onStart: () => void = () => {},
-): () => Promise<void> {
+export function keepChild(kept: KeptChild): () => Promise<void> {
+  const { role, args = [], env, log, answersAt, onStart = () => {}, patience = minute } = kept;
   const [program, ...words] = ownCommand;
   const stopping = new AbortController();
   let child: ChildProcess | null = null;
@@ -53,24 +65,35 @@ export function keepChild(
     const stdio = ['pipe', 'ignore', 'inherit'] as const;
     const started = spawn(program, [...words, role, '--lifeline', ...args], { stdio: [...stdio], detached: true, env });
     child = started;
-    onStart();
+    onStart(started.pid);
     started.stdin?.on('error', () => {
       // The child has ended; the event of its end follows.
     });
+    let hangs = false;
+    const watch = watchAnswers(
+      (askMs) => staysSilent(answersAt, askMs),
+      patience,
+      () => {
+        hangs = true;
+        // A process that is stopped takes no other signal.
+        started.kill('SIGKILL');
+      },
+    );
     ended = new Promise<object>((resolve) => {
       started.once('error', (error) => resolve({ error }));
-      started.once('exit', (code, signal) => resolve({ code, signal }));
+      started.once('exit', (code, signal) => resolve({ code, signal, ...(hangs && { hung: true }) }));
     }).finally(() => {
       child = null;
+      void watch.close();
     });
     return { ended };
   };
   const onEnd = (end: object, delayMs: number) =>
     log.warn('a child process ended: it is started again', { child: role, ...end, again_ms: delayMs });
-  const kept = keepRunning({ start, signal: stopping.signal, onEnd, ...restart });
+  const running = keepRunning({ start, signal: stopping.signal, onEnd, ...restart });
   return async () => {
     stopping.abort();
     if (child) await endChild(child, ended, graceMs);
-    await kept;
+    await running;
   };
 }

@@ -76,7 +76,7 @@ async function start(running: RunningRole): Promise<void> {
   keepEgress(egress, socketOf('probe'), inherited, running);
   readiness.set('egress', () => isListening(egress));
   const inspectorEnv = { ...env, TRAWL_INSPECTOR_ADDRESS: `unix:${inspector.path}` };
-  stop.add('inspector', keepChild('inspector', [], inspectorEnv, log), 6);
+  stop.add('inspector', keepChild({ role: 'inspector', env: inspectorEnv, log, answersAt: inspector }), 6);
   readiness.set('inspector', () => isListening(inspector));
   const parts = { config, store, seal, objects, inspector: askInspector(inspector), log, metrics, traces };
   const openWorkers = isInCluster
@@ -110,8 +110,9 @@ function keepEgress(
   env: Readonly<Record<string, string>>,
   { log, metrics, stop }: RunningRole,
 ): void {
-  const begin = addEgressCounts(metrics, probe);
-  stop.add('egress', keepChild('egress', ['--at', path, '--probe', probe.path], env, log, begin), 6);
+  const args = ['--at', path, '--probe', probe.path];
+  const onStart = addEgressCounts(metrics, probe);
+  stop.add('egress', keepChild({ role: 'egress', args, env, log, answersAt: probe, onStart }), 6);
 }
 
 /** Ends and removes what was left by workers that were killed with everything else: none runs yet. */
