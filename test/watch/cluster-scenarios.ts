@@ -56,8 +56,21 @@ export const clusterScenarios: readonly Scenario[] = [
     },
   })),
   {
-    title: 'the watch of the leader hears nothing',
-    change: { 'trawl_watch_age_seconds{instance="controller"}': '0x379 0+60x20' },
+    title: 'the cluster makes no pod for two attempts',
+    change: { 'trawl_attempts_waiting{instance="controller",wait="pod"}': '0x379 2x20' },
+    fires: {
+      TrawlPodsRefused: {
+        summary: 'Attempts for which the cluster makes no pod: 2',
+        description: 'Attempts that wait otherwise: room 3',
+      },
+    },
+  },
+  {
+    title: 'the watch of the leader hears nothing, also of the pods of two attempts',
+    change: {
+      'trawl_watch_age_seconds{instance="controller"}': '0x379 0+60x20',
+      'trawl_attempts_waiting{instance="controller",wait="pod"}': '0x379 2x20',
+    },
     fires: {
       TrawlWatchStale: {
         summary: 'The leader controller has heard nothing of its Jobs from Kubernetes for 10m 0s',

@@ -60,6 +60,10 @@ export const healthy: Readonly<Record<string, string>> = {
   'trawl_watch_age_seconds{instance="controller"}': '10x400',
   // A controller that does not lead may watch nothing.
   'trawl_watch_age_seconds{instance="other"}': '0+60x400',
+  'trawl_attempts_waiting{instance="controller",wait="pod"}': '0x400',
+  'trawl_attempts_waiting{instance="controller",wait="room"}': '3x400',
+  // What a controller that does not lead has seen last may be long past.
+  'trawl_attempts_waiting{instance="other",wait="pod"}': '7x400',
   trawl_reconcile_errors_total: '0+1x400',
   'trawl_upkeep_errors_total{task="sweep"}': '0x400',
   'trawl_attempts_total{class="done"}': '0+60x400',
