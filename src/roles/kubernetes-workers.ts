@@ -1,3 +1,4 @@
+import { retry } from '../base/backoff.ts';
 import type { Config } from '../base/config.ts';
 import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
@@ -11,16 +12,23 @@ import { podShapeOf } from '../runners/kubernetes/pod-shape.ts';
 import { makeRateLimiter } from '../runners/kubernetes/rate-limiter.ts';
 import type { OpenWorkers } from './build-controller.ts';
 
-/** Runs workers as Jobs of the cluster that `env` names, each with a token that the cluster made for its pod. Refuses to start without the permissions. */
+const wait = { firstMs: 1_000, maxMs: 30_000 };
+
+/**
+ * Runs workers as Jobs of the cluster that `env` names, each with a token that the cluster made for its pod. Waits for an API server that
+ * is away, until `ending`; refuses to start without the permissions.
+ */
 export function openKubernetesWorkers(options: {
   readonly config: Config;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly now: () => number;
   readonly metrics: Metrics;
   readonly log: Log;
+  readonly ending: AbortSignal;
   readonly defersCleanup?: boolean;
 }): OpenWorkers {
-  const { config, env, now, metrics, log: parentLog, defersCleanup = true } = options;
+  const { config, env, now, metrics, ending, defersCleanup = true } = options;
+  const log = options.log.with({ part: 'kubernetes runner' });
   return async () => {
     const access: ClusterAccess = await findClusterAccess(env).catch((error: Error) => {
       throw refuse('unavailable', `The cluster cannot be found: ${error.message}`);
@@ -33,13 +41,30 @@ export function openKubernetesWorkers(options: {
     const rateLimit = { ...limiter, halve };
     const client: KubeClient = openKubeClient({ access, rateLimit });
     const shape = podShapeOf(config);
+    const close = () => client.close();
+    ending.addEventListener('abort', close, { once: true });
+    const delayOf = (error: unknown, delayMs: number) => {
+      if (isLasting(error)) return null;
+      log.warn('the API server cannot be asked yet: the start waits', {
+        server: access.server,
+        error,
+        again_ms: delayMs,
+      });
+      return delayMs;
+    };
     try {
-      await refuseWithoutRights(client, access.server, shape.namespace);
+      const findMissing = () => findMissingPermissions(client, shape.namespace);
+      const missing = await retry(findMissing, { ...wait, signal: ending, delayOf });
+      if (missing.length > 0) {
+        const rights = missing.join(', ');
+        throw refuse('forbidden', `The cluster does not let this program do in ${shape.namespace}: ${rights}`);
+      }
     } catch (error) {
-      await client.close();
-      throw error;
+      await close();
+      throw explainRefusal(error, access.server);
+    } finally {
+      ending.removeEventListener('abort', close);
     }
-    const log = parentLog.with({ part: 'kubernetes runner' });
     // Pods have times of the cluster's clock, which nobody reads here: one has waited too long only when both of ours say so.
     const ageNow = () => Math.min(now(), Date.now());
     const runner = new KubernetesRunner({ client, shape, now, ageNow, metrics, log, defersCleanup });
@@ -47,12 +72,12 @@ export function openKubernetesWorkers(options: {
   };
 }
 
-async function refuseWithoutRights(client: KubeClient, server: string, namespace: string): Promise<void> {
-  const missing = await findMissingPermissions(client, namespace).catch((error: Error) => {
-    const verb = error instanceof KubeError ? 'refused to say what this program may do' : 'cannot be asked';
-    throw refuse('unavailable', `The API server at ${server} ${verb}: ${error.message}`);
-  });
-  if (missing.length > 0) {
-    throw refuse('forbidden', `The cluster does not let this program do in ${namespace}: ${missing.join(', ')}`);
-  }
+/** True for an answer that repeating changes nothing about, such as that to an unknown token. */
+function isLasting(error: unknown): boolean {
+  return error instanceof KubeError && error.status < 500 && error.status !== 429;
+}
+
+function explainRefusal(error: unknown, server: string): unknown {
+  if (!(error instanceof KubeError)) return error;
+  return refuse('unavailable', `The API server at ${server} refused to say what this program may do: ${error.message}`);
 }

@@ -26,7 +26,7 @@ export function runController(args: readonly string[], terminal: Terminal): Prom
 }
 
 async function start(running: RunningRole<(typeof required)[number]>): Promise<void> {
-  const { config, stop, log, metrics, terminal } = running;
+  const { config, stop, log, metrics, terminal, ending } = running;
   const readiness = await openReadiness(running, ['record', 'gateway']);
   const shared = await openShared(running, readiness);
   await warnIfAway('egress', config.egressAddress, log);
@@ -34,7 +34,14 @@ async function start(running: RunningRole<(typeof required)[number]>): Promise<v
     {
       ...shared,
       publicUrl: () => config.publicUrl,
-      openWorkers: openKubernetesWorkers({ config, env: terminal.env, now: shared.store.clock.now, metrics, log }),
+      openWorkers: openKubernetesWorkers({
+        config,
+        env: terminal.env,
+        now: shared.store.clock.now,
+        metrics,
+        log,
+        ending,
+      }),
       gatewayAddress: { host: config.host, port: config.gatewayPort },
       egress: config.egressAddress,
     },

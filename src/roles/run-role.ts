@@ -23,6 +23,8 @@ export interface RoleTools<N extends SettingName = never> {
 
 export interface RunningRole<N extends SettingName = never> extends RoleTools<N> {
   readonly metrics: Metrics;
+  /** Fires when the role is told to end, also while it still starts: a start that waits for another part gives up. */
+  readonly ending: AbortSignal;
 }
 
 interface RoleTexts<N extends SettingName> {
@@ -68,11 +70,14 @@ export async function runRole<const N extends SettingName = never>(
     if ('run' in role) return await role.run(tools);
     const { config, close } = followSecretFiles(first, { env: terminal.env, log });
     stop.add('files of secrets', close);
-    const end = waitForEnd(options.lifeline === true);
+    const ending = new AbortController();
+    const end = waitForEnd(options.lifeline === true).finally(() => ending.abort());
     // Loaded here only: a worker has no metrics, and each would pay 60 ms of processor time for them.
     const metrics = (await import('../base/metrics.ts')).makeMetrics();
     metrics.build_info.set({ version, role: role.name }, 1);
-    await role.start({ ...tools, config, metrics });
+    await role.start({ ...tools, config, metrics, ending: ending.signal }).catch((error) => {
+      if (!ending.signal.aborted) throw error;
+    });
     isOrphaned = (await end) === 'lifeline';
     log.info('the role stops');
     await stop.run();

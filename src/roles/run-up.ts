@@ -124,11 +124,11 @@ async function clearWork(work: string, stop: Shutdown): Promise<void> {
 
 /** Runs workers as Jobs of a cluster; loads what knows one only then. */
 async function kubernetesWorkers(
-  { config, terminal, metrics, log }: RunningRole,
+  { config, terminal, metrics, log, ending }: RunningRole,
   now: () => number,
 ): Promise<OpenWorkers> {
   const { openKubernetesWorkers } = await import('./kubernetes-workers.ts');
-  return openKubernetesWorkers({ config, env: terminal.env, now, metrics, log });
+  return openKubernetesWorkers({ config, env: terminal.env, now, metrics, log, ending });
 }
 
 /** Runs workers as processes of this machine, each with a token that this process signs. */

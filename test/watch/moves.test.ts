@@ -195,7 +195,7 @@ describe('metrics of the API server', () => {
         ...{ kubeNamespace: 'jobs', workerImage: 'worker:1', gatewayAddress: address, egressAddress: address },
       };
       const open = openKubernetesWorkers({
-        ...{ config, env, now: Date.now, metrics, log: aLog().log },
+        ...{ config, env, now: Date.now, metrics, log: aLog().log, ending: new AbortController().signal },
       });
       const failure = await open().catch(({ message }: Error) => message);
       expect(failure).to.match(/^The cluster does not let this program do/);

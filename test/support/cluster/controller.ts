@@ -144,7 +144,7 @@ async function work(): Promise<void> {
       inspector: { inspect: askNothing, list: askNothing },
       publicUrl: () => config.publicUrl,
       openWorkers: openKubernetesWorkers({
-        ...{ config, env: process.env, now: store.clock.now, metrics, log },
+        ...{ config, env: process.env, now: store.clock.now, metrics, log, ending: new AbortController().signal },
         defersCleanup: process.argv[4] === 'true',
       }),
       gatewayAddress: { host: '127.0.0.1', port: 0 },
