@@ -4,6 +4,7 @@ import { type ClusterAccess, findClusterAccess } from '../runners/kubernetes/clu
 import { makeJob, type WorkerShape } from '../runners/kubernetes/job-manifest.ts';
 import { apiPathsOf, type KubeClient, openKubeClient } from '../runners/kubernetes/kube-client.ts';
 import { findMissingPermissions } from '../runners/kubernetes/permissions.ts';
+import { readPublishedKeys } from '../runners/kubernetes/pod-identity.ts';
 import { podShapeOf } from '../runners/kubernetes/pod-shape.ts';
 import { makeRateLimiter } from '../runners/kubernetes/rate-limiter.ts';
 import { type Finding, fine, judged, problem } from './doctor-finding.ts';
@@ -42,6 +43,7 @@ export async function checkCluster(
     if (rights.level === 'problem') return [rights];
     return [
       rights,
+      await checkTokenKeys(client),
       await checkWorkersAreLetIn(client, shape),
       await checkOthersAreNot(client, shape),
       await checkImages(client, shape),
@@ -60,6 +62,19 @@ async function checkRights(client: KubeClient, server: string, namespace: string
     return judged(about, missing.length === 0, well, ill);
   } catch (error) {
     return problem(about, `The API server at ${server} cannot be asked: ${messageOf(error)}.`);
+  }
+}
+
+/** Reads the keys by which the controller recognises its workers: without them it refuses each of their calls. */
+async function checkTokenKeys(client: KubeClient): Promise<Finding> {
+  const about = 'tokens';
+  try {
+    const { issuer } = await readPublishedKeys(client);
+    return fine(about, `The cluster publishes the keys of its tokens, which ${issuer} issues.`);
+  } catch (error) {
+    const remedy =
+      'Bind the ClusterRole system:service-account-issuer-discovery to the group system:serviceaccounts, as Kubernetes does';
+    return problem(about, `No worker would be let in by the controller: ${messageOf(error)}. ${remedy}.`);
   }
 }
 

@@ -51,6 +51,7 @@ describe('the doctor beside a real API server', () => {
     const findings = await checkCluster(configOf(), env);
     expect(findings.map(({ level, text }) => `${level}: ${text}`)).to.deep.equal([
       'ok: The controller may do all it needs in workers.',
+      'ok: The cluster publishes the keys of its tokens, which https://kubernetes.default.svc issues.',
       'ok: workers lets in workers.',
       'ok: workers refuses pods that are no workers.',
       'ok: No worker waits for its image.',
@@ -64,6 +65,24 @@ describe('the doctor beside a real API server', () => {
       /^The controller may not do, in workers: create jobs, .*\. Apply the Role of the chart or of trawl manifests\.$/,
     );
     expect((await wrong(configOf(), {})).join()).to.match(/^The cluster cannot be found: /);
+  });
+
+  it('names the keys of tokens that the controller may not read, without which it would let in no worker', async () => {
+    const path = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/system:service-account-issuer-discovery';
+    const binding = await cluster.admin.ask<{ metadata: object }>('GET', path);
+    await cluster.admin.ask('DELETE', path);
+    try {
+      await until(async () => (await wrong()).length > 0, 20, 'the right is gone');
+      const [said] = await wrong();
+      expect(said).to.match(
+        /^No worker would be let in by the controller: GET \/\S+ was answered with 403: .*\. Bind the ClusterRole system:service-account-issuer-discovery to the group system:serviceaccounts, as Kubernetes does\.$/,
+      );
+    } finally {
+      const { metadata: _, ...rest } = binding;
+      const metadata = { name: 'system:service-account-issuer-discovery' };
+      await cluster.admin.ask('POST', path.slice(0, path.lastIndexOf('/')), { ...rest, metadata });
+      await until(async () => (await wrong()).length === 0, 20, 'the right is back');
+    }
   });
 
   it('does not say that pods are let in where the server refuses them for another reason than the admission policy', async () => {

@@ -53,16 +53,22 @@ interface Published {
   readonly find: ReturnType<typeof createLocalJWKSet>;
 }
 
+/** Reads the issuer of the tokens of a cluster, and the keys that they are signed with. */
+export async function readPublishedKeys(client: Pick<KubeClient, 'ask'>) {
+  const [{ issuer }, set] = await Promise.all([
+    client.ask<{ issuer: string }>('GET', '/.well-known/openid-configuration'),
+    client.ask<JSONWebKeySet>('GET', '/openid/v1/jwks', { accept: 'application/jwk-set+json' }),
+  ]);
+  return { issuer, set };
+}
+
 /** Caches the published keys of the cluster; they are read when first needed and when a token has an unknown key or issuer. */
 function keepKeys({ client, minKeysAgeMs = defaultMinKeysAgeMs }: PodIdentityOptions) {
   const issuers = new Set<string>();
   let reading: Promise<Published> | null = null;
   let readAt = Number.NEGATIVE_INFINITY;
   const read = async (): Promise<Published> => {
-    const [{ issuer }, set] = await Promise.all([
-      client.ask<{ issuer: string }>('GET', '/.well-known/openid-configuration'),
-      client.ask<JSONWebKeySet>('GET', '/openid/v1/jwks', { accept: 'application/jwk-set+json' }),
-    ]);
+    const { issuer, set } = await readPublishedKeys(client);
     issuers.add(issuer);
     return { issuers: [...issuers], find: createLocalJWKSet(set) };
   };
