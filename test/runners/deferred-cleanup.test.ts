@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { AttemptCleanup, Leftovers } from '../../src/runners/kubernetes/cleanup.ts';
 import { DeferredCleanup, PodWatermark } from '../../src/runners/kubernetes/deferred-cleanup.ts';
-import { readPodSnapshot } from '../../src/runners/kubernetes/snapshot.ts';
-import { aRawPod, deleted } from '../support/cluster-objects.ts';
+import { readJobSnapshot, readPodSnapshot } from '../../src/runners/kubernetes/snapshot.ts';
+import { aRawJob, aRawPod, deleted } from '../support/cluster-objects.ts';
 import { failureOf } from '../support/failure.ts';
 import { aLog } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -175,6 +175,19 @@ describe('deferred cleanup of attempts', () => {
       const told = readPodSnapshot(aRawPod({ metadata: deleted }));
       await cleanup.remove('told-1', { job: null, pods: [told] });
       expect([started, cleanup.countPostponed()]).to.deep.equal([3, 1]);
+    });
+  });
+
+  it('removes a Job that may still get its pod at once while removals pause, and no Job that has ended', async () => {
+    await inPause(async () => {
+      refusal = null;
+      hold = new Promise(() => {});
+      void cleanup.remove('waiting-1', { job: readJobSnapshot(aRawJob()), pods: [] });
+      expect([started, cleanup.countPostponed()]).to.deep.equal([2, 0]);
+      const failed = aRawJob({ conditions: [['Failed', 'BackoffLimitExceeded']] });
+      await cleanup.remove('ended-1', { job: readJobSnapshot(failed), pods: [] });
+      await cleanup.remove('told-1', { job: readJobSnapshot(aRawJob({ metadata: deleted })), pods: [] });
+      expect([started, cleanup.countPostponed()]).to.deep.equal([2, 2]);
     });
   });
 

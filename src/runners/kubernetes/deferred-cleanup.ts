@@ -138,9 +138,10 @@ export class DeferredCleanup implements AttemptCleanup {
   }
 }
 
-/** True while a worker may run that the cluster was not told to stop. */
-function isWorking({ pods }: Leftovers): boolean {
-  return pods.some((pod) => !isTerminal(pod) && pod.deletedAt === null);
+/** True while a worker may run that the cluster was not told to stop, or may still get its pod. */
+function isWorking({ job, pods }: Leftovers): boolean {
+  const mayGetPod = pods.length === 0 && job !== null && job.ending === null && job.deletedAt === null;
+  return mayGetPod || pods.some((pod) => !isTerminal(pod) && pod.deletedAt === null);
 }
 
 /** A pod that appears so long after its Job is late. */
