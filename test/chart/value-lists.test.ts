@@ -64,13 +64,24 @@ describe('the lists of values that the chart holds', () => {
     expect([...new Set(missing)], 'missing in trawl.settingsOfValues of _checks.tpl').to.deep.equal([]);
   });
 
-  it('have every value of the workers in ci/everything-values.yaml, other than its default, so that it is seen where it arrives', () => {
-    const everything = load('ci/everything-values.yaml');
-    const paths = leavesOf(values.workers, 'workers');
-    const unchanged = paths.filter((path) => {
-      const given = valueAt(everything, path);
-      return given === undefined || JSON.stringify(given) === JSON.stringify(valueAt(values, path));
+  for (const part of ['api', 'dashboard', 'controller', 'inspector', 'egress', 'workers']) {
+    it(`have every value of ${part} in ci/everything-values.yaml, other than its default, and each changes what is made`, () => {
+      const scenario = 'ci/everything-values.yaml';
+      const everything = load(scenario);
+      // Without this switch another value of its group would be seen nowhere.
+      const paths = leavesOf(values[part], part).filter((path) => path !== `${part}.podDisruptionBudget.enabled`);
+      const isDefault = (path: string) => {
+        const given = valueAt(everything, path);
+        return given === undefined || JSON.stringify(given) === JSON.stringify(valueAt(values, path));
+      };
+      expect(paths.filter(isDefault)).to.deep.equal([]);
+      const isScaled = everything[part].autoscaling?.enabled === true;
+      const made = tryRender({ scenario }).out;
+      const unseen = paths.filter((path) => {
+        const isRead = !(isScaled && path === `${part}.replicas`);
+        return isRead && tryRender({ scenario, values: { [path]: valueAt(values, path) } }).out === made;
+      });
+      expect(unseen).to.deep.equal([]);
     });
-    expect(unchanged).to.deep.equal([]);
-  });
+  }
 });
