@@ -1,3 +1,4 @@
+import { mediaChoices } from '../model/media-choices.ts';
 import { answered, type Check, check, refused } from './conform-check.ts';
 import type { ConformClient } from './conform-client.ts';
 
@@ -5,14 +6,14 @@ const video = '/v1/video/download';
 const audio = '/v1/audio/download';
 const metadata = '/v1/media/metadata';
 
-const words: readonly (readonly [path: string, name: string, allowed: string])[] = [
-  [video, 'download_type', 'one of audio_video, audio, video'],
-  [video, 'video_quality', 'one of best, 1080p, 720p, 480p, 360p'],
-  [video, 'video_format', 'one of mp4, webm, mkv'],
-  [audio, 'download_type', 'audio'],
-  [audio, 'audio_quality', 'one of best, 320kbps, 256kbps, 128kbps'],
-  [audio, 'audio_format', 'one of mp3, m4a, wav'],
-];
+const choices = [
+  [video, 'download_type', ['audio_video', 'audio', 'video']],
+  [video, 'video_quality', mediaChoices.video.quality],
+  [video, 'video_format', mediaChoices.video.format],
+  [audio, 'download_type', ['audio']],
+  [audio, 'audio_quality', mediaChoices.audio.quality],
+  [audio, 'audio_format', mediaChoices.audio.format],
+] as const;
 
 /** URLs that no deployment may take (D28); one of a machine of its own may be excepted, but not by these names. */
 const refusedUrls = [
@@ -34,9 +35,10 @@ export const requestChecks: readonly Check[] = [
     for (const path of [video, audio, metadata]) {
       refused(await ask.get(path), 'bad_request', 'Bad Request: query is required');
     }
-    for (const [path, name, allowed] of words) {
+    for (const [path, name, allowed] of choices) {
       const answer = await ask.get(path, { query: ask.film, [name]: 'nonsense' });
-      refused(answer, 'bad_request', `Bad Request: ${name} must be ${allowed}`);
+      const words = `${allowed.length > 1 ? 'one of ' : ''}${allowed.join(', ')}`;
+      refused(answer, 'bad_request', `Bad Request: ${name} must be ${words}`);
     }
   }),
   check(
