@@ -11,6 +11,7 @@ import { keys } from '../../src/store/keys.ts';
 import { readLedger } from '../../src/store/log/read-ledger.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
+import { freeLine } from '../support/free-line.ts';
 import { endJob } from '../support/job-steps.ts';
 import { type Operator, type Shape, startOperator } from '../support/operator.ts';
 import { admitted, aKey, anAccount } from '../support/record.ts';
@@ -134,7 +135,7 @@ describe('commands for money, logs and blocks', () => {
     const { store, data } = operator;
     const { slug, accountId, keyId } = await anAccount(store, { credits: 3 });
     const lines = openRequestLog(store, 100, aLog().log);
-    const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 1.5, ip: '192.0.2.1', credits: 0 };
+    const line = { ...freeLine, duration_ms: 1.5 };
     for (let n = 0; n < 3; n++) lines.add({ accountId, keyId }, { ...line, at: n });
     await lines.close();
     const asked = [
@@ -172,7 +173,7 @@ describe('commands for money, logs and blocks', () => {
     const caller = await anAccount(operator.store);
     const other = await aKey(operator.store, caller.accountId);
     const lines = openRequestLog(operator.store, 100, aLog().log);
-    const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 1.5, ip: '192.0.2.1', credits: 0 };
+    const line = { ...freeLine, duration_ms: 1.5 };
     for (let n = 0; n < 3; n++) lines.add(caller, { ...line, at: 1000 + n });
     lines.add(other, { ...line, at: 5000 });
     await lines.close();

@@ -14,6 +14,7 @@ import { freeLineStream, paidLineStream } from '../../src/store/log/read-lines.t
 import { type LoggedKey, openRequestLog } from '../../src/store/log/write-lines.ts';
 import { findJobEntry } from '../../src/store/money/ledger-entry.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
+import { freeLine } from '../support/free-line.ts';
 import { anOldAccount, objectsIn } from '../support/old-account.ts';
 import { anAccount, aRunningJob, completed, holder, type TestStore } from '../support/record.ts';
 import { aFolder, aLog } from '../support/redis.ts';
@@ -30,8 +31,7 @@ describe('archiving beside removals', () => {
 
   const addLine = async (caller: LoggedKey) => {
     const lines = openRequestLog(store, 50_000, aLog().log);
-    const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '192.0.2.1', credits: 0 };
-    lines.add(caller, { ...line, at: store.clock.now() });
+    lines.add(caller, { ...freeLine, at: store.clock.now() });
     await lines.close();
   };
 

@@ -8,6 +8,7 @@ import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { type Dashboard, eachWithDashboard } from '../support/browser-session.ts';
+import { freeLine } from '../support/free-line.ts';
 import type { Json } from '../support/json.ts';
 import { anotherKey, aPlan } from '../support/record.ts';
 import { aLog } from '../support/redis.ts';
@@ -33,7 +34,7 @@ describe('the history on the dashboard', () => {
       const status = n % 10 === 0 ? 500 : 200;
       log.add(
         { ...key, accountId: caller.account },
-        { at, endpoint: `GET /v1/${n}`, status, duration_ms: n, ip: '192.0.2.1', credits: 0 },
+        { ...freeLine, at, endpoint: `GET /v1/${n}`, status, duration_ms: n },
       );
     }
     await log.close();

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { keys } from '../../src/store/keys.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { type Dashboard, eachWithDashboard } from '../support/browser-session.ts';
+import { freeLine } from '../support/free-line.ts';
 import { aLog } from '../support/redis.ts';
 
 const dayMs = 86_400_000;
@@ -16,13 +17,12 @@ describe('the requests of one day on the dashboard', () => {
   const write = async (count: number) => {
     const { keyId, account: accountId } = on.caller;
     const log = openRequestLog(on.api.store, 1_000_000, aLog().log);
-    const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 1, ip: '192.0.2.1', credits: 0 };
-    for (let n = 0; n < count; n++) log.add({ keyId, accountId }, { ...line, at: on.api.store.clock.now() });
+    for (let n = 0; n < count; n++) log.add({ keyId, accountId }, { ...freeLine, at: on.api.store.clock.now() });
     await log.close();
   };
   /** Writes a line as it was written then. */
   const writeThen = (at: number, endpoint: string) => {
-    const fields = { at, endpoint, status: 200, duration_ms: 1, ip: '192.0.2.1', credits: 0 };
+    const fields = { ...freeLine, at, endpoint };
     const flat = Object.entries(fields).flatMap(([name, value]) => [name, String(value)]);
     return on.api.redis.connection.read(['XADD', keys.freeLines(on.caller.keyId), `${at}-0`, ...flat] as never);
   };
@@ -50,9 +50,8 @@ describe('the requests of one day on the dashboard', () => {
     const midnight = now - (now % dayMs);
     const { keyId, account: accountId } = on.caller;
     const log = openRequestLog(on.api.store, 1_000, aLog().log);
-    const line = { status: 200, duration_ms: 1, ip: '192.0.2.1', credits: 0 };
     const times = { late: midnight - 1, earlier: midnight - 2, now };
-    for (const [name, at] of Object.entries(times)) log.add({ keyId, accountId }, { ...line, at, endpoint: name });
+    for (const [name, at] of Object.entries(times)) log.add({ keyId, accountId }, { ...freeLine, at, endpoint: name });
     await log.close();
     const namesOf = async (query: string) =>
       (await ask(`/api/requests?${query}`)).json.requests.map(({ endpoint }: { endpoint: string }) => endpoint);

@@ -25,6 +25,7 @@ import { addPasskey } from '../../src/store/people/passkeys.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
 import { anAdmittedBatch, cancelJobs } from '../support/batch-scenarios.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
+import { freeLine } from '../support/free-line.ts';
 import { aSecret } from '../support/people-scenarios.ts';
 import {
   aDownload,
@@ -48,7 +49,6 @@ import { read } from '../support/tree.ts';
 
 const day = 86_400_000;
 const lifetimes = { job: 30 * day, line: 90 * day };
-const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '192.0.2.1', credits: 0 };
 
 /** Rows of docs/operate.md: kinds of keys, and when their entries go. */
 const rows = [...read('docs/operate.md').matchAll(/^\| (`\w+`(?: `\w+`)*) \|[^|]*\|[^|]*\| ([^|]*) \|[^|]*\|$/gm)].map(
@@ -169,7 +169,7 @@ describe('the bounds of the record', () => {
     const caller = await anAccount(store);
     const others = await Promise.all(Array.from({ length: 39 }, () => aKey(store, caller.accountId)));
     const lines = openRequestLog(store, 400, aLog().log);
-    for (const key of [caller, ...others]) for (let n = 0; n < 400; n++) lines.add(key, { ...line, at: n });
+    for (const key of [caller, ...others]) for (let n = 0; n < 400; n++) lines.add(key, { ...freeLine, at: n });
     await lines.close();
     const each = await Promise.all([caller, ...others].map(({ keyId }) => count('XLEN', keys.freeLines(keyId))));
     // Redis cuts whole nodes of a stream: about 15 lines.
@@ -268,7 +268,7 @@ async function liveThrough(store: TestStore, caller: Awaited<ReturnType<typeof a
   // A call whose API dies, and its answer, which is never kept.
   await admitted(store, caller, { work: { holdMs: 1000 }, repeat });
   const lines = openRequestLog(store, 100, aLog().log);
-  lines.add(caller, { ...line, at: store.clock.now() });
+  lines.add(caller, { ...freeLine, at: store.clock.now() });
   await lines.close();
   await countAuthFailure(store, '192.0.2.1', { maxFailures: 1, windowMs: day, blockMs: day });
   await noteStrayProxy(store, '10.0.0.5');

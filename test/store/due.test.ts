@@ -12,6 +12,7 @@ import { readLines } from '../../src/store/log/read-lines.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
+import { freeLine } from '../support/free-line.ts';
 import { admitted, anAccount, aRunningJob, completed, holder, startNext, type TestStore } from '../support/record.ts';
 
 const day = 86_400_000;
@@ -78,8 +79,7 @@ describe('what is due in the record', () => {
     const lines = openRequestLog(store, 200, quiet);
     const settle = async () => settleJob(store, holder, await aRunningJob(store, caller), completed);
     const addFree = async () => {
-      const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '', credits: 0 };
-      lines.add(caller, { ...line, at: store.clock.now() });
+      lines.add(caller, { ...freeLine, at: store.clock.now() });
       await lines.flush();
     };
     const began = store.clock.now();

@@ -14,6 +14,7 @@ import { readLines } from '../../src/store/log/read-lines.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
+import { freeLine } from '../support/free-line.ts';
 import {
   aDownload,
   admitted,
@@ -152,8 +153,7 @@ export function sweepSuite(store: () => TestStore): void {
   it('writes 20,000 waiting lines once each, and answers other calls meanwhile', async () => {
     const caller = await anAccount(store());
     const lines = openRequestLog(store(), 50_000, quiet);
-    const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '', credits: 0 };
-    for (let n = 0; n < 20_000; n++) lines.add(caller, { ...line, at: n });
+    for (let n = 0; n < 20_000; n++) lines.add(caller, { ...freeLine, at: n });
     const written = lines.flush();
     await Promise.all([...Array(50)].map(() => readUsage(store(), caller)));
     await written;
@@ -165,21 +165,19 @@ export function sweepSuite(store: () => TestStore): void {
   it('writes free lines to the key of each', async () => {
     const callers = [await anAccount(store()), await anAccount(store())];
     const lines = openRequestLog(store(), 200, quiet);
-    const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '192.0.2.1', credits: 0 };
-    for (let n = 0; n < 10; n++) lines.add(callers[n % 2]!, { ...line, at: n });
+    for (let n = 0; n < 10; n++) lines.add(callers[n % 2]!, { ...freeLine, at: n });
     await lines.close();
     const seen = await Promise.all(callers.map(({ accountId }) => readLines(store(), accountId, 9)));
     const expected = (last: number) => [8, 6, 4, 2, 0].map((at) => at + last);
     expect(seen.map((all) => all.map(({ at }) => at))).to.deep.equal([expected(0), expected(1)]);
-    expect(seen[0]![0]).to.deep.include(line);
+    expect(seen[0]![0]).to.deep.include(freeLine);
   });
 
   it('writes free lines in batches, newest first beside the paid ones, and keeps about as many as the cap', async () => {
     const caller = await anAccount(store(), { credits: 1 });
     const [key] = await listKeys(store(), caller.accountId);
     const lines = openRequestLog(store(), 200, quiet);
-    const line = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '192.0.2.1', credits: 0 };
-    for (let n = 0; n < 1000; n++) lines.add(caller, { ...line, at: n });
+    for (let n = 0; n < 1000; n++) lines.add(caller, { ...freeLine, at: n });
     await lines.close();
     await settleJob(store(), holder, await aRunningJob(store(), caller), completed);
     const seen = await readLines(store(), caller.accountId, 5000);

@@ -6,6 +6,7 @@ import { readLines } from '../../src/store/log/read-lines.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import type { Connection } from '../../src/store/redis/connection.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
+import { freeLine } from '../support/free-line.ts';
 import { admitted, anAccount, aRunningJob, completed, holder, type TestStore } from '../support/record.ts';
 import { aLog } from '../support/redis.ts';
 
@@ -27,8 +28,7 @@ describe('the writer of the request log', () => {
       },
     };
     const lines = openRequestLog({ ...store, connection }, 1000, aLog().log);
-    const add = (status: number) =>
-      lines.add(key, { at: store.clock.now(), endpoint: 'usage', status, duration_ms: 1, ip: '192.0.2.1', credits: 0 });
+    const add = (status: number) => lines.add(key, { ...freeLine, at: store.clock.now(), status });
     add(200);
     await lines.flush();
     expect(writes).to.equal(1);
@@ -57,7 +57,7 @@ describe('the writer of the request log', () => {
     await chargeCall(store, call, 1);
     await settleJob(store, holder, await aRunningJob(store, { accountId, hash }), completed);
     const lines = openRequestLog(store, 1000, aLog().log);
-    lines.add({ accountId, keyId }, { at: 1, endpoint: 'usage', status: 200, duration_ms: 1, ip: '', credits: 0 });
+    lines.add({ accountId, keyId }, { ...freeLine, at: 1 });
     await lines.close();
     const [free] = await fieldsOf(keys.freeLines(keyId));
     expect(await fieldsOf(keys.paidLines(keyId))).to.deep.equal([free, free]);

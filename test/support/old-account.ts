@@ -6,6 +6,7 @@ import { readLedger } from '../../src/store/log/read-ledger.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { openRequestLog } from '../../src/store/log/write-lines.ts';
 import { rollPeriod } from '../../src/store/money/roll-period.ts';
+import { freeLine } from './free-line.ts';
 import { anAccount, aRunningJob, completed, holder, type TestStore } from './record.ts';
 import { aLog } from './redis.ts';
 
@@ -26,16 +27,15 @@ export function objectsIn(folder: string): string[] {
 export async function anOldAccount(store: TestStore): Promise<OldAccount> {
   const caller = await anAccount(store, { quota: 2, credits: 50, packs: [2] });
   const lines = openRequestLog(store, 50_000, aLog().log);
-  const free = { endpoint: 'GET /v1/usage', status: 200, duration_ms: 3, ip: '192.0.2.1', credits: 0 };
   const began = store.clock.now();
-  for (let n = 0; n < freeLines; n++) lines.add(caller, { ...free, at: began + n, duration_ms: n });
+  for (let n = 0; n < freeLines; n++) lines.add(caller, { ...freeLine, at: began + n, duration_ms: n });
   for (let month = 0; month < 3; month++) {
     for (let n = 0; n < 4; n++) await settleJob(store, holder, await aRunningJob(store, caller), completed);
     store.advance(31 * day);
     await rollPeriod(store, caller.accountId);
   }
   await settleJob(store, holder, await aRunningJob(store, caller), completed);
-  lines.add(caller, { ...free, at: store.clock.now(), duration_ms: freeLines });
+  lines.add(caller, { ...freeLine, at: store.clock.now(), duration_ms: freeLines });
   await lines.close();
   return caller;
 }

@@ -26,6 +26,7 @@ import { rollPeriod } from '../../src/store/money/roll-period.ts';
 import { setTopup } from '../../src/store/money/set-topup.ts';
 import { noteOperation } from '../../src/store/note-operation.ts';
 import { batchScenarios } from './batch-scenarios.ts';
+import { freeLine } from './free-line.ts';
 import { type Account, busy, jobScenarios, running, type Scenario, type Step, withWebhook } from './job-scenarios.ts';
 import { logScenarios } from './log-scenarios.ts';
 import { peopleScenarios } from './people-scenarios.ts';
@@ -209,7 +210,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     const { log, lines: said } = aLog();
     const lines = openRequestLog(s, 100, log);
     for (const status of [200, 404]) {
-      lines.add(caller, { at: 5, endpoint: 'GET /x', status, duration_ms: 1, ip: '', credits: 0 });
+      lines.add(caller, { ...freeLine, at: 5, status });
     }
     await lines.close();
     if (said.length > 0) throw new Error(said.join());
