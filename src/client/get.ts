@@ -86,7 +86,8 @@ async function getAll(tools: GetTools, order: GetOrder, urls: readonly string[],
     const code = exitCodeOf(row, cause);
     codes.push(code);
     if (code === exitCodes.noService) fatal ??= row;
-    sayRow(row, order.json, tools.interrupted.aborted, terminal.isWatched, display.say);
+    const shown = { isJson: order.json, isInterrupted: tools.interrupted.aborted, isWatched: terminal.isWatched };
+    sayRow(row, shown, display.say);
     if (cause instanceof CallRefused && cause.isKeyRefused) keyRefused = true;
   };
   /** Tells of a file or a playlist that is not asked for any more; returns false while no row is fatal. */
@@ -136,9 +137,7 @@ function endOfOutput(): Promise<void> {
 /** Writes the end of a file: its path or its row for scripts, and a sentence for people. */
 function sayRow(
   row: FileRow,
-  isJson: boolean,
-  isInterrupted: boolean,
-  isWatched: boolean,
+  { isJson, isInterrupted, isWatched }: Readonly<Record<'isJson' | 'isInterrupted' | 'isWatched', boolean>>,
   say: (line: string, to?: 'out' | 'err') => void,
 ): void {
   if (isJson) say(JSON.stringify(row), 'out');
