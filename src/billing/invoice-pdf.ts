@@ -5,6 +5,7 @@ import PDFDocument from 'pdfkit';
 import { type EndedPurchase, invoiceNumber } from '../model/purchase.ts';
 import { invoiceRows } from './invoice.ts';
 import { unpackWoff } from './unpack-woff.ts';
+import { visualOrder } from './visual-order.ts';
 
 const fileOf = (module: string) => fileURLToPath(import.meta.resolve(module));
 /** Latin, Greek and Cyrillic names are written as they are; the fonts of every PDF reader know only the first. */
@@ -14,9 +15,19 @@ const fonts = {
 };
 /** Letters of nearly every script, Chinese, Japanese and Korean among them, drawn coarsely: 3 MB, where fine ones would be 30. */
 const everyLetter = fileOf('@fontsource/unifontex/files/unifontex-latin-400-normal.woff');
-/** Part of a font that pdfkit keeps to itself. */
+/** Letters of a line, in the order in which they are drawn. */
+interface DrawnLine {
+  readonly glyphs: readonly unknown[];
+  readonly positions: readonly unknown[];
+  readonly advanceWidth: number;
+}
+
+/** Parts of a font that pdfkit keeps to itself. */
 interface OpenFont {
-  hasGlyphForCodePoint(codePoint: number): boolean;
+  readonly font: { hasGlyphForCodePoint(codePoint: number): boolean };
+  /** Turns letters as their script does; with `latn` none. */
+  layoutRun(text: string, script?: string): DrawnLine;
+  layout(text: string): DrawnLine;
 }
 
 const margin = 64;
@@ -45,6 +56,7 @@ export async function writeInvoicePdf(purchase: EndedPurchase): Promise<Buffer> 
       every ??= unpackWoff(readFileSync(everyLetter));
       page.font(every);
     }
+    drawInOrder(fontOf(page));
     page.text(text, valueX, y, { width: valueWidth });
     page.y += gap;
   }
@@ -52,8 +64,24 @@ export async function writeInvoicePdf(purchase: EndedPurchase): Promise<Buffer> 
   return written;
 }
 
+function fontOf(page: PDFKit.PDFDocument): OpenFont {
+  return (page as unknown as { readonly _font: OpenFont })._font;
+}
+
 /** Returns whether the present font of a page has every letter of a text. */
 function hasLetters(page: PDFKit.PDFDocument, text: string): boolean {
-  const { font } = (page as unknown as { readonly _font: { readonly font: OpenFont } })._font;
+  const { font } = fontOf(page);
   return Array.from(text.replaceAll('\n', '')).every((letter) => font.hasGlyphForCodePoint(letter.codePointAt(0)!));
+}
+
+/** Has a font draw each line in the order in which it is read: pdfkit draws word after word from left to right. */
+function drawInOrder(font: OpenFont): void {
+  font.layout = (line) => {
+    const parts = visualOrder(line).map(({ text, isNumber }) => font.layoutRun(text, isNumber ? 'latn' : undefined));
+    return {
+      glyphs: parts.flatMap(({ glyphs }) => glyphs),
+      positions: parts.flatMap(({ positions }) => positions),
+      advanceWidth: parts.reduce((sum, part) => sum + part.advanceWidth, 0),
+    };
+  };
 }

@@ -38,6 +38,21 @@ describe('the invoice as PDF', () => {
     expect(pdf.length).to.be.below(200_000);
   });
 
+  it('writes names in Hebrew and Arabic from right to left, and the numbers in them from left to right', async () => {
+    const [buyer, title] = ['חברת הסרטים (ישראל) בע"מ 2026', 'حزمة ٥٠٠٠'];
+    const pdf = await writeInvoicePdf({ ...purchase, buyer, pack_title: title });
+    // The places of the words; each Hebrew or Arabic one is told as it is drawn, from left to right.
+    const told = execFileSync('pdftotext', ['-bbox', '-', '-'], { input: pdf }).toString();
+    const words = [...told.matchAll(/<word xMin="([\d.]+)" yMin="([\d.]+)"[^>]*>([^<]*)</g)];
+    const drawn = (first: string) => {
+      const line = words.find(([, , , word]) => word === first)?.[2];
+      const found = words.filter(([, , y]) => y === line).sort((a, b) => Number(a[1]) - Number(b[1]));
+      return found.map(([, , , word]) => word!.replace('&quot;', '"'));
+    };
+    expect(drawn('Buyer')).to.deep.equal(['Buyer', 'מ"עב', '(לארשי)', 'םיטרסה', 'תרבח', '2026']);
+    expect(drawn('Item')).to.deep.equal(['Item', '٥٠٠٠', 'ةمزح', '(5000', 'credits)']);
+  });
+
   it('is written for the longest names, too', async () => {
     const long = { ...purchase, pack_title: 'x'.repeat(5_000), buyer: 'word '.repeat(400) };
     expect(textOf(await writeInvoicePdf(long))).to.include('pi_7');
