@@ -105,6 +105,32 @@ describe('the sign-in with OpenID Connect', () => {
     }
   });
 
+  it('lets the people of an earlier issuer in by their verified addresses once another issuer is configured', async () => {
+    await invited(api.store, caller.account, 'owner', 'ada@example.com');
+    expect((await signIn('ada')).status).to.equal(200);
+    const next = await startIdentityProvider();
+    const env = {
+      TRAWL_OIDC_ISSUER: next.issuer,
+      TRAWL_OIDC_CLIENT_ID: next.clientId,
+      TRAWL_OIDC_CLIENT_SECRET: [...next.secrets][0]!,
+    };
+    const moved = await startApi(env, (parts) => ({ ...parts, store: api.store }));
+    try {
+      next.open(`${moved.dashboardUrl}/api/sign-in/openid/back`, people);
+      const ends: string[] = [];
+      for (const sub of ['other', 'ada', 'other']) {
+        next.become(sub);
+        ends.push(
+          (await followRedirects(`${moved.dashboardUrl}/api/sign-in/openid`)).url.slice(moved.dashboardUrl.length),
+        );
+      }
+      expect(ends).to.deep.equal(['/', '/sign-in?failed=openid', '/']);
+    } finally {
+      await moved.stop();
+      await next.stop();
+    }
+  });
+
   it('refuses an answer with another state, a code of another browser, and one that nobody began', async () => {
     await invited(api.store, caller.account, 'owner', 'ada@example.com');
     const back = '/api/sign-in/openid/back';

@@ -19,6 +19,7 @@ const openSessionScript = script(
     ...['accountId', 'secretHash', 'oldHash', 'until_at', 'ip', 'agent'],
   ],
 )`${keepNewest}
+local function issuer_of(name) return string.match(name, '^%S+') end
 local account, bound, shown_to, passkey = accountId, false, nil, nil
 if linkHash ~= '' then
   local link = redis.call('HGET', signInLinks, linkHash)
@@ -29,7 +30,8 @@ if linkHash ~= '' then
   account, bound, shown_to = decoded.account, decoded.bound, decoded.shown_to
 elseif identity ~= '' then
   local known = redis.call('HGET', person, 'identity') or ''
-  if known ~= '' and known ~= identity then return { 'refused' } end
+  -- Another issuer, which the operator has put in place of the first, names people anew.
+  if known ~= identity and issuer_of(known) == issuer_of(identity) then return { 'refused' } end
 elseif passkeyId ~= '' then
   local json = redis.call('HGET', passkeys, passkeyId)
   if not json then return { 'refused' } end
@@ -70,7 +72,7 @@ interface NewSession {
 type Proof =
   | { readonly linkHash: string }
   | { readonly password: string; readonly accountId: string }
-  /** The provider's name of them, which is kept at the first session. */
+  /** Issuer and name of them there, which are kept at the first session. */
   | { readonly identity: string; readonly accountId: string }
   | (PasskeyProof & { readonly accountId: string });
 
