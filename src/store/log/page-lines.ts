@@ -33,8 +33,12 @@ interface WantedLines {
   readonly open: ReadArchivedPart;
 }
 
-/** Lines that are read for a page with a filter, which may be short although more may follow: one call of Redis. */
-const maxRead = 5_000;
+/** Lines that are read for a page at first, and that a page with a filter looks through although more may follow. */
+const maxLooked = 5_000;
+/** Streams whose next lines are wanted within so many lines are read on together. */
+const linesAhead = 1_000;
+/** An archived part is read whole. */
+const archivedAtOnce = 1_000;
 
 /** Returns id and alias of every key of an account. The id of a key is the beginning of its hash. */
 export async function listKeyNames(store: RecordStore, accountId: string): Promise<NamedKey[]> {
@@ -51,63 +55,122 @@ export async function pageLines(
   const streams = ofKeys.flatMap(({ id, alias }) =>
     [freeLineStream(id), paidLineStream(id)].map((origin) => ({ origin, alias })),
   );
-  const ofEach = isWanted === undefined ? 0 : Math.floor(maxRead / Math.max(1, streams.length));
-  const { found, isEnd } = await readMerged(store, streams, first, Math.max(ofEach, limit + 1), open);
+  const ofEach = Math.ceil(maxLooked / Math.max(1, streams.length));
+  const count = isWanted === undefined ? Math.min(ofEach, limit + 1) : ofEach;
   const lines: NamedLine[] = [];
   let after = first;
-  for (const { line, alias, cursor } of found) {
-    const { entry: _, ...shown } = line;
-    const named = { ...shown, key: alias };
+  let looked = 0;
+  for await (const { line, of } of newestFirst({ store, open }, streams, first, count)) {
+    const { entry, ...shown } = line;
+    const named = { ...shown, key: of.alias };
+    const isOver = isWanted !== undefined && looked++ === maxLooked;
+    if (isOver) return { lines, next: after };
     if (isWanted?.(named) ?? true) {
       if (lines.length === limit) return { lines, next: after };
       lines.push(named);
     }
-    after = cursor;
+    after = { entry, stream: of.origin.stream };
   }
-  return { lines, next: isEnd ? null : after };
+  return { lines, next: null };
+}
+
+interface LogParts {
+  readonly store: RecordStore;
+  readonly open: ReadArchivedPart;
+}
+
+interface NamedStream {
+  readonly origin: EntryStream<StoredLogLine>;
+  readonly alias: string;
 }
 
 interface MergedLine {
+  readonly entry: string;
+  readonly of: NamedStream;
   readonly line: StoredLogLine;
-  readonly alias: string;
-  readonly cursor: LineCursor;
 }
 
-/**
- * Returns the lines after a cursor of all streams, newest first, as far as `count` of each tell: those after the oldest one of a stream that
- * goes on are not known to be next. At least `count` lines, or all that there are.
- */
-async function readMerged(
-  store: RecordStore,
-  streams: readonly { readonly origin: EntryStream<StoredLogLine>; readonly alias: string }[],
+/** Lines of a stream that were not read yet: those before a bound, of which so many are read next. */
+interface Unread {
+  readonly of: NamedStream;
+  readonly bound: string;
+  readonly count: number;
+}
+
+/** A line, or the place of the newest one of those that were not read. Places of one stream stand in their order. */
+interface Place {
+  readonly entry: string;
+  readonly of: NamedStream;
+  readonly line?: StoredLogLine;
+  readonly kept?: Unread;
+  readonly archived?: Unread & { readonly parts: readonly ArchivedPart[] };
+}
+
+/** Yields the lines of all streams after a cursor, newest first. At first it reads so many of each stream, then more of those that it used up. */
+async function* newestFirst(
+  log: LogParts,
+  streams: readonly NamedStream[],
   after: LineCursor | null,
   count: number,
-  open: ReadArchivedPart,
-): Promise<{ readonly found: readonly MergedLine[]; readonly isEnd: boolean }> {
-  const bounds = streams.map(({ origin }) => boundOf(origin.stream, after));
-  const replies = await store.connection.readAll([
-    ...streams.map(({ origin }, n): ReadCommand => {
-      return ['XREVRANGE', origin.stream, bounds[n]!, '-', 'COUNT', String(count)];
-    }),
-    ...streams.map(({ origin }): ReadCommand => ['LRANGE', origin.list, '0', '-1']),
-  ]);
-  const found: MergedLine[][] = [];
-  // One after the other: an account may have a thousand keys, and the object store serves others too.
-  for (const [n, { origin, alias }] of streams.entries()) {
-    const kept = (replies[n] as [string, string[]][]).map(([entry, flat]) => origin.read(entry, pairs(flat)));
-    const parts = (replies[streams.length + n] as string[]).map((json) => JSON.parse(json) as ArchivedPart);
-    const bound = kept.length > 0 ? `(${kept.at(-1)!.entry}` : bounds[n]!;
-    const archived = await readArchivedEntriesBefore(origin, parts, bound, count - kept.length, open);
-    found.push(
-      [...kept, ...archived].map((line) => ({ line, alias, cursor: { entry: line.entry, stream: origin.stream } })),
-    );
+): AsyncGenerator<MergedLine> {
+  const begun = streams.map((of) => ({ of, bound: boundOf(of.origin.stream, after), count }));
+  let places = await readKept(log, begun);
+  for (;;) {
+    places.sort(compareThem);
+    const end = places.findIndex(({ line }) => line === undefined);
+    for (const { line, ...place } of places.slice(0, end === -1 ? undefined : end)) if (line) yield { ...place, line };
+    if (end === -1) return;
+    const { archived } = places[end]!;
+    const near = places
+      .slice(end, end + (archived ? 1 : linesAhead))
+      .flatMap((place) => (place.kept ? [place.kept] : []));
+    const found = archived ? await readArchived(log, archived) : await readKept(log, near);
+    const read = new Set<unknown>(archived ? [archived] : near);
+    places = [...found, ...places.slice(end).filter((place) => !read.has(place.kept ?? place.archived))];
   }
-  const lastOfThose = new Set(found.flatMap((lines) => (lines.length < count ? [] : lines.slice(-1))));
-  const merged = found
-    .flat()
-    .sort((a, b) => compareEntries(b.line.entry, a.line.entry) || (a.cursor.stream < b.cursor.stream ? -1 : 1));
-  if (lastOfThose.size === 0) return { found: merged, isEnd: true };
-  return { found: merged.slice(0, merged.findIndex((line) => lastOfThose.has(line)) + 1), isEnd: false };
+}
+
+function compareThem(a: Place, b: Place): number {
+  const [one, other] = [a.of.origin.stream, b.of.origin.stream];
+  return compareEntries(b.entry, a.entry) || (one === other ? 0 : one < other ? -1 : 1);
+}
+
+/** Reads on in streams, in one call of Redis. */
+async function readKept(log: LogParts, wanted: readonly Unread[]): Promise<Place[]> {
+  const replies = await log.store.connection.readAll([
+    ...wanted.map(({ of, bound, count }): ReadCommand => {
+      return ['XREVRANGE', of.origin.stream, bound, '-', 'COUNT', String(count)];
+    }),
+    ...wanted.map(({ of }): ReadCommand => ['LRANGE', of.origin.list, '0', '-1']),
+  ]);
+  return wanted.flatMap(({ of, bound, count }, n): Place[] => {
+    const found = (replies[n] as [string, string[]][]).map(([entry, flat]) => of.origin.read(entry, pairs(flat)));
+    const lines = found.map((line) => ({ entry: line.entry, of, line }));
+    const last = found.at(-1)?.entry;
+    const behind = last === undefined ? bound : `(${last}`;
+    if (last !== undefined && found.length === count)
+      return [...lines, { entry: last, of, kept: { of, bound: behind, count: 2 * count } }];
+    const parts = (replies[wanted.length + n] as string[]).map((json) => JSON.parse(json) as ArchivedPart);
+    return [...lines, ...archivedPlace(of, parts, behind)];
+  });
+}
+
+/** Returns the place of the newest archived line before a bound; none where nothing is archived. */
+function archivedPlace(of: NamedStream, parts: readonly ArchivedPart[], bound: string): Place[] {
+  const newest = parts.at(-1)?.last;
+  if (newest === undefined) return [];
+  const limit = bound === '+' ? newest : bound.replace('(', '');
+  const entry = compareEntries(newest, limit) < 0 ? newest : limit;
+  return [{ entry, of, archived: { of, bound, count: archivedAtOnce, parts } }];
+}
+
+async function readArchived(
+  { open }: LogParts,
+  { of, parts, bound, count }: NonNullable<Place['archived']>,
+): Promise<Place[]> {
+  const found = await readArchivedEntriesBefore(of.origin, parts, bound, count, open);
+  const lines = found.map((line) => ({ entry: line.entry, of, line }));
+  return found.length < count ? lines : [...lines, ...archivedPlace(of, parts, `(${found.at(-1)!.entry}`)];
 }
 
 /** Two streams may have entries with one id: those of streams with a later name follow. */
