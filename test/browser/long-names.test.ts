@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import type { Locator } from 'playwright-core';
 import { createKey } from '../../src/store/accounts/create-key.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
+import { endPurchase } from '../../src/store/money/end-purchase.ts';
 import { setOffer } from '../../src/store/money/offers.ts';
 import { aFilm } from '../support/api.ts';
 import { expectFitting } from '../support/browser.ts';
@@ -84,4 +85,37 @@ describe('long names on the pages', () => {
       await expectFitting(page);
     });
   }
+
+  it('the credits of a purchase stand behind its pack, also when that has a Hebrew name with a number', async () => {
+    const { account } = on.caller;
+    const pack = { pack_title: 'חבילה 10', pack_total: 5_000, price_cents: 990, currency: 'eur' };
+    const purchase = {
+      id: `${account}-1`,
+      account,
+      kind: 'offer',
+      ...pack,
+      customer: 'c',
+      payment_method: 'pm',
+    } as const;
+    const seller = { name: '', address: '', tax: '' };
+    await endPurchase(on.api.store, purchase, { verdict: 'paid', payment: `pi_${account}`, seller });
+    const { page } = await on.signIn();
+    await on.show(page, '/billing');
+    // Its letters as they are drawn, from left to right.
+    const drawn = await page.evaluate<string>(`(() => {
+      const letters = [];
+      const cell = [...document.querySelectorAll('td')].find(({ textContent }) => textContent.endsWith(' 5,000 credits'));
+      const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+      while (walker.nextNode()) {
+        for (let n = 0; n < walker.currentNode.length; n++) {
+          const range = document.createRange();
+          range.setStart(walker.currentNode, n);
+          range.setEnd(walker.currentNode, n + 1);
+          letters.push({ letter: range.toString(), left: range.getBoundingClientRect().left });
+        }
+      }
+      return letters.sort((a, b) => a.left - b.left).map(({ letter }) => letter).join('');
+    })()`);
+    expect(drawn).to.equal('10 הליבח: 5,000 credits');
+  });
 });

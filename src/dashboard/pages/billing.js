@@ -44,7 +44,7 @@ export function Billing({ address, may }) {
   ];
   const purchaseColumns = [
     ['Time', ({ at }) => html`<${Moment} at=${at} />`],
-    ['Pack', ({ pack, credits }) => `${pack}: ${count(credits)} credits`],
+    ['Pack', ({ pack, credits }) => html`<bdi>${pack}</bdi>: ${count(credits)} credits`],
     ['Price', ({ price }) => price, 'number'],
     ['State', ({ state, reason }) => html`${state} ${reason && html`<span class="quiet">${reason}</span>`}`],
     [
