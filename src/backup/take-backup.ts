@@ -101,7 +101,6 @@ async function writeSnapshot({ store, url, progress }: BackupOptions, folder: st
     throw uncopied(explainFailure(error));
   });
   const database = databaseOf(node);
-  const reader = makeRdbReader();
   const hash = createHash('sha256');
   let [bytes, found, takenAt] = [0, 0, 0];
   let hasSchema = false;
@@ -111,26 +110,32 @@ async function writeSnapshot({ store, url, progress }: BackupOptions, folder: st
     hasSchema ||= wanted.some(({ key }) => key === keys.schema);
   };
   await using file = await open(join(folder, snapshotFile), 'wx', 0o600);
-  try {
-    for await (const chunk of streamSnapshot(node)) {
-      // Redis has forked before it sends the first byte.
-      if (bytes === 0) takenAt = Math.ceil(store.clock.now());
-      hash.update(chunk);
-      count(reader.push(chunk));
-      await file.writeFile(chunk);
-      bytes += chunk.length;
-      progress(bytes);
-    }
-    count(reader.end().entries);
-    await file.sync();
-  } catch (error) {
-    throw uncopied(sentenceForOperator(error as Error));
+  for await (const { chunk, entries } of readSnapshot(node)) {
+    // Redis has forked before it sends the first byte.
+    if (bytes === 0) takenAt = Math.ceil(store.clock.now());
+    hash.update(chunk);
+    count(entries);
+    await file.writeFile(chunk);
+    bytes += chunk.length;
+    progress(bytes);
   }
+  await file.sync();
   // The slot of the record may have moved to another node meanwhile.
   if (!hasSchema) throw uncopied('the node that was copied does not have it');
   const times = { begun_at: writeTime(begunAt), taken_at: writeTime(takenAt) };
   const content = { keys: found, database, bytes, sha256: hash.digest('hex') };
   return { version: 1, release: version, layout, ...times, ...content };
+}
+
+/** Yields a snapshot of a node with the entries that end in each chunk; only what Redis or the snapshot causes is told as its failure. */
+async function* readSnapshot(node: string) {
+  const reader = makeRdbReader();
+  try {
+    for await (const chunk of streamSnapshot(node)) yield { chunk, entries: reader.push(chunk) };
+    yield { chunk: Buffer.alloc(0), entries: reader.end().entries };
+  } catch (error) {
+    throw uncopied(sentenceForOperator(error as Error));
+  }
 }
 
 function uncopied(why: string) {

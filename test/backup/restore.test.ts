@@ -11,6 +11,7 @@ import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { wholeService } from '../../src/store/lua/note-change.ts';
 import { dumpRecord, keysOfRestore, runBeside, sayBeside } from '../support/backups.ts';
 import { endJobs, makeAccounts } from '../support/populate.ts';
+import { runInBash } from '../support/procedures.ts';
 import { anAccount, aRunningJob } from '../support/record.ts';
 import { eachWithRestoreScene, invite, type RestoreScene } from '../support/restore-scene.ts';
 
@@ -195,6 +196,15 @@ describe('backup and restore', () => {
       expect([code, err]).to.deep.equal([1, '']);
       expect(json).to.deep.equal({ error: `The folder ${folder} cannot be written: ${reason}`, code: 'unavailable' });
     }
+  });
+
+  it('name the folder of the backups when its disk takes no more, not Redis', async () => {
+    await endJobs(store, await makeAccounts(store, 3, 100), 50);
+    // The kernel answers a longer write with an error when the signal that it sends first is ignored.
+    const script = `trap '' XFSZ; ulimit -f 1; trawl admin record backup '${backups}'`;
+    const { code, err } = await runInBash(script, { TRAWL_REDIS_URL: source.url, TRAWL_DATA: home });
+    expect([code, err]).to.deep.equal([1, `The folder ${backups} cannot be written: EFBIG\n`]);
+    expect(readdirSync(backups)).to.deep.equal([]);
   });
 
   it('refuse a record that is not empty unless it may be replaced, and one that a process uses', async () => {
