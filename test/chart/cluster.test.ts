@@ -203,8 +203,8 @@ describe('the chart on a real API server', () => {
     const [container] = find('Deployment', 'trawl-controller').spec.template.spec.containers;
     expect(spec.containers[0]).to.include({ image: container.image }).and.not.to.have.any.keys('args', 'livenessProbe');
     expect(spec.containers[0].env).to.deep.equal(container.env);
-    const volume = spec.volumes.find(({ name }: Json) => name === 'backups');
-    expect(volume.persistentVolumeClaim).to.deep.equal({ claimName: 'trawl-backups' });
+    expect(spec.readinessGates, 'nothing makes it ready for calls of workers').to.have.length(1);
+    expect(spec.volumes).to.deep.include({ name: 'backups', persistentVolumeClaim: { claimName: 'trawl-backups' } });
   });
 
   it('changes nothing when it is applied again, as GitOps does, which finds no default of the server in kinds of others', async () => {

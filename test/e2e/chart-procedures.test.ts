@@ -6,6 +6,7 @@ import { makeBackupVolume } from '../support/cluster/backup-volume.ts';
 import { type ChartGround, namespace, type ReachableRedis, startChartGround } from '../support/cluster/chart-ground.ts';
 import { apply, kubectl } from '../support/cluster/kubectl.ts';
 import { openRelaxedRedis } from '../support/cluster/reachable-redis.ts';
+import type { Json } from '../support/json.ts';
 import { type OperatorServer, startOperatorServer } from '../support/operator-server.ts';
 import { readPreparation } from '../support/procedures.ts';
 import { aFolder, type TestRecord } from '../support/redis.ts';
@@ -96,6 +97,18 @@ if (process.env.ROUNDS !== undefined) {
       await complete();
       await followLinks();
     };
+
+    it('leads neither workers nor commands for the controller to the pod of an operator', async () => {
+      const { metadata } = await ground.podOf('controller');
+      const slices = ['get', 'endpointslices', '-l', 'kubernetes.io/service-name=trawl-gateway', '-o', 'json'];
+      const addresses: Json[] = JSON.parse(await inNamespace(...slices)).items.flatMap(
+        ({ endpoints }: Json) => endpoints,
+      );
+      const open = addresses.filter(({ conditions }) => conditions.ready).map(({ targetRef }) => targetRef.name);
+      expect(open).to.deep.equal([metadata.name]);
+      const line = ['exec', '-n', namespace, 'deployment/trawl-controller', '--', 'node', '-p', 'process.env.HOSTNAME'];
+      expect((await kubectl(ground.cluster, line)).trim()).to.equal(metadata.name);
+    });
 
     it('backs the record up and restores it: nothing is charged twice, and a later job is listed', async () => {
       const flight = await submitInFlight(ground, key, 1);
