@@ -17,6 +17,8 @@ export class AttemptOver extends Error {}
 export class GatewayRefusal extends Error {}
 
 const callTimeoutMs = 10_000;
+/** For a permit the gateway asks S3 several times, each for up to 10 s, and sends signs of life meanwhile. */
+const permitTimeoutMs = 60_000;
 /** A permit names up to 128 signed URLs. */
 const maxAnswerBytes = 2 ** 20;
 /** A connection without traffic for so long is given up. */
@@ -37,14 +39,14 @@ export function openGatewayClient(
   patienceSeconds: number,
   signal: AbortSignal,
 ) {
-  const callOnce = async (method: 'GET' | 'POST', path: string, json?: unknown) => {
+  const callOnce = async (method: 'GET' | 'POST', path: string, json?: unknown, timeoutMs = callTimeoutMs) => {
     const body = json === undefined ? '' : JSON.stringify(json);
     const headers = {
       authorization: `Bearer ${token()}`,
       'content-type': 'application/json',
       'content-length': String(Buffer.byteLength(body)),
     };
-    const limited = AbortSignal.any([signal, AbortSignal.timeout(callTimeoutMs)]);
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     return judge(await send({ to: { server: address, path }, method, headers, body, signal: limited }));
   };
   const call = (...request: Parameters<typeof callOnce>) => {
@@ -57,7 +59,8 @@ export function openGatewayClient(
       await callOnce('POST', '/v1/attempt/progress', progress);
     },
     askPermit: async (upload: UploadRequest) => {
-      return readPermit(await call('POST', '/v1/attempt/permit', upload)) ?? refuse('The permit makes no sense');
+      const permit = await call('POST', '/v1/attempt/permit', upload, permitTimeoutMs);
+      return readPermit(permit) ?? refuse('The permit makes no sense');
     },
     /** Not retried: the stream can be read only once. */
     putObject: async (body: Readable, { bytes, content_type, sha256, ext }: Omit<UploadRequest, 'parts'>) => {

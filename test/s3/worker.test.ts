@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { expect } from 'chai';
 import type { ServerAddress } from '../../src/base/server-address.ts';
@@ -35,6 +36,7 @@ describe('A worker that uploads to S3', () => {
   let gateway: TestGateway;
   let folder: string;
   let remove: () => void;
+  let permitMs = 0;
   const script = `head -c ${bytes} /dev/zero | tr '\\0' x > media.mp4`;
   const scripted = { bytes, checksum: hash('sha256', Buffer.alloc(bytes, 'x')) };
 
@@ -43,6 +45,7 @@ describe('A worker that uploads to S3', () => {
   });
   after(() => s3.stop());
   beforeEach(async () => {
+    permitMs = 0;
     ({ folder, remove } = aFolder());
     front = await startS3Proxy(s3.settings.s3Endpoint);
     store = open(`http://127.0.0.1:${front.port}`, false);
@@ -51,7 +54,10 @@ describe('A worker that uploads to S3', () => {
       order: { endpoint: 'video', args: { query, script } },
       limits: { seconds: 150 },
       partBytes,
-      permit: (upload) => store.permit(key, upload),
+      permit: async (upload) => {
+        await pause(permitMs);
+        return store.permit(key, upload);
+      },
     });
   });
   afterEach(async () => {
@@ -135,6 +141,12 @@ describe('A worker that uploads to S3', () => {
     expect(await uploaded).to.include({ key, bytes });
     await store.finish(key);
     expect(await store.see(key)).to.deep.equal(seen);
+  });
+
+  it('waits for a permit for longer than S3 may take for one call, because a permit takes several', async () => {
+    permitMs = 10_500;
+    expect(await upload(nowhere)).to.include({ key, bytes });
+    expect(gateway.calls).to.deep.equal(['POST /v1/attempt/permit']);
   });
 
   it('fails with storage_unavailable when S3 is away for too long', async () => {
