@@ -30,6 +30,8 @@ export interface HttpRequest {
   readonly signal: AbortSignal;
   /** Gives up a connection on which nothing moves for so long; without it only the signal ends the wait. */
   readonly idleMs?: number;
+  /** Gives up a server that takes no connection for so long; without it only the signal ends the wait. */
+  readonly connectMs?: number;
   readonly maxAnswerBytes: number;
   /** The status alone counts: a body that is too long or breaks off is no error, and `text` is empty. */
   readonly ignoresBody?: boolean;
@@ -61,6 +63,8 @@ const awayCodes = ['ENOENT', 'ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ETI
 /** A server of ours whose certificate is not trusted, or not yet after a rotation, is as good as away. */
 const untrusted = /^(CERT_|ERR_TLS_CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_)/;
 const maxJsonBytes = 1024 * 1024;
+/** Packets to a machine that is gone, or behind a policy, are swallowed: the kernel would try for two minutes. */
+const ownServerConnectMs = 5_000;
 /** A server that answers before it has read the whole body breaks the connection: its answer has this time to arrive. */
 const lateAnswerMs = 100;
 
@@ -103,8 +107,9 @@ export async function postJson(
 ): Promise<HttpAnswer> {
   const body = JSON.stringify(value);
   const headers = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) };
-  const sent = { to: { server, path }, method: 'POST', headers, body, signal, maxAnswerBytes: maxJsonBytes } as const;
-  return sendRequest(sent).catch((error: unknown) => {
+  const sent = { to: { server, path }, method: 'POST', headers, body, signal } as const;
+  const limits = { connectMs: ownServerConnectMs, maxAnswerBytes: maxJsonBytes };
+  return sendRequest({ ...sent, ...limits }).catch((error: unknown) => {
     const code = codeOf(error);
     throw awayCodes.includes(code) || untrusted.test(code) ? refuseWithout('inspector', error) : error;
   });
@@ -116,7 +121,8 @@ export function hasBrokenOff(error: unknown): boolean {
 }
 
 async function exchange(asked: ClientRequest, sent: HttpRequest, isThroughProxy = false): Promise<HttpAnswer> {
-  const { body = '', maxAnswerBytes, ignoresBody = false } = sent;
+  const { body = '', connectMs, maxAnswerBytes, ignoresBody = false } = sent;
+  if (connectMs !== undefined) limitConnect(asked, connectMs);
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const rejectLate = (error: Error) => setTimeout(reject, lateAnswerMs, error).unref();
   asked.on('timeout', () => asked.destroy(new Error('nothing was heard for too long')));
@@ -137,6 +143,14 @@ async function exchange(asked: ClientRequest, sent: HttpRequest, isThroughProxy 
     asked.destroy();
     if (typeof body !== 'string') body.destroy();
   }
+}
+
+/** Ends a request whose server has taken no connection in time, with the error that the kernel would give later. */
+function limitConnect(asked: ClientRequest, connectMs: number): void {
+  const late = () => asked.destroy(Object.assign(new Error('no connection in time'), { code: 'ETIMEDOUT' }));
+  const timer = setTimeout(late, connectMs);
+  const end = () => clearTimeout(timer);
+  asked.once('socket', (socket) => socket.once('connect', end)).once('close', end);
 }
 
 /** Returns a connection through the proxy to the server of an https URL, whose certificate has been checked. */

@@ -9,6 +9,7 @@ import { hasBrokenOff, ProxyRefusal, postJson, sendRequest } from '../../src/bas
 import { readBody } from '../../src/base/read-body.ts';
 import { listenAt, type ServerAddress } from '../../src/base/server-address.ts';
 import { aFolder } from '../support/redis.ts';
+import { startSilentPort } from '../support/silent-port.ts';
 
 const signal = new AbortController().signal;
 
@@ -81,6 +82,15 @@ describe('the HTTP client', () => {
     const server = await serve((req) => req.socket.resetAndDestroy());
     const broken = await postJson(server, '/', {}, signal).catch((error) => error);
     expect([broken instanceof Refusal, hasBrokenOff(broken)]).to.deep.equal([false, true]);
+  });
+
+  it('refuses with unavailable when the packets of a connection are swallowed, and does not wait for the end of the call', async () => {
+    const silent = await startSilentPort();
+    const { hostname, port } = new URL(silent.url);
+    const server = { host: hostname, port: Number(port) };
+    const error = await postJson(server, '/', {}, AbortSignal.timeout(60_000)).catch((error) => error);
+    await silent.stop();
+    expect([error.code, error.cause?.message]).to.deep.equal(['unavailable', 'no connection in time']);
   });
 
   it('posts JSON with its length', async () => {
