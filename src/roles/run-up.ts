@@ -1,3 +1,4 @@
+import { statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkMachine } from '../admin/check-machine.ts';
 import type { Finding } from '../admin/doctor-finding.ts';
@@ -5,13 +6,14 @@ import type { ServedUrls } from '../admin/served-urls.ts';
 import type { Config } from '../base/config.ts';
 import { refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
+import { makeFolder } from '../base/make-folder.ts';
 import { isListening } from '../base/reach-server.ts';
 import type { Seal } from '../base/seal.ts';
 import type { SocketAddress } from '../base/server-address.ts';
 import type { Shutdown } from '../base/shutdown.ts';
 import type { Terminal } from '../base/terminal.ts';
 import { makeToken, readToken } from '../controller/attempt-token.ts';
-import { removeFolder } from '../media/child-folder.ts';
+import { removeNames } from '../media/child-folder.ts';
 import { projectPython } from '../media/yt-dlp.ts';
 import { signInUrl } from '../model/person.ts';
 import { openObjects } from '../objects/open-objects.ts';
@@ -81,7 +83,7 @@ async function start(running: RunningRole): Promise<void> {
   const parts = { config, store, seal, objects, inspector: askInspector(inspector), log, metrics, traces };
   const openWorkers = isInCluster
     ? await kubernetesWorkers(running, store.clock.now)
-    : processWorkers({ ...env, TRAWL_GATEWAY_ADDRESS: `unix:${gateway.path}` }, seal, log);
+    : processWorkers({ ...env, TRAWL_GATEWAY_ADDRESS: `unix:${gateway.path}` }, work, seal, log);
   const gatewayAddress = isInCluster ? { host: config.host, port: config.gatewayPort } : gateway;
   let publicUrl = config.publicUrl;
   const controller = await buildController(
@@ -119,7 +121,9 @@ function keepEgress(
 async function clearWork(work: string, stop: Shutdown): Promise<void> {
   stop.add('stuck sandboxes', () => endStuckSandboxes(work));
   await endStuckSandboxes(work);
-  await removeFolder(work);
+  // The folder itself stays: it may be a disk of its own, whose lost+found belongs to root.
+  await makeFolder(work, 0o700);
+  await removeNames(work, /^(?!lost\+found$)/);
 }
 
 /** Runs workers as Jobs of a cluster; loads what knows one only then. */
@@ -132,11 +136,15 @@ async function kubernetesWorkers(
 }
 
 /** Runs workers as processes of this machine, each with a token that this process signs. */
-function processWorkers(env: Readonly<Record<string, string>>, seal: Seal, parentLog: Log): OpenWorkers {
+function processWorkers(env: Readonly<Record<string, string>>, work: string, seal: Seal, parentLog: Log): OpenWorkers {
   const log = parentLog.with({ part: 'process runner' });
   const tokenOf = (attempt: AttemptId) => makeToken(attempt, seal.sign);
+  const freeBytes = () => {
+    const { bavail, bsize } = statfsSync(work);
+    return bavail * bsize;
+  };
   return async () => ({
-    runner: openProcessRunner({ command: [...ownCommand, 'worker'], env, log, tokenOf }),
+    runner: openProcessRunner({ command: [...ownCommand, 'worker'], env, log, tokenOf, freeBytes }),
     attemptOf: async (token) => readToken(token, seal.verify),
   });
 }

@@ -4,7 +4,14 @@ import type { Readable, Writable } from 'node:stream';
 import { endChild } from '../base/child-process.ts';
 import type { Log } from '../base/log.ts';
 import type { Outcome } from '../model/outcome.ts';
-import { type AttemptToRun, jobIdOf, makeChangeListeners, outcomeOfExitCode, type Runner } from './runner.ts';
+import {
+  type AttemptToRun,
+  jobIdOf,
+  makeChangeListeners,
+  outcomeOfExitCode,
+  type Runner,
+  StartDelayed,
+} from './runner.ts';
 
 interface ProcessRunnerOptions {
   /** Program and arguments of a worker. */
@@ -12,6 +19,8 @@ interface ProcessRunnerOptions {
   readonly env: Readonly<Record<string, string>>;
   /** Returns the token of an attempt, which the worker reads from its standard input. */
   readonly tokenOf: (attempt: AttemptToRun) => string;
+  /** Returns the free bytes of the disk to which workers write. */
+  readonly freeBytes: () => number;
   readonly log: Log;
 }
 
@@ -24,6 +33,9 @@ interface WorkerProcess {
 }
 
 const stopGraceMs = 5000;
+/** No worker starts with less: its attempt would fail, and a job has few of them. */
+const minFreeBytes = 16 * 1024 ** 2;
+const diskFull = 'The disk of the workers is full';
 const maxLoggedChars = 2000;
 
 /** Runs each worker as a child process in a group of its own, which ends with this process. */
@@ -41,6 +53,8 @@ export function openProcessRunner(options: ProcessRunnerOptions): Runner {
   return {
     async start(attempt) {
       if (workers.has(attempt.name)) return;
+      const free = options.freeBytes();
+      if (free < minFreeBytes) throw new StartDelayed(diskFull, new Error(`${free} bytes are free`));
       const worker = startWorker(options, attempt, () => listeners.notify(attempt.name));
       workers.set(attempt.name, worker);
       await worker.spawned.catch((error) => {

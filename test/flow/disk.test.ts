@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { readJob } from '../../src/store/jobs/read-job.ts';
@@ -91,6 +91,36 @@ function testDisks(this: Mocha.Suite): void {
     expect(readdirSync(join(objects(), '.uploads'))).to.deep.equal([]);
     expect(await service.stop()).to.equal(0);
     expect(readdirSync(join(service.data, 'work'))).to.deep.equal([]);
+  });
+
+  it('while the disk of the work folder alone is full, jobs wait with a reason, lose no attempt and are charged once', async () => {
+    const other = makeService({ TRAWL_WORKERS: '3' });
+    const work = join(other.data, 'work');
+    mkdirSync(work, { recursive: true });
+    mountSmall(work, diskBytes);
+    try {
+      await other.start();
+      const { account, key } = await other.aCustomer();
+      fill(join(work, 'filler'));
+      const ids = await Promise.all([1, 2].map(() => other.submit(key, film('/films/clip.mp4'))));
+      const reasonOf = async (id: string) => (await other.ask(key, `/v1/jobs/${id}`)).json.queue?.reason;
+      const isFull = async (id: string) => (await reasonOf(id)) === 'The disk of the workers is full';
+      for (const id of ids) await until(() => isFull(id), 20, `${id} waits for room`);
+      expect(other.up().output()).to.match(/jobs wait for their start.*The disk of the workers is full/);
+      rmSync(join(work, 'filler'));
+      const jobs = await other.ended(ids, 60);
+      expect(jobs.map(({ status, attempt }) => `${status} ${attempt}`)).to.deep.equal(ids.map(() => 'CompletedJob 1'));
+      await other.checkLedger(account, jobs);
+      // A disk is cleared at the next start, not removed.
+      writeFileSync(join(work, 'left'), '');
+      expect(await other.stop()).to.equal(0);
+      await other.start();
+      expect(readdirSync(work)).not.to.include('left');
+    } finally {
+      await other.killAll();
+      unmount(work);
+      await other.close();
+    }
   });
 
   it('a start with a read-only data folder is refused with a sentence, and nothing runs', async () => {

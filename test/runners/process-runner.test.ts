@@ -11,6 +11,8 @@ import { itRunsAttempts, type RunnerUnderTest } from './runner.contract.ts';
 
 const run = promisify(execFile);
 const jobId = randomUUID();
+const attempt = { name: `${jobId}-1`, jobId, attempt: 1, endpoint: 'video', maxMs: 600_000 } as const;
+const plain = { env: {}, tokenOf: () => 'token', freeBytes: () => Number.POSITIVE_INFINITY, log: aLog().log };
 
 /** Waits for a file that is named as its token and tells how to end. */
 const script =
@@ -26,6 +28,7 @@ describe('workers as processes', () => {
       command: ['/bin/sh', '-c', script],
       env: { PLACE: place.folder, PATH: '/usr/bin:/bin' },
       tokenOf: ({ name }) => name,
+      freeBytes: () => Number.POSITIVE_INFINITY,
       log: aLog().log,
     });
     // Renamed: a worker that finds its file before it is written whole would end with 0.
@@ -55,8 +58,7 @@ describe('workers as processes', () => {
 
   it('rejects the start of a worker whose program is missing, and starts it once the program is back', async () => {
     const program = join(place.folder, 'program');
-    const runner = openProcessRunner({ command: [program], env: {}, tokenOf: () => 'token', log: aLog().log });
-    const attempt = { name: `${jobId}-1`, jobId, attempt: 1, endpoint: 'video', maxMs: 600_000 } as const;
+    const runner = openProcessRunner({ ...plain, command: [program] });
     // A hint at each failed start would repeat it without a pause.
     const told: string[] = [];
     const unwatch = runner.watch((name) => told.push(name));
@@ -67,6 +69,19 @@ describe('workers as processes', () => {
     writeFileSync(program, '#!/bin/sh\nread more\nread forever\n', { mode: 0o755 });
     await runner.start(attempt);
     expect(await runner.see(attempt.name)).to.deep.equal({ is: 'running' });
+    expect(await runner.close()).to.deep.equal([attempt.name]);
+  });
+
+  it('delays the start of a worker while the disk of the workers is full, with a reason that its caller reads', async () => {
+    let free = 1_000_000;
+    const runner = openProcessRunner({ ...plain, command: ['/bin/cat'], freeBytes: () => free });
+    const late = await runner.start(attempt).catch((error) => error);
+    expect([late.constructor.name, late.reason]).to.deep.equal(['StartDelayed', 'The disk of the workers is full']);
+    expect(await runner.see(attempt.name)).to.deep.equal({ is: 'absent' });
+    free = 100_000_000;
+    await runner.start(attempt);
+    free = 0;
+    await runner.start(attempt);
     expect(await runner.close()).to.deep.equal([attempt.name]);
   });
 

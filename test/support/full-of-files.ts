@@ -10,7 +10,13 @@ const told = process.argv[2] === 'redis' ? await startRedisTwice() : await start
 process.stdout.write(told);
 
 async function startWorkerTwice(): Promise<string> {
-  const runner = openProcessRunner({ command: ['/bin/cat'], env: {}, tokenOf: () => 'token', log: aLog().log });
+  const runner = openProcessRunner({
+    command: ['/bin/cat'],
+    env: {},
+    tokenOf: () => 'token',
+    freeBytes: () => 1e9,
+    log: aLog().log,
+  });
   const attempt = { name: 'job-1', jobId: 'job', attempt: 1, endpoint: 'video', maxMs: 600_000 } as const;
   const release = openAll();
   const refused = await runner.start(attempt).catch(({ code }: NodeJS.ErrnoException) => code);
