@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chmod, open, readFile, rm } from 'node:fs/promises';
+import { chmod, open, readdir, readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type ServedUrls, servedUrlsFile } from '../admin/served-urls.ts';
 import { quoteForShell } from '../base/child-process.ts';
@@ -45,7 +45,7 @@ export async function openStateFolder({
   await rm(urls, { force: true });
   const keepUrls = ({ publicUrl, dashboardUrl }: ServedUrls) =>
     writePrivateFile(urls, JSON.stringify({ publicUrl, dashboardUrl }));
-  const record = redisUrl === null && existsSync(recordFolder(path)) ? recordFolder(path) : null;
+  const record = redisUrl === null ? await findRecordFolder(path) : null;
   if (record !== null && objects === 'folder') requireObjects(objectsFolder(path));
   return {
     path,
@@ -56,6 +56,23 @@ export async function openStateFolder({
       await lock.close();
     },
   };
+}
+
+/**
+ * Returns the folder of the record; `null` before the first start, also where a new disk is mounted as that folder. Refuses the empty folder
+ * where the disk is not mounted: an empty record knows no key, and what it admits is hidden as soon as the disk is back.
+ */
+async function findRecordFolder(path: string): Promise<string | null> {
+  const folder = recordFolder(path);
+  if (!existsSync(folder)) return null;
+  if (!(await readdir(folder)).every((name) => name === 'lost+found')) return folder;
+  if (![join(path, 'secret'), uploadsFolder(objectsFolder(path))].some((made) => existsSync(made))) return null;
+  throw refuse(
+    'unavailable',
+    `${folder} is not the folder in which the record was kept: mount its disk.
+If this is its new disk, or no copy of the record exists, this line makes it the folder for a new record:
+mkdir ${quoteForShell(join(folder, 'appendonlydir'))}`,
+  );
 }
 
 async function readOrMakeSecret(file: string, record: string | null): Promise<Buffer> {

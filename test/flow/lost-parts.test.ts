@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { makeService, type Service } from '../support/service.ts';
@@ -70,6 +70,36 @@ describe('trawl up that lacks a part of its data', () => {
       .to.contain(`${folder} is not the folder in which files were kept`)
       .and.not.match(/^ +at /m);
     execFileSync('sh', ['-c', /^mkdir .*$/m.exec(said)?.[0] ?? 'false']);
+    await service.start();
+  });
+
+  it('begins no new record in the empty folder where the disk of the record is not mounted, and names the line for a new disk', async () => {
+    await service.start();
+    const { key } = await service.aCustomer();
+    expect(await service.stop()).to.equal(0);
+    const folder = join(service.data, 'redis');
+    const disk = join(service.folder, 'disk');
+    renameSync(folder, disk);
+    mkdirSync(folder);
+    const said = await refused(service.data);
+    expect(readdirSync(folder)).to.deep.equal([]);
+    expect(said)
+      .to.contain(`${folder} is not the folder in which the record was kept`)
+      .and.not.match(/^ +at /m);
+    rmSync(folder, { recursive: true });
+    renameSync(disk, folder);
+    await service.start();
+    expect((await service.ask(key, '/v1/usage')).status).to.equal(200);
+    expect(await service.stop()).to.equal(0);
+    rmSync(folder, { recursive: true });
+    mkdirSync(folder);
+    execFileSync('sh', ['-c', /^mkdir .*$/m.exec(said)?.[0] ?? 'false']);
+    await service.start();
+    expect((await service.ask(key, '/v1/usage')).status).to.equal(401);
+  });
+
+  it('takes a new disk that is mounted as the folder of the record for its first start', async () => {
+    mkdirSync(join(service.data, 'redis', 'lost+found'), { recursive: true });
     await service.start();
   });
 });
