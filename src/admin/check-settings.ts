@@ -16,14 +16,8 @@ type BillingSettings = Pick<
 >;
 
 /** Checks what invoices need, where something can be bought. */
-export function checkBilling({
-  stripeKey,
-  stripeWebhookSecret,
-  smtpUrl,
-  sellerName,
-  sellerAddress,
-  sellerTax,
-}: BillingSettings): Finding[] {
+export function checkBilling(config: BillingSettings): Finding[] {
+  const { stripeKey, stripeWebhookSecret, smtpUrl, sellerName, sellerAddress, sellerTax } = config;
   const unsold = 'TRAWL_STRIPE_KEY is not set: events of Stripe are taken, and nothing can be bought.';
   if (stripeKey === null) return stripeWebhookSecret === null ? [] : [note('payments', unsold)];
   const missing = [

@@ -6,12 +6,8 @@ import { makeSeal, type Seal } from '../base/seal.ts';
 import { secretKey } from '../base/settings/kinds.ts';
 
 /** Returns the seal of TRAWL_SECRET, else of the secret that `trawl up` made in the data folder; throws `unavailable` without either. */
-export async function findSeal({
-  secret,
-  secretOld,
-  data,
-}: Pick<Config, 'secret' | 'secretOld' | 'data'>): Promise<Seal> {
-  return makeSeal({ secret: secret ?? (await readSecret(join(data, 'secret'))), old: secretOld });
+export async function findSeal(config: Pick<Config, 'secret' | 'secretOld' | 'data'>): Promise<Seal> {
+  return makeSeal({ secret: config.secret ?? (await readSecret(join(config.data, 'secret'))), old: config.secretOld });
 }
 
 async function readSecret(path: string): Promise<Uint8Array> {

@@ -3,13 +3,10 @@ import type { Purchase } from '../model/purchase.ts';
 import type { CheckoutOrder } from './payment-provider.ts';
 
 /** All that it takes to deliver the pack stands in the payment, so that an event alone is enough. */
-export function metadataOf({
-  id,
-  account,
-  kind,
-  pack_title,
-  pack_total,
-}: Pick<Purchase, 'id' | 'account' | 'kind' | 'pack_title' | 'pack_total'>): Stripe.MetadataParam {
+export function metadataOf(
+  purchase: Pick<Purchase, 'id' | 'account' | 'kind' | 'pack_title' | 'pack_total'>,
+): Stripe.MetadataParam {
+  const { id, account, kind, pack_title, pack_total } = purchase;
   return { trawl_purchase: id, trawl_account: account, trawl_kind: kind, pack_title, pack_total };
 }
 

@@ -63,29 +63,9 @@ async function sendInvoice({ req, res, store, accountId }: DashboardCall): Promi
 }
 
 /** A purchase as the account's people see it: nothing of the provider's ids. */
-function purchaseJson({
-  id,
-  kind,
-  pack_title,
-  pack_total,
-  price_cents,
-  currency,
-  state,
-  ended_at,
-  invoice,
-  reason,
-}: EndedPurchase) {
-  const price = writePrice(price_cents, currency);
+function purchaseJson(bought: EndedPurchase) {
+  const { id, kind, pack_title: pack, pack_total: credits, state, invoice, reason = null } = bought;
+  const price = writePrice(bought.price_cents, bought.currency);
   const number = invoice === undefined ? null : invoiceNumber(invoice);
-  return {
-    id,
-    kind,
-    pack: pack_title,
-    credits: pack_total,
-    price,
-    state,
-    at: writeTime(ended_at),
-    invoice: number,
-    reason: reason ?? null,
-  };
+  return { id, kind, pack, credits, price, state, at: writeTime(bought.ended_at), invoice: number, reason };
 }

@@ -5,12 +5,10 @@ import type { RunningRole } from './run-role.ts';
 const closeMs = 3_000;
 
 /** Opens the way to the collector, or returns `null` where the operator has configured none: the SDK of OpenTelemetry is loaded only then. */
-export async function openTraces({
-  config,
-  log,
-  metrics,
-  stop,
-}: Pick<RunningRole, 'config' | 'log' | 'metrics' | 'stop'>): Promise<Traces | null> {
+export async function openTraces(
+  running: Pick<RunningRole, 'config' | 'log' | 'metrics' | 'stop'>,
+): Promise<Traces | null> {
+  const { config, log, metrics, stop } = running;
   if (config.tracesUrl === null) return null;
   const { openOtlpTraces } = await import('../base/otlp-traces.ts');
   const count = (outcome: string, spans: number) => metrics.spans_total.inc({ outcome }, spans);

@@ -20,12 +20,8 @@ const heldByAnother = 1;
  * Opens the data folder (TRAWL_DATA, 0700), takes its lock and makes its secret once; refuses while another process has the lock, and
  * when the secret or the files are gone from beside the record.
  */
-export async function openStateFolder({
-  data,
-  secret,
-  redisUrl,
-  objects,
-}: Pick<Config, 'data' | 'secret' | 'redisUrl' | 'objects'>) {
+export async function openStateFolder(config: Pick<Config, 'data' | 'secret' | 'redisUrl' | 'objects'>) {
+  const { data, secret, redisUrl, objects } = config;
   const path = resolve(data);
   await makeFolder(path, 0o700).catch((error) => {
     throw refuse('unavailable', `${path} (TRAWL_DATA) cannot be made: ${messageOf(error)}`);

@@ -14,10 +14,8 @@ interface WebhookTrace extends TraceContext {
 }
 
 /** Returns `null` for a job or a batch that is not traced. */
-export function beginWebhookTrace({
-  about,
-  requestTrace,
-}: Pick<OutgoingWebhook, 'about' | 'requestTrace'>): WebhookTrace | null {
+export function beginWebhookTrace(webhook: Pick<OutgoingWebhook, 'about' | 'requestTrace'>): WebhookTrace | null {
+  const { about, requestTrace } = webhook;
   const request = readTraceparent(requestTrace ?? undefined);
   if (request === null) return null;
   const own = { traceId: request.traceId, spanId: randomBytes(8).toString('hex') };

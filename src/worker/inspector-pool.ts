@@ -105,16 +105,12 @@ async function withPort<T>(
 async function readOne<T>(
   read: ReadPage<T>,
   warm: InspectorParent,
-  {
-    folder: requests,
-    wrappers,
-    watch,
-    port,
-  }: Pick<WorkerHome, 'folder' | 'wrappers'> & { readonly watch: ChildWatch; readonly port: number },
+  home: Pick<WorkerHome, 'folder' | 'wrappers'> & { readonly watch: ChildWatch; readonly port: number },
   { programs, inspectSeconds, sandbox, log }: InspectorPoolOptions,
   gone: AbortSignal,
 ): Promise<T | InspectionFailure> {
-  const folder = await mkdtemp(join(requests, 'r'));
+  const { wrappers, watch, port } = home;
+  const folder = await mkdtemp(join(home.folder, 'r'));
   const user = hasOwnUser(sandbox) ? nextUser() : 0;
   // A child that was killed from outside says nothing about its URL.
   let struck = false;

@@ -159,11 +159,8 @@ function makePodSpec(shape: WorkerShape, args: readonly string[], activeDeadline
   };
 }
 
-export function makeWorkerResources({
-  cpu,
-  memory,
-  diskBytes,
-}: Pick<WorkerShape, 'cpu' | 'memory' | 'diskBytes'>): V1ResourceRequirements {
+export function makeWorkerResources(shape: Pick<WorkerShape, 'cpu' | 'memory' | 'diskBytes'>): V1ResourceRequirements {
+  const { cpu, memory, diskBytes } = shape;
   return {
     requests: { cpu, memory, 'ephemeral-storage': String(systemBytes) },
     // No CPU limit: it would only slow ffmpeg down.
