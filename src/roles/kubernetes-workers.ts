@@ -67,7 +67,7 @@ export function openKubernetesWorkers(options: {
     }
     // Pods have times of the cluster's clock, which nobody reads here: one has waited too long only when both of ours say so.
     const ageNow = () => Math.min(now(), Date.now());
-    const runner = new KubernetesRunner({ client, shape, now, ageNow, metrics, log, defersCleanup });
+    const runner = new KubernetesRunner({ client, shape, now: ageNow, metrics, log, defersCleanup });
     return { runner, attemptOf: openPodIdentity({ client, state: runner.state, shape, clocks: [now, Date.now] }) };
   };
 }

@@ -34,10 +34,8 @@ interface KubernetesRunnerOptions {
   /** Closed with the runner. */
   readonly client: KubeClient;
   readonly shape: WorkerShape;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970, for ages of Jobs and pods, whose times come from the cluster. */
   readonly now: () => number;
-  /** The clock for ages of Jobs and pods, whose times come from the cluster; `now` when it is left out. */
-  readonly ageNow?: () => number;
   readonly metrics: RunnerMetrics;
   readonly log: Log;
   readonly times?: Partial<InformerTimes>;
@@ -99,7 +97,7 @@ export class KubernetesRunner implements Runner {
       const isUnexplained = seen.is === 'waiting' && seen.reason === null;
       return isUnexplained && isPodMissing ? { is: 'waiting', reason: noPod } : seen;
     };
-    const parts = { client, cleanup, seenOf, state: this.state, now: () => this.#ageNow() };
+    const parts = { client, cleanup, seenOf, state: this.state, now: options.now };
     this.#timers.add(setInterval(() => setRunnerGauges(metrics, parts), metricMs));
   }
 
@@ -166,15 +164,10 @@ export class KubernetesRunner implements Runner {
 
   #judgeCached(attemptName: string): CachedJudgement {
     const objects = { job: this.state.jobOf(attemptName), pods: this.state.podsOf(attemptName), faults: [] };
-    const now = this.#ageNow();
+    const now = this.#options.now();
     const isPodMissing = lacksPod(objects, now);
     const needsEvents = isPodMissing || findUnprepared(objects, now) !== undefined;
     return { ...judgeAttempt(objects, this.#options.shape, now), isPodMissing, needsEvents };
-  }
-
-  #ageNow(): number {
-    const { now, ageNow = now } = this.#options;
-    return ageNow();
   }
 
   /** Judges by the cached state, and by the API server where that is not certain. */
@@ -184,7 +177,7 @@ export class KubernetesRunner implements Runner {
     const cached = this.#judgeCached(attemptName);
     if (cached.isCertain && !cached.needsEvents) return cached;
     const fresh = await this.#readObjects(attemptName);
-    return judgeAttempt({ ...fresh, faults: await this.#readFaults(fresh) }, shape, this.#ageNow());
+    return judgeAttempt({ ...fresh, faults: await this.#readFaults(fresh) }, shape, this.#options.now());
   }
 
   async #stopNow(attemptName: string): Promise<void> {
@@ -221,7 +214,7 @@ export class KubernetesRunner implements Runner {
       const events = await this.#readEvents(`involvedObject.uid=${objects.job.uid},reason=FailedCreate`);
       return events.map(({ message }) => message);
     }
-    const pod = findUnprepared(objects, this.#ageNow());
+    const pod = findUnprepared(objects, this.#options.now());
     const fault = pod && findPreparationFault(await this.#readEvents(`involvedObject.uid=${pod.uid}`));
     return fault ? [fault] : [];
   }
