@@ -1,5 +1,5 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { addAbortListener, once } from 'node:events';
 import { killGroup } from '../base/child-process.ts';
 import type { ChildEnding } from '../media/spawn-child.ts';
 import type { ChildEnd, RunningChildProcess, RunOptions } from '../media/tools.ts';
@@ -54,7 +54,7 @@ export async function startInspectorParent(
   const options = { cwd: home.folder, env: home.env, detached: true, stdio: ending.stdio };
   const parent = spawn(program, args, options) as ChildProcessWithoutNullStreams;
   const kill = () => ending.kill(parent);
-  const release = onAbort(stop, kill);
+  const stopping = addAbortListener(stop, kill);
   const open = new Map<number, OpenRequest>();
   let stderr = '';
   let startedCount = 0;
@@ -72,7 +72,7 @@ export async function startInspectorParent(
   parent.stdout.on('data', makeFrameReader(ready.resolve, onFrame));
   const empty = ending.untilEmpty(parent);
   const ended = waitForEnd(parent).then(async () => {
-    release();
+    stopping[Symbol.dispose]();
     await empty;
     for (const id of [...open.keys()]) close(id, { code: null, signal: 'SIGKILL', stderr });
     ready.reject(new Error(`the inspector ended before it was warm: ${stderr}`));
@@ -103,13 +103,6 @@ export async function startInspectorParent(
     return { write, ended: done };
   };
   return { id: parent.pid ?? 0, start, counts: () => ({ started: startedCount, open: open.size }), ended, end: kill };
-}
-
-/** Calls it when the signal aborts, at once if it has. Returns a function that forgets it. */
-function onAbort(signal: AbortSignal, listener: () => void): () => void {
-  signal.addEventListener('abort', listener, { once: true });
-  if (signal.aborted) listener();
-  return () => signal.removeEventListener('abort', listener);
 }
 
 function handleFrame(
