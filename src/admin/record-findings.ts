@@ -1,7 +1,7 @@
-import { BlockList, isIPv6 } from 'node:net';
 import type { Config } from '../base/config.ts';
 import { messageOf } from '../base/errors.ts';
 import { gibibytes } from '../base/machine-memory.ts';
+import { isInRange, readAddress, readRange } from '../model/public-address.ts';
 import { type RecordLayout, refuseRecord } from '../model/record-layout.ts';
 import { writeTime } from '../model/timestamp.ts';
 import type { BackupNotes } from '../store/backup/backup-notes.ts';
@@ -21,7 +21,9 @@ const maxAheadMs = 60_000;
 
 /** Checks that the last private address which forwarded requests (`null` for none) is a trusted proxy (D38). */
 export function checkStrayProxy(address: string | null, trusted: Config['trustedProxies']): Finding {
-  const isKnown = address === null || isTrusted(address, trusted);
+  const peer = readAddress(address ?? '');
+  const isTrusted = (network: Config['trustedProxies'][number]) => peer !== null && isInRange(readRange(network), peer);
+  const isKnown = address === null || trusted.some(isTrusted);
   const stray = `A proxy at ${address} forwards requests of others but is not in TRAWL_TRUSTED_PROXIES: name it there, because nobody behind it is ever blocked.`;
   return judged('proxies', isKnown, 'No proxy is unknown.', stray, 'note');
 }
@@ -107,12 +109,6 @@ export function checkMemory(memory: RecordMemory): Finding {
     : 'It hides how much it uses (INFO), so new jobs are never refused';
   const text = `Redis has no memory limit of its own: on a full machine the kernel ends it. ${gate}: set maxmemory in Redis.`;
   return problem('memory', text);
-}
-
-function isTrusted(proxy: string, trusted: Config['trustedProxies']): boolean {
-  const list = new BlockList();
-  for (const { address, prefix, family } of trusted) list.addSubnet(address, prefix, family);
-  return list.check(proxy, isIPv6(proxy) ? 'ipv6' : 'ipv4');
 }
 
 /** Judges the servers that may have to take the next connection; nothing of a single Redis, of which all other findings tell. */
