@@ -64,11 +64,14 @@ export class Controller {
   readonly #lane: StorageLane;
   readonly #advancer: JobAdvancer;
   readonly #queue: WorkQueue;
-  readonly #requeueFlight: SingleFlight;
-  readonly #takeFlight: SingleFlight;
-  readonly #preemptFlight: SingleFlight;
-  readonly #recordingsFlight: SingleFlight;
-  readonly #passFlight: SingleFlight;
+  readonly #preempter: ReturnType<typeof makePreempter>;
+  readonly #requeueFlight = this.#flight('requeue', 'the requeue of delayed jobs', () => this.#requeueDelayed());
+  readonly #takeFlight = this.#flight('take', 'the take of queued jobs', () => this.#takeJobs());
+  readonly #preemptFlight = this.#flight('preempt', 'making room for an account', () => this.#preempter.makeRoom());
+  readonly #recordingsFlight = this.#flight('preempt', 'the check of recordings', () =>
+    this.#preempter.checkRecordings(),
+  );
+  readonly #passFlight = this.#flight('pass', 'the full pass', () => this.#fullPass());
   #take: () => AsyncIterable<string>;
   #timers: NodeJS.Timeout[] = [];
   #stopListening: () => Promise<void> = async () => {};
@@ -98,14 +101,7 @@ export class Controller {
       onError: noteFailedSteps({ metrics, log }),
       onRoom: () => void this.#takeFlight.run(),
     });
-    this.#requeueFlight = coalesceRuns(() =>
-      this.#quietly('requeue', 'the requeue of delayed jobs', () => this.#requeueDelayed()),
-    );
-    this.#takeFlight = coalesceRuns(() => this.#quietly('take', 'the take of queued jobs', () => this.#takeJobs()));
-    const preempter = makePreempter({ ...options, term, onMark: again });
-    this.#preemptFlight = this.#preemptLater('making room for an account', preempter.makeRoom);
-    this.#recordingsFlight = this.#preemptLater('the check of recordings', preempter.checkRecordings);
-    this.#passFlight = coalesceRuns(() => this.#quietly('pass', 'the full pass', () => this.#fullPass()));
+    this.#preempter = makePreempter({ ...options, term, mayTake: () => this.#mayTake(), onMark: again });
   }
 
   async start(): Promise<void> {
@@ -207,8 +203,8 @@ export class Controller {
     }
   }
 
-  #preemptLater(work: string, run: () => Promise<void>): SingleFlight {
-    return coalesceRuns(() => this.#quietly('preempt', work, async () => (this.#mayTake() ? run() : undefined)));
+  #flight(task: ControllerTask, work: string, run: () => Promise<void>): SingleFlight {
+    return coalesceRuns(() => this.#quietly(task, work, run));
   }
 
   /** Queues every job that may need a step: those of runners, the active ones, and those whose wait for a start is over; offers turns. */

@@ -10,13 +10,14 @@ interface PreempterOptions {
   readonly shares: WorkerShares;
   readonly log: Log;
   readonly term: () => string;
+  readonly mayTake: () => boolean;
   /** Called with a job that is marked: its next step interrupts it. */
   readonly onMark: (jobId: string) => void;
 }
 
 /** Without kept slots: sees to it that no account holds every worker for long while another one waits. */
-export function makePreempter({ store, shares, log, term, onMark }: PreempterOptions) {
-  const isNeeded = () => shares.kept === 0 && store.connection.clock.isSteady();
+export function makePreempter({ store, shares, log, term, mayTake, onMark }: PreempterOptions) {
+  const isNeeded = () => mayTake() && shares.kept === 0 && store.connection.clock.isSteady();
   return {
     /** Interrupts a job of the account that holds most for one that has waited too long. */
     async makeRoom(): Promise<void> {
