@@ -194,7 +194,8 @@ function isUnfinished(status: string | null, cause: unknown): boolean {
   return status === null || status === 'CompletedJob' || !isEnded(status);
 }
 
-function describeFailure(cause: unknown, interrupted: AbortSignal): Pick<FileRow, 'error' | 'error_code'> {
+/** Returns why a file or a playlist was not fetched; throws an error of the program itself. */
+export function describeFailure(cause: unknown, interrupted: AbortSignal): Pick<FileRow, 'error' | 'error_code'> {
   if (interrupted.aborted) return { error: 'Interrupted', error_code: 'cancelled' };
   if (cause instanceof CallRefused || cause instanceof FetchFailed)
     return { error: cause.message, error_code: cause.code };

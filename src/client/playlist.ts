@@ -1,7 +1,5 @@
 import { inParallel } from '../base/in-parallel.ts';
-import { FetchFailed } from './fetch-file.ts';
-import { type FileRow, type GetTools, sendOrder, type WantedFile } from './get-file.ts';
-import { ServiceAway } from './patience.ts';
+import { describeFailure, type FileRow, type GetTools, sendOrder, type WantedFile } from './get-file.ts';
 import { CallRefused } from './service-client.ts';
 
 /** The service reads the list for up to 50 s, and may have the call wait for a free inspector before. */
@@ -40,16 +38,12 @@ export async function expandPlaylist(
     }
     // Its jobs go on.
     if (batch !== null) tools.noteUnfinished();
-    if (!(cause instanceof CallRefused || cause instanceof FetchFailed || cause instanceof ServiceAway)) throw cause;
-    return { row: refusedRow(query, cause, batch), cause };
+    const failure = describeFailure(cause, signal);
+    const isUnknown = batch === null && cause instanceof CallRefused && cause.status === 404;
+    const error = isUnknown && cause.message === 'Not Found' ? 'This service does not expand playlists' : failure.error;
+    const none = { job_id: null, status: null, path: null, bytes: null, sha256: null };
+    return { row: { query, ...none, ...failure, error }, cause };
   }
-}
-
-function refusedRow(query: string, cause: CallRefused | FetchFailed | ServiceAway, batch: string | null): FileRow {
-  if (cause instanceof ServiceAway) return rowOf(query, cause.message, 'unavailable');
-  const isUnknown =
-    cause instanceof CallRefused && cause.status === 404 && batch === null && cause.message === 'Not Found';
-  return rowOf(query, isUnknown ? 'This service does not expand playlists' : cause.message, cause.code);
 }
 
 /** Orders the jobs of a playlist and returns the id of their batch. */
@@ -97,8 +91,4 @@ async function cancelBatch(
     // Some jobs may go on: they were cancelled one by one as far as possible.
     noteUnfinished();
   }
-}
-
-function rowOf(query: string, error: string, code: string): FileRow {
-  return { query, job_id: null, status: null, path: null, bytes: null, sha256: null, error, error_code: code };
 }
