@@ -32,12 +32,7 @@ export interface PolicyOptions {
   readonly ownAddresses: () => readonly string[];
 }
 
-export interface Policy {
-  /** Judges a host as URL writes it, before anything is resolved. */
-  readonly judgeHost: (host: string, port: number) => HostJudgement;
-  /** Judges every address that a name stands for: one bad address refuses all of them, and a local name without any is refused too. */
-  readonly judgeAddresses: (name: string, addresses: readonly string[], port: number) => Judgement;
-}
+export type Policy = ReturnType<typeof makePolicy>;
 
 /** Order in which one verdict is chosen when addresses have several. */
 const bySeverity: readonly Judgement[] = ['refused_name', 'refused_address', 'refused_port'];
@@ -45,7 +40,7 @@ const bySeverity: readonly Judgement[] = ['refused_name', 'refused_address', 're
 /** A localhost name means this machine, whatever a resolver says (RFC 6761). */
 const loopbacks = ['127.0.0.1', '::1'];
 
-export function makePolicy({ ports, allow, deny, ownAddresses }: PolicyOptions): Policy {
+export function makePolicy({ ports, allow, deny, ownAddresses }: PolicyOptions) {
   const denied = deny.map(readRange);
   const excepted = allow.map((exception) => ({ range: readRange(exception), port: exception.port }));
   const exceptedOn = (port: number) => excepted.filter((one) => one.port === null || one.port === port);
@@ -75,7 +70,8 @@ export function makePolicy({ ports, allow, deny, ownAddresses }: PolicyOptions):
   };
 
   return {
-    judgeHost: (host, port) => {
+    /** Judges a host as URL writes it, before anything is resolved. */
+    judgeHost: (host: string, port: number): HostJudgement => {
       const literal = readLiteral(host);
       if (literal !== null) {
         const verdict = judge(false, literal, port);
@@ -90,7 +86,8 @@ export function makePolicy({ ports, allow, deny, ownAddresses }: PolicyOptions):
       if (isLocalName(host)) return { verdict: 'refused_name' };
       return { verdict: ports.includes(port) ? 'resolve' : 'refused_port' };
     },
-    judgeAddresses: (name, addresses, port) => {
+    /** Judges every address that a name stands for: one bad address refuses all of them, and a local name without any is refused too. */
+    judgeAddresses: (name: string, addresses: readonly string[], port: number): Judgement => {
       const local = isLocalName(name);
       if (addresses.length === 0) return local ? 'refused_name' : 'failed_dns';
       const isOwn = compareOwn();

@@ -6,17 +6,14 @@ type Stage = (typeof stages)[number];
 const copying: Record<Stage, number> = { inspect: 3, fetch: 78, convert: 5, prove: 4 };
 const encoding: Record<Stage, number> = { inspect: 3, fetch: 53, convert: 30, prove: 4 };
 
-export interface OverallProgress {
-  /** Notes the progress of a stage, from 0 to 1, and for a fetch the bytes that have arrived. */
-  readonly at: (stage: Stage, fraction: number, bytes?: number) => void;
-}
+export type OverallProgress = ReturnType<typeof makeOverallProgress>;
 
 /** Combines the stages into one percentage that never falls; `encodes` gives the conversion a larger share. */
 export function makeOverallProgress(
   encodes: boolean,
   onProgress: (progress: AttemptProgress) => void,
   now: () => number,
-): OverallProgress {
+) {
   const shares = encodes ? encoding : copying;
   let last: AttemptProgress = { progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null };
   let begun: { readonly at: number; readonly bytes: number } | null = null;
@@ -27,7 +24,8 @@ export function makeOverallProgress(
     return seconds < 0.5 || bytes < begun.bytes ? null : Math.round((bytes - begun.bytes) / seconds);
   };
   return {
-    at: (stage, fraction, bytes) => {
+    /** Notes the progress of a stage, from 0 to 1, and for a fetch the bytes that have arrived. */
+    at: (stage: Stage, fraction: number, bytes?: number) => {
       const before = stages.slice(0, stages.indexOf(stage)).reduce((sum, each) => sum + shares[each], 0);
       // ffmpeg knows no time before its first packet, which is no number then.
       const part = fraction > 0 ? Math.min(1, fraction) : 0;

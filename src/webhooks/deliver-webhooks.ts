@@ -32,12 +32,7 @@ export interface DeliveryOptions extends PayloadOptions {
   readonly log: Log;
 }
 
-export interface WebhookDelivery {
-  /** A webhook may have become due. */
-  readonly wake: () => void;
-  /** Starts no more attempts and lets the running ones end; one that is cut is repeated after its lease. */
-  readonly close: () => Promise<void>;
-}
+export type WebhookDelivery = ReturnType<typeof deliverWebhooks>;
 
 /**
  * An account has at most a quarter of all places, so that hanging receivers of one do not delay the webhooks of another; slow hosts have
@@ -63,7 +58,7 @@ const backoff = { firstMs: 200, maxMs: 2_000 };
 const outcomes = { delivered: 'delivered', again: 'retried', failed: 'failed' } as const;
 
 /** Delivers webhooks when they are due. Hints make it fast; a search every 500 ms makes it certain. */
-export function deliverWebhooks(options: DeliveryOptions): WebhookDelivery {
+export function deliverWebhooks(options: DeliveryOptions) {
   const { store, log } = options;
   const queue = makeFairQueue(limits);
   const stop = new AbortController();
@@ -110,7 +105,9 @@ export function deliverWebhooks(options: DeliveryOptions): WebhookDelivery {
   const timer = setInterval(wake, intervalMs);
   wake();
   return {
+    /** A webhook may have become due. */
     wake,
+    /** Starts no more attempts and lets the running ones end; one that is cut is repeated after its lease. */
     close: async () => {
       isClosing = true;
       clearInterval(timer);

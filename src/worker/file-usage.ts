@@ -12,16 +12,6 @@ import {
 import { join } from 'node:path';
 import { codeOf } from '../base/errors.ts';
 
-/** Usage of files that processes hold without a name in any folder. */
-interface NamelessFiles {
-  /** Of memory files. */
-  readonly memoryBytes: number;
-  /** Of deleted files. */
-  readonly diskBytes: number;
-  /** Infinite for processes with more mappings than can be looked through while others wait. */
-  readonly openFiles: number;
-}
-
 const blockBytes = 512;
 /** Size that every name counts at least. */
 const entryBytes = 4096;
@@ -72,10 +62,10 @@ function bytesBehind(error: unknown): number {
 }
 
 /**
- * Returns the usage of deleted files and memory files that processes have open or mapped, without the files in `seen`; stops
- * after `maxOpenFiles`.
+ * Returns the usage of memory files, and of deleted files on disk, that processes have open or mapped, without the files in `seen`; stops
+ * after `maxOpenFiles`. `openFiles` is infinite for processes with more mappings than can be looked through while others wait.
  */
-export function namelessFiles(ids: Iterable<number>, seen: Set<number>, maxOpenFiles: number): NamelessFiles {
+export function namelessFiles(ids: Iterable<number>, seen: Set<number>, maxOpenFiles: number) {
   const seenInMemory = new Set<number>();
   let [memoryBytes, diskBytes, openFiles, mapsLeft] = [0, 0, 0, maxMapsBytes];
   const count = (name: string, stats: FileSize | undefined) => {

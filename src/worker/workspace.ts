@@ -5,7 +5,7 @@ import { makeFolder } from '../base/make-folder.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import { layWrappers } from '../media/ffmpeg-arguments.ts';
 import { spawnChild } from '../media/spawn-child.ts';
-import type { ChildEnd, MediaTools, RunChild } from '../media/tools.ts';
+import type { ChildEnd, RunChild } from '../media/tools.ts';
 import { makeChildCgroup } from './child-cgroup.ts';
 import type { Breach } from './child-limits.ts';
 import { startEgressForwarder } from './egress-forwarder.ts';
@@ -36,19 +36,13 @@ export interface WorkspaceOptions extends Pick<SandboxOptions, 'sandbox' | 'limi
 }
 
 /** Folder, egress proxy and children of one attempt; the children can reach nothing else. */
-export interface Workspace extends Pick<MediaTools, 'folder' | 'wrappers' | 'proxy' | 'cookies' | 'run'> {
-  /**
-   * Kills the children and removes the folder; the orphan cleaner does the same when this process is killed. Calls `onBreach`
-   * when the kernel ended a child at the limit of memory and no check has told so yet.
-   */
-  readonly close: () => Promise<void>;
-}
+export type Workspace = Awaited<ReturnType<typeof openWorkspace>>;
 
 /** One worker needs a few dozen. */
 const maxConnections = 128;
 const systemPath = '/usr/bin:/bin:/usr/sbin:/sbin';
 
-export async function openWorkspace(options: WorkspaceOptions): Promise<Workspace> {
+export async function openWorkspace(options: WorkspaceOptions) {
   const { root, sandbox, limits, programs, onBreach, signal, cookies: text } = options;
   const { memoryBytes } = limits;
   const connections = { ports: 1, maxConnections };
@@ -77,6 +71,10 @@ export async function openWorkspace(options: WorkspaceOptions): Promise<Workspac
   const watch = startChildWatch();
   const groups = { [Symbol.iterator]: () => running.keys() };
   const stopWatch = watch.add({ limits, folder, groups, cgroup, onBreach });
+  /**
+   * Kills the children and removes the folder; the orphan cleaner does the same when this process is killed. Calls `onBreach`
+   * when the kernel ended a child at the limit of memory and no check has told so yet.
+   */
   const close = async () => {
     stopWatch();
     watch.stop();

@@ -1,27 +1,18 @@
-import type { Account, Plan } from '../../model/account.ts';
-import { type AccountBalances, subscriptionLeft } from '../../model/money.ts';
+import type { Plan } from '../../model/account.ts';
+import { subscriptionLeft } from '../../model/money.ts';
 import { parseBalances, readRawBalances } from '../money/read-balances.ts';
 import { rollPeriod } from '../money/roll-period.ts';
 import { number, type RecordStore } from '../script.ts';
 import { accountOf } from './read-accounts.ts';
 import { readPlan } from './read-plans.ts';
 
-export interface AccountSnapshot {
-  readonly account: Account;
-  readonly plan: Plan | null;
-  readonly balances: AccountBalances;
-  /** Credits of a changed plan that the next charge books in the ledger; below 0 where they lapse. */
-  readonly unbooked: number;
-}
+export type AccountSnapshot = ReturnType<typeof snapshotOf>;
 
 /**
  * Reads an account with its balances, and rolls its billing period first when that has ended. `newestEntry` is the newest entry of its
  * ledger at that moment, '' without one. Throws `not_found`.
  */
-export async function readSnapshot(
-  store: RecordStore,
-  accountId: string,
-): Promise<AccountSnapshot & { readonly newestEntry: string }> {
+export async function readSnapshot(store: RecordStore, accountId: string) {
   let seen = await readRawBalances(store, accountId);
   const ends = number(seen.fields.period_end);
   if (ends !== null && ends <= store.clock.now()) {
@@ -38,9 +29,10 @@ export function snapshotOf(
   fields: Readonly<Record<string, string>>,
   packs: Readonly<Record<string, string>>,
   plan: Plan | null,
-): AccountSnapshot {
+) {
   const booked = parseBalances(fields, packs);
   const balances = { ...booked, quota: plan?.quota ?? 0 };
+  /** Credits of a changed plan that the next charge books in the ledger; below 0 where they lapse. */
   const unbooked = subscriptionLeft(balances) - subscriptionLeft(booked);
   return { account: accountOf(fields), plan, balances, unbooked };
 }
