@@ -35,13 +35,9 @@ export async function openRegular(file: string): Promise<FileHandle> {
 
 /** Returns the first bytes of a file. */
 export async function beginningOf(file: string): Promise<Buffer> {
-  const handle = await openRegular(file);
-  try {
-    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(16) });
-    return buffer.subarray(0, bytesRead);
-  } finally {
-    await handle.close();
-  }
+  await using handle = await openRegular(file);
+  const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(16) });
+  return buffer.subarray(0, bytesRead);
 }
 
 /** Returns the bytes of a file, 0 for one that is missing. */

@@ -56,18 +56,27 @@ export function chooseFormatsFor(page: SourcePage, order: MediaOrder): FormatCho
   return { parts, start, seconds: cuts ? seconds : null, section, expected };
 }
 
-/** Returns true where the length that lists of pieces tell is that of the pictures, and sound alone is wanted, which has a list of its own. */
-function mayLastLonger({ listed, formats }: SourcePage, { endpoint, args }: MediaOrder): boolean {
-  const soundOnly = endpoint === 'audio' || args.download_type === 'audio';
-  return listed && soundOnly && formats.some(({ vcodec, acodec }) => vcodec === 'none' && acodec !== 'none');
+export function isSoundOnly({ endpoint, args }: MediaOrder): boolean {
+  return endpoint === 'audio' || args.download_type === 'audio';
 }
 
-function chooseFormats(page: SourcePage, { endpoint, args }: MediaOrder, length: number | null) {
+/** Returns true where the sound that was chosen alone will be encoded. */
+export function willEncode({ parts }: FormatChoice, page: SourcePage, order: MediaOrder): boolean {
+  const format = page.formats.find(({ id }) => id === parts[0]?.id);
+  const kilobits = format?.abr ?? format?.tbr ?? null;
+  return isSoundOnly(order) && !isAudioCopy(order.args, format?.acodec ?? null, kilobits);
+}
+
+/** Returns true where the length that lists of pieces tell is that of the pictures, and sound alone is wanted, which has a list of its own. */
+function mayLastLonger({ listed, formats }: SourcePage, order: MediaOrder): boolean {
+  return listed && isSoundOnly(order) && formats.some(({ vcodec, acodec }) => vcodec === 'none' && acodec !== 'none');
+}
+
+function chooseFormats(page: SourcePage, order: MediaOrder, length: number | null) {
+  const { args } = order;
   const usable = page.formats.filter((format) => format.vcodec !== 'none' || format.acodec !== 'none');
   if (usable.length === 0) throw new Failed('extractor_failed');
-  if (endpoint === 'audio' || args.download_type === 'audio') {
-    return [{ format: chooseAudio(usable, args), video: false, audio: true }];
-  }
+  if (isSoundOnly(order)) return [{ format: chooseAudio(usable, args), video: false, audio: true }];
   const limit = sideLimit(String(args.video_quality ?? 'best'), length);
   const silent = args.download_type === 'video';
   const wanted = containersFor(String(args.video_format ?? 'mp4'));

@@ -1,5 +1,5 @@
 import type { Args } from '../model/request-parameters.ts';
-import type { FormatChoice } from './choose-formats.ts';
+import { type FormatChoice, isSoundOnly } from './choose-formats.ts';
 import { askedRate, type Container, canHold, containers, containersFor, familyOf, isAudioCopy } from './container.ts';
 import { endOf, exactLength, lengthTolerance, longestOf, type SourceStream } from './file-lengths.ts';
 import type { FetchedFile, FileProbe, Stream } from './probe-file.ts';
@@ -47,7 +47,7 @@ export function planConversion(
 ): ConversionPlan {
   const video = findStream('video', fetched, choice);
   const sound = findStream('audio', fetched, choice);
-  const soundOnly = order.endpoint === 'audio' || order.args.download_type === 'audio';
+  const soundOnly = isSoundOnly(order);
   if (soundOnly && sound === null) throw new Failed('no_audio');
   if (!soundOnly && video === null) throw new Failed('no_video');
   // A Matroska would hold it, for no player.

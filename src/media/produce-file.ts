@@ -4,8 +4,7 @@ import type { FailureCode } from '../base/errors.ts';
 import type { AttemptProgress } from '../model/attempt-protocol.ts';
 import { recordingStage } from '../model/attempt-stages.ts';
 import { beginningOf, removeNames, sizeOf } from './child-folder.ts';
-import { type ChosenFormat, chooseFormatsFor, type FormatChoice } from './choose-formats.ts';
-import { isAudioCopy } from './container.ts';
+import { type ChosenFormat, chooseFormatsFor, type FormatChoice, willEncode } from './choose-formats.ts';
 import { refuseParts } from './container-heads.ts';
 import { describeMedia } from './describe-media.ts';
 import { isEncryptedMp4 } from './encrypted-mp4.ts';
@@ -265,12 +264,6 @@ async function convert(
   };
   await runFfmpeg(ffmpegArguments(fetched, plan.output, file, plan.starts), tools, signal, onLine);
   await Promise.all(fetched.map((each) => unlink(each.file)));
-}
-
-function willEncode(choice: FormatChoice, page: SourcePage, { endpoint, args }: MediaOrder): boolean {
-  const format = page.formats.find(({ id }) => id === choice.parts[0]?.id);
-  const sound = endpoint === 'audio' || args.download_type === 'audio';
-  return sound && !isAudioCopy(args, format?.acodec ?? null, format?.abr ?? format?.tbr ?? null);
 }
 
 function notStarted(page: SourcePage): Failed {

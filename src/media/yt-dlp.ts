@@ -52,17 +52,14 @@ export function startYtDlp(
   const page = Promise.withResolvers<SourcePage>();
   const done = Promise.withResolvers<FetchEnd>();
   const entries = Promise.withResolvers<readonly string[]>();
+  const answers = [page, done, entries];
   // A promise that nobody awaits must not end the process.
-  page.promise.catch(() => undefined);
-  done.promise.catch(() => undefined);
-  entries.promise.catch(() => undefined);
+  for (const { promise } of answers) promise.catch(() => undefined);
   const own = new AbortController();
   let fragmented = false;
   let reportProgress: (progress: FetchProgress) => void = () => undefined;
   const fail = (error: unknown) => {
-    page.reject(error);
-    done.reject(error);
-    entries.reject(error);
+    for (const { reject } of answers) reject(error);
   };
   const onLine = (text: string) => {
     // A library may print; only JSON lines are answers.
