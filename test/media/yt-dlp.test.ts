@@ -11,35 +11,38 @@ import { aFolder } from '../support/redis.ts';
 
 const never = new AbortController().signal;
 
-describe('The driver of yt-dlp', () => {
-  it('has the same extractors in the same order as yt-dlp, plugins included', () => {
-    const text = `
+/** Lines of Python behind the import of the driver. */
+const withDriver = (lines: string) => `
 import sys
 sys.path.insert(0, ${JSON.stringify(dirname(driver))})
 import driver
+${lines}`;
+
+const saidBy = (lines: string) =>
+  execFileSync(python, [...pythonFlags, '-c', withDriver(lines)], { encoding: 'utf8' }).trim();
+
+describe('The driver of yt-dlp', () => {
+  it('has the same extractors in the same order as yt-dlp, plugins included', () => {
+    const said = saidBy(`
 driver.prepare([${JSON.stringify(plugins)}])
 options = driver.options({'proxy': '', 'tools': '/', 'node': '/'}, print)
 ours, theirs = driver.Downloader(options), driver.yt_dlp.YoutubeDL(options)
 print(list(ours._ies.items()) == list(theirs._ies.items()), len(ours._ies) > 1000, 'TestPage' in ours._ies)
-`;
-    const said = execFileSync(python, [...pythonFlags, '-c', text], { encoding: 'utf8' });
-    expect(said.trim()).to.equal('True True True');
+`);
+    expect(said).to.equal('True True True');
   });
 
   it('reads the certificates of the authorities once for all requests of a process', () => {
-    const text = `
-import ssl, sys
-sys.path.insert(0, ${JSON.stringify(dirname(driver))})
-import driver
+    const said = saidBy(`
+import ssl
 driver.prepare([])
 read, times = ssl.SSLContext.load_default_certs, []
 ssl.SSLContext.load_default_certs = lambda *words: times.append(1) or read(*words)
 options = driver.options({'proxy': '', 'tools': '/', 'node': '/'}, print)
 handlers = [driver.Downloader(options)._request_director.handlers['Urllib'] for _ in range(3)]
 print(len(times), *(len(each._make_sslcontext().get_ca_certs()) > 10 for each in handlers), len(times))
-`;
-    const said = execFileSync(python, [...pythonFlags, '-c', text], { encoding: 'utf8' });
-    expect(said.trim()).to.equal('0 True True True 1');
+`);
+    expect(said).to.equal('0 True True True 1');
   });
 
   for (const [owner, name] of [
@@ -48,13 +51,10 @@ print(len(times), *(len(each._make_sslcontext().get_ca_certs()) > 10 for each in
     ['YoutubeDL', 'process_ie_result'],
   ] as const) {
     it(`ends with a sentence that names version and place where a yt-dlp has no ${name}, which trawl replaces`, () => {
-      const text = `
-import sys
-sys.path.insert(0, ${JSON.stringify(dirname(driver))})
-import driver
+      const text = withDriver(`
 del driver.yt_dlp.${owner}.${name}
 driver.prepare([])
-`;
+`);
       const { status, stderr } = spawnSync(python, [...pythonFlags, '-c', text], { encoding: 'utf8' });
       expect(status, stderr).to.equal(1);
       expect(stderr.trim().split('\n').at(-1)).to.match(
@@ -64,14 +64,11 @@ driver.prepare([])
   }
 
   it('says only numbers that JSON has, whatever a page says', () => {
-    const text = `
-import json, sys
-sys.path.insert(0, ${JSON.stringify(dirname(driver))})
-import driver
+    const said = saidBy(`
+import json
 print(json.dumps([driver.bounded(each) for each in (float('nan'), float('inf'), 10 ** 5000, 1.5, True, 'text' * 9000)]))
-`;
-    const said = JSON.parse(execFileSync(python, [...pythonFlags, '-c', text], { encoding: 'utf8' }));
-    expect(said).to.deep.equal([null, null, null, 1.5, true, 'text'.repeat(2500)]);
+`);
+    expect(JSON.parse(said)).to.deep.equal([null, null, null, 1.5, true, 'text'.repeat(2500)]);
   });
 
   it('fails its job, and ends no process, when it is taken over and says objects that are neither text nor number', async () => {

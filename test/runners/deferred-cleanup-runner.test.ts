@@ -94,24 +94,16 @@ describe('cleanup of an attempt while another Job waits for its pod', () => {
     expect(await runner.list('done')).to.deep.equal(['done-1']);
   });
 
-  it('removes at once what a Kueue queue counts', async () => {
-    await begin({ queue: 'media' });
-    void answerChanges(200, 3);
-    await runner.stop('done-1');
-    expect(changes).to.have.length(3);
-  });
-
-  it('removes at once while our own requests wait for the rate limit', async () => {
-    await begin({ isExhausted: true });
-    void answerChanges(200, 3);
-    await runner.stop('done-1');
-    expect(changes).to.have.length(3);
-  });
-
-  it('removes at once when deferral is switched off', async () => {
-    await begin({ defersCleanup: false });
-    void answerChanges(200, 3);
-    await runner.stop('done-1');
-    expect(changes).to.have.length(3);
-  });
+  for (const [when, options] of [
+    ['what a Kueue queue counts', { queue: 'media' }],
+    ['while our own requests wait for the rate limit', { isExhausted: true }],
+    ['when deferral is switched off', { defersCleanup: false }],
+  ] as const) {
+    it(`removes at once ${when}`, async () => {
+      await begin(options);
+      void answerChanges(200, 3);
+      await runner.stop('done-1');
+      expect(changes).to.have.length(3);
+    });
+  }
 });
