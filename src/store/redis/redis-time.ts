@@ -2,14 +2,7 @@ import { readFileSync } from 'node:fs';
 import { onceAMinute } from '../../base/once-a-minute.ts';
 
 /** The clock of Redis, as this process knows it. */
-export interface RecordClock {
-  /** Milliseconds since 1970, as TIME of Redis would say now. */
-  now(): number;
-  /** False for 10 minutes after TIME has jumped: nothing may be removed or ended for its age then. */
-  isSteady(): boolean;
-  /** Milliseconds by which the clock of this machine is ahead of that of Redis; negative when it is behind. */
-  machineAheadMs(): number;
-}
+export type RecordClock = Pick<RedisClock, 'now' | 'isSteady' | 'machineAheadMs'>;
 
 /** A machine whose clock is further off than this says so, and does not get the lead. */
 export const maxClockDifferenceMs = 2_000;
@@ -23,7 +16,7 @@ const maxOffsetSeconds = 1e11;
  * Follows TIME of Redis by readings, and the monotonic clock of this process in between: a change of this machine's clock
  * changes nothing. A jump is a change of TIME by 5 minutes more, or less, than passed on the monotonic clock.
  */
-export class RedisClock implements RecordClock {
+export class RedisClock {
   readonly #monotonic: () => number;
   readonly #machine: () => number;
   /** TIME minus the monotonic clock, in milliseconds; `null` before the first reading. */
@@ -38,15 +31,18 @@ export class RedisClock implements RecordClock {
     this.#machine = machine;
   }
 
+  /** Milliseconds since 1970, as TIME of Redis would say now. */
   now(): number {
     if (this.#aheadMs === null) throw new Error('TIME of Redis was never read');
     return Math.floor(this.#monotonic() + this.#aheadMs);
   }
 
+  /** False for 10 minutes after TIME has jumped: nothing may be removed or ended for its age then. */
   isSteady(): boolean {
     return this.#isSteady;
   }
 
+  /** Milliseconds by which the clock of this machine is ahead of that of Redis; negative when it is behind. */
   machineAheadMs(): number {
     return this.#machine() - this.now();
   }
