@@ -44,11 +44,7 @@ export async function serveStdio(service: McpService): Promise<void> {
 }
 
 /** Answers one message that came by HTTP, without a session; `close` ends what is still under way. */
-export async function answerMessage(
-  service: McpService,
-  headers: Readonly<Record<string, string>>,
-  message: unknown,
-): Promise<{ readonly response: Response; readonly close: () => Promise<void> }> {
+export async function answerMessage(service: McpService, headers: Readonly<Record<string, string>>, message: unknown) {
   const server = makeMcpServer(service);
   const transport = new WebStandardStreamableHTTPServerTransport();
   await server.connect(transport);

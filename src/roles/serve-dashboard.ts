@@ -37,10 +37,7 @@ interface DashboardNeeds extends CallHandlers, SharedParts {
 }
 
 /** Serves the dashboard until it is stopped; returns its port, and the URL at which people reach it. */
-export async function serveDashboard(
-  parts: DashboardNeeds,
-  stop: Shutdown,
-): Promise<{ dashboardPort: number; dashboardUrl: string }> {
+export async function serveDashboard(parts: DashboardNeeds, stop: Shutdown) {
   const { config, store, seal, objects, metrics, findCaller, blocked } = parts;
   const log = parts.log.with({ part: 'dashboard' });
   const draining = new AbortController();

@@ -33,10 +33,7 @@ export async function listLedgerAccounts(store: RecordStore): Promise<[slug: str
 }
 
 /** Returns slug and name of these accounts, in one request. */
-export async function readNames(
-  store: RecordStore,
-  ids: readonly string[],
-): Promise<{ readonly id: string; readonly slug: string; readonly name: string }[]> {
+export async function readNames(store: RecordStore, ids: readonly string[]) {
   const rows = await store.connection.readAll(ids.map((id) => ['HMGET', keys.account(id), 'slug', 'name']));
   return ids.map((id, n) => {
     const [slug, name] = rows[n] as (string | null)[];

@@ -37,12 +37,7 @@ export async function readHistory(store: RecordStore, accountId: string): Promis
 }
 
 /** Returns the same and, out of the same lines, the counts of all keys by hour since a time of this day or yesterday: older lines are archived. */
-export async function readHistoryAndHours(
-  store: RecordStore,
-  accountId: string,
-  range: HistoryRange,
-  since: number,
-): Promise<{ readonly days: HistoryDay[]; readonly hours: CountsByDay }> {
+export async function readHistoryAndHours(store: RecordStore, accountId: string, range: HistoryRange, since: number) {
   const found: HistoryDay[] = [];
   const hours: CountsByDay[] = [];
   const names = await listKeyNames(store, accountId);

@@ -22,11 +22,7 @@ return { 'taken_back' }
 `;
 
 /** Counts a sign-in; returns how many there are in its window, and how long that still lasts. */
-export async function countSignIn(
-  store: RecordStore,
-  personId: string,
-  windowMs: number,
-): Promise<{ count: number; leftMs: number }> {
+export async function countSignIn(store: RecordStore, personId: string, windowMs: number) {
   const [, count, leftMs] = await run(store, countSignInScript, { personId, window: windowMs });
   return { count: Number(count), leftMs: Number(leftMs) };
 }

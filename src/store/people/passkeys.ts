@@ -127,10 +127,7 @@ export async function listPasskeys(store: RecordStore, personId: string, scope: 
 }
 
 /** Returns a passkey and the id of its person; `null` for one that is not known. */
-export async function findPasskey(
-  store: RecordStore,
-  id: string,
-): Promise<{ readonly personId: string; readonly passkey: Passkey } | null> {
+export async function findPasskey(store: RecordStore, id: string) {
   const personId = text(await store.connection.read(['HGET', keys.passkeyOwners, id]));
   const json = personId === '' ? '' : text(await store.connection.read(['HGET', keys.passkeys(personId), id]));
   return json === '' ? null : { personId, passkey: { id, ...(JSON.parse(json) as Omit<Passkey, 'id'>) } };

@@ -26,10 +26,7 @@ export async function readPersonById(store: RecordStore, personId: string): Prom
 }
 
 /** Reads a session that has not ended, and its person, at one moment; `null` for any other. */
-export async function readSession(
-  store: RecordStore,
-  { personId, secretHash }: PersonSecret,
-): Promise<{ readonly session: StoredSession; readonly person: Person } | null> {
+export async function readSession(store: RecordStore, { personId, secretHash }: PersonSecret) {
   const [json, fields] = await store.connection.readAll([
     ['HGET', keys.sessions(personId), secretHash],
     ['HGETALL', keys.person(personId)],

@@ -37,12 +37,7 @@ export function memberOf({ receiver, id }: DueWebhook): string {
  * Returns webhooks whose next attempt may begin, earliest first; fewer than `limit` means that no other is due before `now`.
  * `maxWait`: milliseconds from an attempt to the next one, at most.
  */
-export async function dueWebhooks(
-  store: RecordStore,
-  limit: number,
-  from = 0,
-  maxWait = maxWaitMs,
-): Promise<{ due: (DueWebhook & { at: number })[]; now: number }> {
+export async function dueWebhooks(store: RecordStore, limit: number, from = 0, maxWait = maxWaitMs) {
   const [, now, flat] = await run(store, dueWebhooksScript, { from, limit, maxWait });
   const due = Object.entries(pairs(flat)).map(([member, at]) => {
     const cut = member.lastIndexOf('/');

@@ -137,12 +137,7 @@ export async function listDeliveries(
 }
 
 /** Reads the cursors of deliveries after one, newest first; those of one millisecond stand in the order of their short ids, last first. */
-async function readCursors(
-  { connection }: RecordStore,
-  key: string,
-  after: Cursor | null,
-  size: number,
-): Promise<{ readonly cursors: Cursor[]; readonly isLast: boolean }> {
+async function readCursors({ connection }: RecordStore, key: string, after: Cursor | null, size: number) {
   const at = after === null ? '+inf' : String(after.created_at);
   const [sameTime, older] = await Promise.all([
     after === null ? [] : connection.read(['ZREVRANGEBYSCORE', key, at, at, 'WITHSCORES']),
