@@ -17,6 +17,16 @@ export interface InputFile {
   readonly file: string;
   /** True for a transport stream whose streams go on under other numbers (`part-changes.ts`). */
   readonly renumbered?: boolean;
+  /** True for a transport stream whose pictures or sound begin so late that ffmpeg finds them only when it looks farther. */
+  readonly late?: boolean;
+}
+
+/** Bytes in which streams of a late file are sought, and microseconds; ffmpeg keeps in memory what it reads meanwhile. */
+const farLook = ['-probesize', String(128 * 2 ** 20), '-analyzeduration', String(3600 * 1e6)];
+
+/** Returns the options with which ffmpeg and ffprobe read a file as it is. */
+export function inputOptions({ renumbered, late }: Omit<InputFile, 'file'>): string[] {
+  return [...(renumbered ? ['-merge_pmt_versions', '1'] : []), ...(late ? farLook : [])];
 }
 
 /** Returns the arguments of an ffmpeg that makes a file of what its inputs hold, each from a second on; one below zero begins that much later. */
@@ -28,9 +38,9 @@ export function ffmpegArguments(
 ): string[] {
   const from = (start: number) =>
     start === 0 ? [] : start > 0 ? ['-ss', String(start)] : ['-itsoffset', String(-start)];
-  const read = inputs.flatMap(({ file: input, renumbered }, n) => [
-    ...[...timed, ...localRules, ...(renumbered ? ['-merge_pmt_versions', '1'] : []), ...from(starts[n] ?? 0)],
-    ...['-i', `file:${input}`],
+  const read = inputs.flatMap((input, n) => [
+    ...[...timed, ...localRules, ...inputOptions(input), ...from(starts[n] ?? 0)],
+    ...['-i', `file:${input.file}`],
   ]);
   const quiet = ['-nostdin', '-hide_banner', '-v', 'error', '-progress', 'pipe:1', '-nostats'];
   return [...quiet, ...memory, '-y', ...read, ...output, `file:${file}`];

@@ -49,6 +49,7 @@ async function index(part: FetchedFile, tools: MediaTools, signal: AbortSignal):
   return {
     ...part,
     renumbered: false,
+    late: false,
     file: indexed,
     probe: { ...probe, duration, video: video ?? null, audio: audio ?? null },
   };

@@ -1,11 +1,13 @@
 import { openRegular } from './child-folder.ts';
+import type { ChosenFormat } from './choose-formats.ts';
 import type { FileProbe } from './probe-file.ts';
 import { Failed } from './tools.ts';
+import { followTables } from './transport-tables.ts';
 
-/** Called for each unit of AAC, for each table that lists the streams of a program, and for each page of an Ogg. */
+/** Called for each unit of AAC, for each section of a transport stream, and for each page of an Ogg. */
 interface Notes {
   readonly sound: (number: number, config: number) => void;
-  readonly table: (kinds: string, numbers: string) => void;
+  readonly section: (section: Buffer) => void;
   readonly page: (beginning: string | null) => void;
 }
 
@@ -14,8 +16,6 @@ const packetBytes = 188;
 const codecBytes = 5;
 const pageBytes = 27 + 255 + codecBytes;
 const pageMark = 0x4f676753;
-/** A hostile file may have thousands of tables. */
-const maxTables = 256;
 
 const steps: Readonly<Record<string, readonly [number, (bytes: Buffer, at: number, notes: Notes) => number]>> = {
   mpegts: [packetBytes, readPacket],
@@ -29,11 +29,11 @@ type PartChanges = Awaited<ReturnType<typeof readPartChanges>>;
 /** Reads a transport stream, a file of AAC frames or an Ogg to its end; others have no such changes. */
 export async function readPartChanges(file: string, format: string, signal: AbortSignal) {
   const [window, step] = steps[format] ?? [0, null];
-  if (step === null) return { sound: false, numbers: false, unread: false, cut: false };
-  const [configs, tables] = [new Map<number, number>(), new Map<string, string>()];
+  const [tables, chain] = [followTables(), followChain()];
+  if (step === null) return { sound: false, unread: false, cut: false, ...tables.end() };
+  const configs = new Map<number, number>();
   const everyConfig = new Set<number>();
-  let [changes, renumbered] = [false, false];
-  const chain = followChain();
+  let changes = false;
   const notes: Notes = {
     page: chain.page,
     sound: (number, config) => {
@@ -41,10 +41,7 @@ export async function readPartChanges(file: string, format: string, signal: Abor
       configs.set(number, config);
       everyConfig.add(config);
     },
-    table: (kinds, numbers) => {
-      renumbered ||= (tables.get(kinds) ?? numbers) !== numbers;
-      if (tables.size < maxTables) tables.set(kinds, numbers);
-    },
+    section: tables.note,
   };
   const handle = await openRegular(file);
   let rest = Buffer.alloc(0);
@@ -57,11 +54,11 @@ export async function readPartChanges(file: string, format: string, signal: Abor
   }
   // Streams beside each other, such as languages, may differ.
   const { isChain, unread } = chain.end();
+  const told = tables.end();
   return {
+    ...told,
     /** AAC goes on with another sample rate or other channels: a copy would play all of it with the first ones. */
-    sound: changes || isChain || (renumbered && everyConfig.size > 1),
-    /** A stream goes on under another number (PID), which ffmpeg takes for another stream. */
-    numbers: renumbered,
+    sound: changes || isChain || (told.numbers && everyConfig.size > 1),
     /** An Ogg goes on with streams that ffmpeg does not read: of another codec, or more than one. */
     unread,
     /** An Ogg without a second song ends inside of a page. */
@@ -71,11 +68,13 @@ export async function readPartChanges(file: string, format: string, signal: Abor
 
 /** Throws a `Failed` for a part that goes on with what ffmpeg does not read, and for a direct link to an Ogg that was cut off. */
 export function refuseChanges(
-  { sound, unread, cut }: PartChanges,
+  { sound, unread, cut, others }: PartChanges,
   { format, video, begin }: FileProbe,
+  part: ChosenFormat,
   direct: boolean,
 ): void {
-  if (unread || (sound && format === 'ogg' && video !== null)) {
+  const isOther = others.some((medium) => (medium === 'sound' ? part.audio : part.video));
+  if (unread || isOther || (sound && format === 'ogg' && video !== null)) {
     throw new Failed('unsupported_url', 'it goes on with other streams');
   }
   // A recording of a radio, whose clock may have begun before it, ends anywhere.
@@ -118,29 +117,13 @@ function readPacket(bytes: Buffer, at: number, notes: Notes): number {
   const end = at + packetBytes;
   if (!begins || !hasPayload || payload + 9 >= end) return packetBytes;
   if (bytes.readUIntBE(payload, 3) !== 1) {
-    readTable(bytes.subarray(payload + 1 + bytes.readUInt8(payload), end), notes);
+    notes.section(bytes.subarray(payload + 1 + bytes.readUInt8(payload), end));
   } else if (bytes.readUInt8(payload + 3) >> 5 === 0b110) {
     const frame = payload + 9 + bytes.readUInt8(payload + 8);
     const config = frame + 7 <= end ? configOf(bytes, frame) : null;
     if (config !== null) notes.sound((flags >> 8) & 0x1fff, config);
   }
   return packetBytes;
-}
-
-/**
- * Notes kinds and numbers of the streams of a program, from its table (PMT, ISO/IEC 13818-1, 2.4.4.8). ffmpeg joins streams of other
- * numbers by their places, so tables with other kinds do not count as the same ones.
- */
-function readTable(table: Buffer, notes: Notes): void {
-  if (table.length < 12 || table[0] !== 2) return;
-  const kinds = [table.readUInt16BE(3)];
-  const numbers: number[] = [];
-  const end = Math.min(table.length, 3 + (table.readUInt16BE(1) & 0xfff) - 4);
-  for (let at = 12 + (table.readUInt16BE(10) & 0xfff); at + 5 <= end; at += 5 + (table.readUInt16BE(at + 3) & 0xfff)) {
-    kinds.push(table.readUInt8(at));
-    numbers.push(table.readUInt16BE(at + 1) & 0x1fff);
-  }
-  notes.table(kinds.join(), numbers.join());
 }
 
 /** Notes a frame of AAC; returns the bytes up to the next one, or up to what may be one. */

@@ -1,7 +1,7 @@
 import { unlink } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { openRegular } from './child-folder.ts';
-import { ffmpegArguments, ffprobeArguments, type InputFile, mediaEnv } from './ffmpeg-arguments.ts';
+import { ffmpegArguments, ffprobeArguments, type InputFile, inputOptions, mediaEnv } from './ffmpeg-arguments.ts';
 import type { FileProbe } from './probe-file.ts';
 import { runFfmpeg } from './run-ffmpeg.ts';
 import { Failed, type MediaTools } from './tools.ts';
@@ -19,7 +19,7 @@ const maxLineLength = 2 ** 16;
 
 /** Throws a `Failed` for a file whose pictures change their size: ffmpeg would copy them, and players take all of them for as large as the first one. */
 export async function refuseOtherSizes(
-  { file, renumbered = false }: InputFile,
+  input: InputFile,
   { format, video }: FileProbe,
   isCut: boolean,
   tools: MediaTools,
@@ -27,15 +27,15 @@ export async function refuseOtherSizes(
 ): Promise<void> {
   const filters = headersOf[video?.codec ?? ''];
   if (video === null || filters === undefined || !(isCut || joinedFormats.test(format))) return;
+  const { file } = input;
   const headers = `${file}.headers`;
   const output = ['-map', `0:${video.index}`, '-c', 'copy', '-bsf', filters, '-f', 'framemd5'];
-  await runFfmpeg(ffmpegArguments([{ file, renumbered }], output, headers), tools, signal);
+  await runFfmpeg(ffmpegArguments([input], output, headers), tools, signal);
   const differ = await hasOtherLines(headers);
   await unlink(headers);
   if (!differ) return;
   // Headers tell more than a size: decoded key frames do not.
-  const merged = renumbered ? ['-merge_pmt_versions', '1'] : [];
-  const keys = [...merged, '-select_streams', String(video.index), '-skip_frame', 'nokey'];
+  const keys = [...inputOptions(input), '-select_streams', String(video.index), '-skip_frame', 'nokey'];
   const words = [...keys, ...ffprobeArguments(file, 'none', ['frame=width,height']), '-of', 'csv=p=0'];
   const enough = new AbortController();
   let [first, other] = ['', ''];

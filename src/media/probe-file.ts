@@ -27,6 +27,8 @@ export interface Stream {
   readonly reordered: number;
   readonly sampleRate: number | null;
   readonly channels: number | null;
+  /** True where ffprobe found no packet that tells its size or sample rate. */
+  readonly unseen?: boolean;
   /** Number of packets that the index promises, and of those that were read. */
   readonly promised: number | null;
   readonly counted: number | null;
@@ -89,8 +91,10 @@ export async function probeFile(
   count: PacketCount,
   tools: MediaTools,
   signal: AbortSignal,
+  options: readonly string[] = [],
 ): Promise<Probed> {
-  const { ended, text } = await askFfprobe(ffprobeArguments(file, count), maxFactLines, tools, signal);
+  const words = [...options, ...ffprobeArguments(file, count)];
+  const { ended, text } = await askFfprobe(words, maxFactLines, tools, signal);
   if (text === null) throw new Failed('file_damaged', 'ffprobe tells too much');
   return { probe: readProbe(parseProbe(text)), ended, count };
 }
@@ -128,8 +132,10 @@ export function readProbe(json: unknown): FileProbe {
   const tags = membersOf(format.tags);
   // Players take the stream that the file marks as the default one, of those whose codec they know.
   const isDefault = (stream: Stream) => membersOf(membersOf(given[streams.indexOf(stream)]).disposition).default === 1;
+  // A transport stream may list one that never comes.
+  const mayLack = asText(format.format_name) === 'mpegts';
   const playedOf = (wanted: Stream['kind']) => {
-    const found = streams.filter(({ kind }) => kind === wanted);
+    const found = streams.filter((stream) => stream.kind === wanted && !(mayLack && stream.unseen));
     const known = found.filter(({ codec }) => codec !== '');
     return known.find(isDefault) ?? known[0] ?? found[0] ?? null;
   };
@@ -189,6 +195,7 @@ function readStream(json: unknown, fileBegin: number, longest: number | null): S
     reordered: positive(fields.has_b_frames) ?? 0,
     sampleRate: positive(fields.sample_rate),
     channels: positive(fields.channels),
+    unseen: fields.width === 0 || fields.sample_rate === '0',
     promised: positive(fields.nb_frames),
     counted: positive(fields.nb_read_packets),
   };

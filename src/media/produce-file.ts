@@ -3,31 +3,25 @@ import { join } from 'node:path';
 import type { FailureCode } from '../base/errors.ts';
 import type { AttemptProgress } from '../model/attempt-protocol.ts';
 import { recordingStage } from '../model/attempt-stages.ts';
-import { beginningOf, removeNames, sizeOf } from './child-folder.ts';
-import { type ChosenFormat, chooseFormatsFor, type FormatChoice, willEncode } from './choose-formats.ts';
-import { refuseParts } from './container-heads.ts';
+import { removeNames } from './child-folder.ts';
+import { chooseFormatsFor, type FormatChoice, willEncode } from './choose-formats.ts';
 import { describeMedia } from './describe-media.ts';
-import { isEncryptedMp4 } from './encrypted-mp4.ts';
 import { ffmpegArguments } from './ffmpeg-arguments.ts';
 import { statedLength } from './file-lengths.ts';
 import { indexParts } from './index-parts.ts';
-import { joinRecordings } from './joined-recordings.ts';
 import { makeOverallProgress, type OverallProgress } from './overall-progress.ts';
 import { type Endable, endable, withDeadline } from './page-deadline.ts';
-import { readPartChanges, refuseChanges, songsOf } from './part-changes.ts';
-import { refuseOtherSizes } from './picture-sizes.ts';
-import { hidesBeginning, probeWhole } from './plain-mp4.ts';
 import { type ConversionPlan, planConversion } from './plan-conversion.ts';
-import { changingSound, type FetchedFile, type FileProbe, faultOfBytes, probeFile } from './probe-file.ts';
-import { damage, prove } from './prove-file.ts';
+import type { FetchedFile } from './probe-file.ts';
+import { probeParts } from './probe-parts.ts';
+import { prove } from './prove-file.ts';
 import { runFfmpeg } from './run-ffmpeg.ts';
 import { endsTooEarly, isBrokenOff, isSqueezed } from './section-messages.ts';
 import type { SourcePage } from './source-page.ts';
-import { Failed, type MediaOrder, type MediaTools, type Produced } from './tools.ts';
+import { Failed, type MediaOrder, type MediaTools, type Produced, SectionFailed } from './tools.ts';
 import { watchFetch } from './watch-fetch.ts';
 import { type FetchEnd, startYtDlp, type YtDlp } from './yt-dlp.ts';
 
-const smallBytes = 2 ** 26;
 /** Seconds of a live source below which what was recorded before it changes is not worth a file. */
 const shortestRecording = 1.5;
 /** Failures of a cut fetch after which the whole is fetched instead. */
@@ -70,7 +64,6 @@ export async function produce(
   }
 }
 
-class SectionFailed extends Failed {}
 /** A live source went on in another size or codec so soon that its recording begins anew. */
 class RecordingFailed extends Failed {}
 
@@ -127,7 +120,7 @@ async function makeFile(driver: YtDlp, order: MediaOrder, chosen: Chosen, making
     throw new RecordingFailed('source_incomplete', `the stream changes after ${end.seconds} s`);
   }
   progress.at('convert', 0);
-  const parts = await probeParts(order, chosen, tools, signal);
+  const parts = await probeParts(order, page, choice, tools, signal);
   const isWrong = isCut && parts.some(({ probe }) => isSqueezed(stderr, probe.format));
   if (isWrong || endsTooEarly(stderr, page, choice, parts))
     throw new SectionFailed('source_incomplete', 'the part ends too early, or is squeezed');
@@ -187,68 +180,6 @@ async function fetchParts(
   } finally {
     stop();
   }
-}
-
-async function probeParts(
-  { args }: MediaOrder,
-  { page, choice }: Chosen,
-  tools: MediaTools,
-  signal: AbortSignal,
-): Promise<FetchedFile[]> {
-  const isWhole = choice.parts.length === 1 && choice.seconds === null && choice.start === 0;
-  const fetched: FetchedFile[] = [];
-  for (const part of choice.parts) {
-    const { video } = part;
-    const probed = await probePart(part, isWhole, page, tools, signal);
-    const { file, renumbered } = probed;
-    const songs = choice.section ? await songsOf(file, probed.probe.audio?.codec, signal) : 'one';
-    if (songs === 'unlike' && !page.live)
-      throw new SectionFailed('source_incomplete', 'another song begins in the part');
-    const probe = songs === 'one' ? probed.probe : withChangingSound(probed.probe);
-    if (video) await refuseOtherSizes({ file, renumbered }, probe, choice.section, tools, signal);
-    const asked = probe.format.startsWith('mov') && /^(mkv|webm)$/.test(String(args.video_format)) ? probe.video : null;
-    const hides = asked !== null && (await hidesBeginning(file, asked.index, tools, signal));
-    fetched.push({ ...probed, probe, hides });
-  }
-  return fetched;
-}
-
-/** Returns the facts of a fetched part; throws a `Failed` for one that cannot be read. */
-async function probePart(
-  { name, video }: ChosenFormat,
-  isWhole: boolean,
-  { direct }: SourcePage,
-  tools: MediaTools,
-  signal: AbortSignal,
-) {
-  const file = join(tools.folder, name);
-  const size = await sizeOf(file);
-  if (size === 0) throw new Failed('file_damaged', `${name} is empty`);
-  if (await isEncryptedMp4(file)) throw new Failed('drm_protected', `${name} has encrypted samples`);
-  // A small file is read whole at once, in case it is delivered unchanged: that is faster than a second ffprobe.
-  const count = size <= smallBytes ? 'shown' : 'none';
-  const found = await (isWhole ? probeWhole : probeFile)(file, count, tools, signal);
-  const { streams, encrypted, brand } = found.probe;
-  const { code, stderr } = found.ended;
-  if (encrypted) throw new Failed('drm_protected', `${name} has encrypted samples`);
-  if (code !== 0 || streams.length === 0 || brand === 'avif') {
-    throw new Failed(direct ? faultOfBytes(await beginningOf(file)) : 'file_damaged', stderr);
-  }
-  if (damage.test(stderr)) throw new Failed('file_damaged', stderr);
-  if (direct) await refuseParts(file, found.probe, signal);
-  const wanted = video ? found.probe : { ...found.probe, video: null };
-  const joined = await joinRecordings(file, wanted, direct, tools, signal);
-  const probed = joined ? await probeFile(file, 'none', tools, signal) : found;
-  const { probe } = probed;
-  const changes = await readPartChanges(file, probe.format, signal);
-  refuseChanges(changes, probe, direct);
-  const isChanging =
-    joined?.changingSound || (changes.sound && (probe.audio?.codec === 'aac' || probe.format === 'ogg'));
-  return { ...probed, file, probe: isChanging ? withChangingSound(probe) : probe, renumbered: changes.numbers };
-}
-
-function withChangingSound(probe: FileProbe): FileProbe {
-  return { ...probe, audio: probe.audio && { ...probe.audio, codec: changingSound } };
 }
 
 async function convert(

@@ -87,3 +87,6 @@ export class Failed extends Error {
     this.detail = detail;
   }
 }
+
+/** The fetch of a part of a source fails: the whole may be fetched instead. */
+export class SectionFailed extends Failed {}

@@ -120,6 +120,52 @@ describe('A stream whose parts differ', () => {
     });
   }
 
+  for (const [title, kind, words] of [
+    ['sound in MP3', 'sound', ['-c:a', 'libmp3lame']],
+    ['sound in AC-3', 'sound', ['-c:a', 'ac3']],
+    ['pictures in MPEG-2', 'picture', ['-c:v', 'mpeg2video']],
+  ] as const) {
+    it(`D62: whose first part has ${title}, and whose second one has another codec, is no film for one file`, async () => {
+      const name = title.replaceAll(/\W/g, '-');
+      addPart(source, name, second, 48_000, 2, words);
+      const parts = [`${name}.ts`, 'one.ts'];
+      writeList(source, name, parts);
+      source.write(`${name}-joined.ts`, Buffer.concat(parts.map((part) => readFileSync(source.path(part)))));
+      for (const path of [`${name}.m3u8`, `${name}-joined.ts`]) {
+        const ended = await source.make('video', path, film, () => 'a file');
+        expect(ended, path).to.equal('unsupported_url it goes on with other streams');
+      }
+      const other =
+        kind === 'sound' ? (['video', { ...film, download_type: 'video' }] as const) : (['audio', sound] as const);
+      expect(await source.make(other[0], `${name}.m3u8`, other[1], ({ file }) => decode(file))).to.equal('');
+    });
+  }
+
+  it('D33: is delivered with its sound where that begins behind a silent part of 7 s', async () => {
+    const picture = ['-f', 'lavfi', '-t', '7', '-i', 'color=s=64x36:r=25', '-c:v', 'libx264', '-pix_fmt', 'yuv420p'];
+    source.ffmpeg(...picture, 'silent.ts');
+    const parts = ['silent.ts', 'one.ts', 'silent.ts'];
+    source.write('late.ts', Buffer.concat(parts.map((part) => readFileSync(source.path(part)))));
+    const sounds = await source.make('video', 'late.ts', film, ({ file }) => [
+      look(file).audio?.begin,
+      pitchesOf(file),
+    ]);
+    expect(sounds[0]).to.be.closeTo(7, 0.2);
+    expect(sounds[1]).to.have.length(seconds);
+  });
+
+  it('D33: is delivered as a silent film where its table lists sound that never comes', async () => {
+    const packets = readFileSync(source.path('one.ts'));
+    const starts = Array.from({ length: packets.length / 188 }, (_, n) => 188 * n);
+    const kept = starts.filter((at) => (packets.readUInt16BE(at + 1) & 0x1fff) !== 0x101);
+    source.write('never.ts', Buffer.concat(kept.map((at) => packets.subarray(at, at + 188))));
+    const kinds = await source.make('video', 'never.ts', film, ({ file }) =>
+      look(file).streams.map(({ kind }) => kind),
+    );
+    expect(kinds).to.deep.equal(['video']);
+    expect(await source.make('audio', 'never.ts', sound, () => 'a file')).to.match(/^no_audio/);
+  });
+
   it('D62: with pictures of ever new sizes is refused at the second one', async () => {
     addPart(source, 'huge', first, 48_000, 2, ['-s', '128x72']);
     const names = [...sizes.map(([name]) => `h264-${name}.ts`), 'huge.ts'];
@@ -152,7 +198,7 @@ describe('A stream whose parts differ', () => {
     const tracks = ['-i', 'one.ts', '-i', 'mono.ts', '-map', '0:v', '-map', '0:a', '-map', '1:a', '-c', 'copy'];
     source.ffmpeg(...tracks, 'tracks.ts');
     const changes = await readPartChanges(source.path('tracks.ts'), 'mpegts', new AbortController().signal);
-    expect(changes).to.deep.equal({ sound: false, numbers: false, unread: false, cut: false });
+    expect(changes).to.deep.equal({ sound: false, numbers: false, others: [], late: [], unread: false, cut: false });
   });
 
   it('is read to its end, whatever its bytes are', async () => {
