@@ -48,7 +48,10 @@ type Patterns = readonly (readonly [FailureCode, RegExp])[];
 /** Patterns of the message about connection, memory and disk, which also a crash may have as its cause. */
 const ofTransfer: Patterns = [
   ['address_not_allowed', /tunnel connection failed: 403/],
-  ['source_incomplete', /fragment \d+ not found|write to closed file|initialization fragment found after/],
+  [
+    'source_incomplete',
+    /fragment \d+ not found|incorrect aes key length|must be padded to 16 byte boundary|write to closed file|initialization fragment found after/,
+  ],
   ['file_too_large', /larger than max-filesize|is too large|\[errno 27\]|exited with code -25\b/],
   ['file_damaged', /exited with code -24\b/],
   ['worker_failed', /\[errno (11|12|23|24|28|122)\]|can.t start new thread/],

@@ -5,9 +5,14 @@ import subprocess
 
 from yt_dlp.utils import ExtractorError
 
-# Packets of transport streams: kind, flags and times of presentation and decoding of what begins there (ISO/IEC 13818-1, 2.4.3.6).
+# Packets of transport streams: three in a row; kind, flags and times of presentation and decoding of what begins there (ISO/IEC 13818-1, 2.4.3.6).
 PACKET_BYTES = 188
+IN_STEP = re.compile(rb'(?s)G.{187}G.{187}G')
 TIMED = re.compile(rb'(?s)\0\0\x01([\xbd\xc0-\xef])..[\x80-\xbf]([\x80-\xff]).(.{5})(.{5})')
+# The table of a program's streams at the beginning of a packet, up to their list (2.4.4.8), and kinds of pictures and sound by codec.
+TABLE = re.compile(rb'(?s)G[\x40-\x7f].[\x10-\x1f]\x00\x02([\xb0-\xbf].).{7}(..)')
+PICTURES = {1: 'mpeg', 2: 'mpeg', 0x10: 'mpeg4', 0x1b: 'h264', 0x24: 'hevc'}
+SOUND = {3: 'mp3', 4: 'mp3', 0x0f: 'aac', 0x11: 'latm', 0x81: 'ac3', 0x87: 'eac3'}
 LEAST_LEAP = 0.9  # seconds: playlists state lengths coarsely
 JOINED_LEAP = 11  # seconds: ffmpeg joins clocks that are ten seconds apart, and keeps shorter gaps, as between slides
 UNWRITTEN = re.compile('[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd]')  # in no page, and soon in any media
@@ -21,11 +26,20 @@ class Changed(ExtractorError):
 
 class Clock:
     """Moves the fragments of one stream, of which all share the first initialization. Of transport streams, whose clocks ffmpeg joins, moves those
-    behind a leap ahead so far that it does so, and compares the sizes of their pictures, which `size_of` reads."""
+    behind a leap ahead so far that it does so, and compares the sizes of their pictures, which `size_of` reads, and those codecs of their tables
+    that are wanted."""
 
-    def __init__(self, size_of=None):
+    def __init__(self, size_of=None, wanted=()):
         self.tracks, self.last, self.shift = None, None, 0.0
         self.size_of, self.size = size_of, None
+        self.is_transport, self.codecs = False, [(kinds, []) for kinds in wanted]
+
+    def lacks(self, content):
+        """Returns True for a fragment that is none: a page, or cut, or noise amid a transport stream, as a wrong key leaves it."""
+        was, is_now = self.is_transport, IN_STEP.search(content) is not None
+        self.is_transport = was or is_now
+        is_noise = was and not is_now and content[:1] != b'G'
+        return is_noise or is_page(content) or is_cut(content)
 
     def place(self, content, shift=None, length=None):
         """Returns a fragment moved by so many seconds, or, at a clock that begins anew, behind the one before, which has that length."""
@@ -63,6 +77,12 @@ class Clock:
         if size and self.size not in (None, size):
             raise Changed('This kind of stream is not supported: the size of its picture changes', expected=True)
         self.size = size or self.size
+        listed = kinds_of(content) if self.codecs else []
+        for kinds, first in self.codecs:
+            found = [kinds[kind] for kind in listed if kind in kinds]
+            first += [] if first else found[:1]
+            if found and first[0] not in found:
+                raise Changed('This kind of stream is not supported: its codecs change', expected=True)
         last, self.last = self.last, begin_of(content)
         if None not in (self.last, last, length) and self.last - last - length > LEAST_LEAP:
             self.shift += JOINED_LEAP
@@ -106,6 +126,19 @@ def size_of(ydl, content):
     except subprocess.TimeoutExpired:
         return None
     return next((line for line in lines if not line.startswith(b'0')), None)
+
+
+def kinds_of(content):
+    """Returns the kinds of the streams that a transport stream lists first; none where no table tells them."""
+    table = TABLE.search(content)
+    if table is None:
+        return []
+    length = lambda field: int.from_bytes(field, 'big') & 0xfff
+    at, end, found = table.end() + length(table[2]), table.start(1) + 2 + length(table[1]) - 4, []
+    while at + 5 <= min(end, table.start() + PACKET_BYTES):
+        found.append(content[at])
+        at += 5 + length(content[at + 3:at + 5])
+    return found
 
 
 def timed_packets(content):

@@ -11,7 +11,7 @@ from yt_dlp.networking.exceptions import HTTPError, TransportError
 from yt_dlp.utils import ExtractorError, parse_duration, parse_iso8601
 
 import manifests
-from clock import Changed, Clock, is_cut, is_page, size_of
+from clock import PICTURES, SOUND, Changed, Clock, size_of
 
 # Fragments are fetched one after the other: with more at once, yt-dlp would ask for all of them before it writes the first.
 OPTIONS = {'concurrent_fragment_downloads': 1, 'skip_unavailable_fragments': True}
@@ -149,13 +149,14 @@ def download(fetcher, filename, info):
     Fails once those that the source does not give last too long (D92)."""
     fetcher.params = {**fetcher.params, **OPTIONS}
     ctx = {'filename': filename, 'total_frags': None, 'live': True}
-    clock = Clock((lambda content: size_of(fetcher.ydl, content)) if info.get('is_shown') else None)
+    shown = (lambda content: size_of(fetcher.ydl, content), (PICTURES, SOUND)) if info.get('is_shown') else (None, (SOUND,))
+    clock = Clock(*shown)
     missing, lasted, broken = 0.0, 0.0, False
     apart, is_anew = 0.0, False  # seconds since the last fragment that was there began; whether the clock may have begun anew since
 
     def place(content, index):
         nonlocal broken
-        if is_page(content) or is_cut(content):
+        if clock.lacks(content):
             return b''
         try:
             return clock.place(content, length=apart if is_anew else None)

@@ -19,7 +19,7 @@ from yt_dlp.utils import ExtractorError, determine_protocol
 
 import hooks
 import live
-from clock import Clock, is_cut, is_page
+from clock import Clock
 from segments import ENDLIST, MAP, Listed, cut_playlist, lay_out, skips
 
 HLS = ('m3u8', 'm3u8_native')
@@ -99,7 +99,7 @@ class DashStream(DashSegmentsFD):
 
     def download_and_append_fragments(self, ctx, fragments, info_dict, **more):
         clock, listed = Clock(), info_dict['fragments']
-        place = lambda content, index: clock.place(media_of(content, index), shift=listed[index - 1].get('shift'))
+        place = lambda content, index: clock.place(media_of(clock, content, index), shift=listed[index - 1].get('shift'))
         return super().download_and_append_fragments(ctx, fragments, info_dict, pack_func=place, **more)
 
 
@@ -115,7 +115,7 @@ class HlsStream(HlsFD):
 
     def download_and_append_fragments(self, ctx, fragments, info_dict, **more):
         clock = Clock()
-        place = lambda content, index: clock.place(media_of(content, index), length=self.anew.get(index))
+        place = lambda content, index: clock.place(media_of(clock, content, index), length=self.anew.get(index))
         return super().download_and_append_fragments(ctx, fragments, info_dict, **{'pack_func': place, **more})
 
     def real_download(self, filename, info_dict):
@@ -195,8 +195,8 @@ class Fragments(HlsFD):
         return True
 
 
-def media_of(content, index):
-    if is_page(content) or is_cut(content):
+def media_of(clock, content, index):
+    if clock.lacks(content):
         raise ExtractorError(f'fragment {index} not found: its server answers with a page, or with a part of it', expected=True)
     return content
 

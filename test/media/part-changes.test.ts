@@ -89,6 +89,20 @@ describe('A stream whose parts differ', () => {
     expect(await source.make('video', 'size.ts.m3u8', { ...film, end: 2 }, () => 'a file')).to.equal('a file');
   });
 
+  /** Expects the first of two parts of a live stream, whose second one appears while the first is fetched. */
+  const expectFirst = async (names: readonly string[]) => {
+    const parts = names.slice(0, 1);
+    const serve: RequestListener = (request, response) => {
+      const name = (request.url ?? '').slice(1);
+      if (name === names[0]) parts[1] = names[1] ?? '';
+      if (name !== 'live.m3u8')
+        return void response.setHeader('content-type', 'video/mp2t').end(readFileSync(source.path(name)));
+      response.setHeader('content-type', 'application/vnd.apple.mpegurl').end(listOf(parts));
+    };
+    const { seconds: length } = await recordLive(serve, '/live.m3u8', { ...film, max_duration: 8 });
+    expect(length).to.be.closeTo(seconds, 0.2);
+  };
+
   for (const [codec] of codecs) {
     it(`D62: with pictures of two sizes in ${codec} is no film for one file, whether a list tells of the change or not`, async () => {
       const names = sizes.map(([name]) => `${codec}-${name}.ts`);
@@ -105,19 +119,8 @@ describe('A stream whose parts differ', () => {
       }
     });
 
-    it(`D65: is recorded up to where its pictures in ${codec} have another size`, async () => {
-      const names = sizes.map(([name]) => `${codec}-${name}.ts`);
-      const parts = names.slice(0, 1);
-      const serve: RequestListener = (request, response) => {
-        const name = (request.url ?? '').slice(1);
-        if (name === names[0]) parts[1] = names[1] ?? '';
-        if (name !== 'live.m3u8')
-          return void response.setHeader('content-type', 'video/mp2t').end(readFileSync(source.path(name)));
-        response.setHeader('content-type', 'application/vnd.apple.mpegurl').end(listOf(parts));
-      };
-      const { seconds: length } = await recordLive(serve, '/live.m3u8', { ...film, max_duration: 8 });
-      expect(length).to.be.closeTo(seconds, 0.2);
-    });
+    it(`D65: is recorded up to where its pictures in ${codec} have another size`, () =>
+      expectFirst(sizes.map(([name]) => `${codec}-${name}.ts`)));
   }
 
   for (const [title, kind, words] of [
@@ -140,6 +143,11 @@ describe('A stream whose parts differ', () => {
       expect(await source.make(other[0], `${name}.m3u8`, other[1], ({ file }) => decode(file))).to.equal('');
     });
   }
+
+  it('D65: is recorded up to where its sound or its pictures have another codec', async () => {
+    addPart(source, 'mp3', second, 48_000, 2, ['-c:a', 'libmp3lame']);
+    for (const name of ['mp3', 'mpeg2-small']) await expectFirst(['one.ts', `${name}.ts`]);
+  });
 
   it('D33: is delivered with its sound where that begins behind a silent part of 7 s', async () => {
     const picture = ['-f', 'lavfi', '-t', '7', '-i', 'color=s=64x36:r=25', '-c:v', 'libx264', '-pix_fmt', 'yuv420p'];
