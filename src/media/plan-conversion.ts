@@ -1,8 +1,9 @@
 import type { Args } from '../model/request-parameters.ts';
 import { type FormatChoice, isSoundOnly } from './choose-formats.ts';
 import { askedRate, type Container, canHold, containers, containersFor, familyOf, isAudioCopy } from './container.ts';
-import { endOf, exactLength, lengthTolerance, longestOf, type SourceStream } from './file-lengths.ts';
-import type { FetchedFile, FileProbe, Stream } from './probe-file.ts';
+import { endOf, exactLength, longestOf, type SourceStream } from './file-lengths.ts';
+import { encodable, filterOf, isBare } from './picture-filters.ts';
+import type { FetchedFile, Stream } from './probe-file.ts';
 import { Failed, type MediaOrder } from './tools.ts';
 
 export interface ConversionPlan {
@@ -23,27 +24,20 @@ const film = ['-c:v', 'libx264', '-preset', 'veryfast', '-crf', '20', '-pix_fmt'
 const filledGaps = ['aresample=async=1'];
 /** Formats that have times of their own; of others ffmpeg counts them by the first sample rate. */
 const timedFormats = /^(mov|matroska|mpegts)/;
-/** H.264 has no odd sizes. */
-const evenSize = 'crop=trunc(iw/2)*2:trunc(ih/2)*2';
-/** Columns and lines of a picture below which ffmpeg does not join its lines. */
-const leastJoined = 3;
-/** Pictures in a second of a slow film that is encoded: with fewer, it would not end as exactly as a part must. */
-const slowRates = { least: 2, most: 30 };
 /** Most channels of which each has a place around its listener that ffmpeg knows, and most that it mixes. */
 const [maxPlaced, maxMixed] = [8, 64];
-/** Seconds by which a part may be longer than `end` says. */
-const endTolerance = 0.5;
 /** Seconds by which sound may be beside its picture unnoticed, and by which two parts of one stream may be apart: farther, their clocks differ. */
 const [audible, farthest] = [0.05, 60];
 /**
  * Plans the conversion: stream copy before remux before encoding. A picture is encoded only when mp4 is needed and cannot hold it, as for a
- * file that begins within the source and for a turned picture; when it is so slow that a copy would end too late; and when its pictures
- * have no times.
+ * file that begins within the source and for a turned picture; when it is so slow that a copy would end too late; when its pictures have no
+ * times; and when the one of its start has been `held` for some seconds and still is.
  */
 export function planConversion(
   fetched: readonly FetchedFile[],
   choice: FormatChoice,
   order: MediaOrder,
+  held = 0,
 ): ConversionPlan {
   const video = findStream('video', fetched, choice);
   const sound = findStream('audio', fetched, choice);
@@ -54,7 +48,7 @@ export function planConversion(
   const isUnknown = (soundOnly ? [sound] : [video, sound]).some((source) => source?.stream.codec === '');
   if (isUnknown) throw new Failed('unsupported_url', 'its codec is not known');
   const starts = startsOf(fetched, choice);
-  const isLate = choice.start > 0 && isUnsought(fetched, choice.start);
+  const lead = leadOf(fetched, choice, held);
   const hasEnded = (source: SourceStream | null) =>
     source !== null && endOf(source, fetched) <= (starts[source.input] ?? 0);
   if (choice.start >= longestOf(fetched) || hasEnded(soundOnly ? sound : video)) throw new Failed('start_beyond_end');
@@ -67,7 +61,7 @@ export function planConversion(
           audio,
           order.args,
           isMp4Only(video, fetched, choice),
-          filterOf(video, fetched, order.args, choice),
+          filterOf(video, fetched, order.args, choice, held),
         );
   const sources = [video, audio].filter((source) => source !== null);
   const length = exactLength(fetched, sources, choice);
@@ -77,9 +71,9 @@ export function planConversion(
     ...made,
     video: !soundOnly,
     audio: audio !== null,
-    starts: isLate ? [0] : starts,
+    starts: starts.map((each) => each - lead),
     length,
-    output: as_is ? null : [...(isLate ? ['-ss', String(choice.start)] : []), ...output(sources, made, choice, starts)],
+    output: as_is ? null : [...(lead > 0 ? ['-ss', lead.toFixed(6)] : []), ...output(sources, made, choice, starts)],
   };
 }
 
@@ -94,6 +88,11 @@ function findStream(
     if (stream !== null && parts[input]?.[kind]) return { input, stream };
   }
   return null;
+}
+
+/** Returns the seconds before the start which ffmpeg decodes and leaves out: of a file in which it finds no second all, else those of a held picture. */
+function leadOf(fetched: readonly FetchedFile[], { start }: FormatChoice, held: number): number {
+  return start > 0 && isUnsought(fetched, start) ? start : held;
 }
 
 /** Returns true for a file in which ffmpeg finds no second: it seeks by the picture, and would leave out sound before its first key frame. */
@@ -138,15 +137,6 @@ function filmPlan(
   };
 }
 
-/**
- * Returns the filters of every picture that is encoded. Players would show one with the lines of two moments, because it does not call itself
- * interlaced; the beginning of a file does not tell whether its later pictures are.
- */
-function encodable(video: SourceStream | null): string {
-  const { width, height } = video?.stream ?? {};
-  return Math.min(width ?? 0, height ?? 0) < leastJoined ? evenSize : `yadif=deint=interlaced,${evenSize}`;
-}
-
 /** Returns how AAC is encoded: of more than two channels only 5.1 has a number that all players know, and Speex does not place its own. */
 function encodedAac(source: SourceStream | null, kilobits: number): string[] {
   const layout = [...mixed(source?.stream), 'aformat=channel_layouts=5.1|stereo|mono'].join();
@@ -163,43 +153,6 @@ function mixed(stream?: Stream): string[] {
 /** Returns true for what only an mp4 can say: at which frame it begins, and how its picture is turned. */
 function isMp4Only(video: SourceStream | null, fetched: readonly FetchedFile[], { start }: FormatChoice): boolean {
   return start > 0 || (video !== null && (video.stream.turned || fetched[video.input]?.hides === true));
-}
-
-/** Returns the filter with which to encode a picture that cannot be copied into any container, else `null`. */
-function filterOf(
-  video: SourceStream | null,
-  fetched: readonly FetchedFile[],
-  args: Args,
-  choice: FormatChoice,
-): string | null {
-  const slow = slowRate(video, args, choice, longestOf(fetched));
-  if (slow !== null) return `fps=${slow},${encodable(video)}`;
-  const untimed = fetched.find(({ probe }) => isUntimed(probe));
-  if (video === null || untimed === undefined) return null;
-  // Of AVI, the decoder gives each picture the time at which it was decoded.
-  const late = isBare(untimed) ? 0 : video.stream.reordered / (video.stream.frameRate ?? 25);
-  return `setpts=PTS-${late.toFixed(3)}/TB,${encodable(video)}`;
-}
-
-function isBare({ probe }: FetchedFile): boolean {
-  return probe.format !== 'avi' && isUntimed(probe);
-}
-
-/** Returns true for H.264 in AVI, and for a bare stream, whose pictures have no time at which they are shown: only a decoder knows their order. */
-export function isUntimed({ format, video }: FileProbe): boolean {
-  return video?.codec === (format === 'avi' ? 'h264' : format) && video.reordered > 0;
-}
-
-/**
- * Returns the rate with which to encode a picture whose copy would end too late, else `null`. ffmpeg cuts a copy in the order of decoding, so
- * that pictures come along which are shown later, and the last one stays for its time.
- */
-function slowRate(video: SourceStream | null, args: Args, { seconds }: FormatChoice, longest: number): number | null {
-  const { frameRate = null, fastestRate = null, reordered = 0 } = video?.stream ?? {};
-  if (frameRate === null || seconds === null || seconds >= longest) return null;
-  const most = args.end === undefined ? lengthTolerance(seconds) : endTolerance;
-  if ((reordered + 1) / frameRate <= most) return null;
-  return Math.min(slowRates.most, Math.max(slowRates.least, fastestRate ?? frameRate));
 }
 
 function soundPlan(source: SourceStream, fetched: readonly FetchedFile[], { args, endpoint }: MediaOrder): MuxPlan {

@@ -132,6 +132,19 @@ describe('A delivered film shows and sounds as its source', () => {
     });
   }
 
+  for (const [name, args, from] of [
+    ['slides.mp4', { start: 2.2 }, 2.2],
+    ['slides.mp4', { start: 7.2, end: 9.6 }, 7.2],
+    ['slides.ts', { start: 2.2, end: 9.6 }, 2.2],
+  ] as const) {
+    it(`D30: stays in time with its sound behind a start in the middle of a picture that is shown for a second (${name}, ${JSON.stringify(args)})`, async () => {
+      const still = "select='not(between(t,2.05,3.3)+between(t,7,8.2))'";
+      const coded = ['-vf', still, '-vsync', 'vfr', '-c:v', 'libx264', '-bf', '2', '-g', '50', '-c:a', 'copy'];
+      source.ffmpeg('-i', source.film, ...coded, '-muxdelay', '0', name);
+      await good(name, args, (file) => expectMarks(file, from, 'end' in args ? args.end : 10));
+    });
+  }
+
   it('D30: cuts a part out of a film whose size is odd', async () => {
     const odd = [
       '-vf',
