@@ -120,9 +120,12 @@ const ofSource: Patterns = [
   ],
   [
     'extractor_failed',
-    /no video formats|no (supported )?formats|unable to extract|extractor error|requested format is not available|could not find/,
+    /no video formats|no (supported )?formats|no m3u header|unable to extract|extractor error|requested format is not available|could not find/,
   ],
 ];
+
+/** Message about a direct link, or the link of a page that yt-dlp has no site for, whose answer is no list of HLS. */
+const noList = /\[generic\] [^|]*response data has no m3u header/;
 
 /** Parts of a message that are not the source's own words: HTTP statuses, URLs, extractor names, advice on yt-dlp's options. */
 const noise =
@@ -151,6 +154,7 @@ export function classifyFailure(failure: YtDlpFailure): FailureCode {
   const named = failure.classes.map((name) => byClass.get(name)).find((code) => code !== undefined);
   if (named !== undefined) return named;
   const message = failure.message.toLowerCase();
+  if (noList.test(message)) return 'unsupported_url';
   const words = message.replaceAll(noise, ' ').slice(0, maxWordsLength);
   const crashed = crashes.has(failure.classes[0] ?? '') || (!failure.expected && missingInPage.test(words));
   const worded = [...ofTransfer, ...(crashed ? [] : ofSource)].find(([, pattern]) => pattern.test(words));

@@ -7,7 +7,6 @@ rest; and of others the longest one that the lists of the formats tell.
 Children of the inspector may also get `list` with {max_entries}, which {entries} answers: URLs of a playlist. Whatever
 goes wrong ends as one {failed} line.
 Importing this module starts nothing and reaches nothing."""
-import concurrent.futures
 import functools
 import gc
 import io
@@ -18,7 +17,6 @@ import pathlib
 import re
 import sys
 import threading
-import time
 import types
 
 gc.set_threshold(50_000)  # importing makes many objects and hardly any garbage
@@ -31,9 +29,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import addresses  # noqa: E402 - they lie beside this file, where Python does not look by itself
 import bounds  # noqa: E402
 import hooks  # noqa: E402
-import lengths  # noqa: E402
-import live  # noqa: E402
 import manifests  # noqa: E402
+import parts  # noqa: E402
 import playlists  # noqa: E402
 import probes  # noqa: E402
 import sites  # noqa: E402
@@ -144,48 +141,6 @@ def describe_info(downloader, info, order):
     return described
 
 
-def fetch(downloader, info, wanted, order):
-    """Fetches formats into files of the given names, one after the other; those of a live source all at once, because its past is gone."""
-    pool = concurrent.futures.ThreadPoolExecutor(max(1, len(wanted)) if info.get('is_live') else 1)
-    beginning = live.Beginning(len(wanted))
-    parts = [pool.submit(fetch_part, downloader, info, number, part, order, beginning) for number, part in enumerate(wanted)]
-    # The first failure ends the process, and with it the other parts.
-    fetchers = [each.result() for each in concurrent.futures.as_completed(parts)]
-    listed = [each.listed for each in fetchers]
-    answer({'done': {**beginning.end([getattr(each, 'lasted', None) for each in fetchers]), 'listed': max(listed) if all(listed) else None}})
-
-
-def fetch_part(downloader, info, number, part, order, beginning):
-    both = {**info, **{each.get('format_id'): each for each in info['formats']}[part['id']]}
-    chosen = {**{name: both[name] for name in both.keys() - {'formats', 'requested_formats'}}, 'is_shown': part['video']}
-    told = lengths.told_seconds(info, chosen)
-    seconds = lengths.shorten(chosen, part['seconds']) if part.get('seconds') is not None else None
-    if seconds is not None and streams.may_be_mp4(chosen):
-        # The turn of a picture is lost in all but an MP4.
-        chosen['ext'] = streams.container_of(chosen, probes.probe(downloader, chosen, order) or {})
-    fetcher = streams.open_downloader(downloader, chosen, seconds, beginning)
-    fetcher.listed = told
-    fetcher.add_progress_hook(meter(number, order['limits']['file_bytes']))
-    if not fetcher.download(os.path.join(order['folder'], part['name']), chosen)[0]:
-        raise ExtractorError('The downloader gave up', expected=True)
-    return fetcher
-
-
-def meter(number, max_bytes):
-    last = 0.0
-
-    def hook(status):
-        nonlocal last
-        done, total = status.get('downloaded_bytes') or 0, status.get('total_bytes') or 0
-        if max(done, total) > max_bytes:
-            raise bounds.TooLarge('the file is too large')
-        if time.monotonic() - last > 0.25:
-            last = time.monotonic()
-            answer({'progress': {'part': number, 'bytes': done, 'total': total or status.get('total_bytes_estimate')}})
-
-    return hook
-
-
 def describe(error, stage):
     """Returns an exception and those that caused it, as JSON."""
     chain, inner = [], error
@@ -229,7 +184,7 @@ def main():
         answer({'info': describe_info(downloader, info, order)})
         if order['action'] == 'download':
             stage, wanted = 'fetch', json.loads(sys.stdin.readline() or '[]')
-            fetch(downloader, info, wanted, order)
+            parts.fetch(downloader, info, wanted, order, answer)
     except Exception as error:  # the caller gets every failure
         answer(describe(error, stage))
 

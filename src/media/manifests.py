@@ -13,6 +13,7 @@ from segments import ENDLIST, Listed, cut_playlist
 MEDIA = '#EXT-X-MEDIA:'
 # yt-dlp prefers formats of -1, which is that of all whose language nothing is known of.
 ALTERNATE = -2
+OF_TWINS = 'manifest_url protocol language vcodec acodec width height fps tbr'.split()
 MOST_OF_TIMELINE = 100_000
 # Fragments of all formats of a manifest with several periods, and comparisons of their formats.
 MOST_JOINED = 1_000_000
@@ -225,3 +226,10 @@ def most_similar(form, formats):
     apart = lambda each, name: abs((each.get(name) or 0) - (form.get(name) or 0))
     far = lambda each: (codec(each) != codec(form), apart(each, 'height'), apart(each, 'tbr'), each.get('format_id') != form.get('format_id'))
     return min(spoken, key=far, default=None)
+
+
+def twins_of(form, formats):
+    """Returns the other formats that the same list of HLS describes with the same words."""
+    words = lambda each: [each.get(name) for name in OF_TWINS]
+    is_listed = form.get('manifest_url') and str(form.get('protocol')).startswith('m3u8')
+    return [each for each in formats if is_listed and each is not form and words(each) == words(form)]

@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { testsAtOnce } from '../support/at-once.ts';
+import { expectMarks, type Flashes, openFlashes } from '../support/flashes.ts';
+
+const variant = '#EXT-X-STREAM-INF:BANDWIDTH=300000,RESOLUTION=64x36,CODECS="avc1.42c00c,mp4a.40.2"\n';
+
+describe('A list of HLS that names two sources of the same film', () => {
+  const it = testsAtOnce(2);
+  let source: Flashes;
+  before(async () => {
+    source = await openFlashes();
+    source.ffmpeg('-i', source.film, '-c', 'copy', '-f', 'hls', '-hls_time', '2', '-hls_list_size', '0', 'whole.m3u8');
+    source.write('lacks.m3u8', readFileSync(source.path('whole.m3u8'), 'utf8').replace('whole3.ts', 'gone.ts'));
+  });
+  after(() => source.stop());
+
+  for (const [title, names] of [
+    ['the second one does not answer', ['whole', 'gone']],
+    ['the first one does not answer', ['gone', 'whole']],
+    ['the second one lacks a piece', ['whole', 'lacks']],
+  ] as const) {
+    it(`D33: is delivered from the other one where ${title}`, async () => {
+      const list = `${names.join('-')}.m3u8`;
+      source.write(list, `#EXTM3U\n${names.map((name) => `${variant}${name}.m3u8\n`).join('')}`);
+      expect(await source.make('video', list, {}, ({ file }) => expectMarks(file))).to.equal(undefined);
+    });
+  }
+
+  it('D91: is incomplete where both lack a piece', async () => {
+    source.write('both.m3u8', `#EXTM3U\n${variant}lacks.m3u8\n${variant}lacks.m3u8?2\n`);
+    expect(await source.make('video', 'both.m3u8', {}, () => 'a file')).to.match(/^source_incomplete/);
+  });
+});
+
+describe('A link to a list of HLS', () => {
+  it('D62: is unsupported where its server answers with a page', async () => {
+    const source = await openFlashes();
+    source.write('page.m3u8', '<!DOCTYPE html><title>Expired</title>');
+    const ended = await source.make('video', 'page.m3u8', {}, () => 'a file');
+    await source.stop();
+    expect(ended).to.match(/^unsupported_url/);
+  });
+});
