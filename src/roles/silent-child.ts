@@ -1,3 +1,4 @@
+import { codeOf } from '../base/errors.ts';
 import { sendRequest } from '../base/http-client.ts';
 import { startPeriodicTask } from '../base/periodic-task.ts';
 import type { ServerAddress } from '../base/server-address.ts';
@@ -21,7 +22,10 @@ export function watchAnswers(
   }, askMs);
 }
 
-/** Returns true for a server that takes a connection, or lets it wait, and answers nothing; one that does not listen yet refuses it. */
+/**
+ * Returns true for a server that takes a connection, or lets it wait, and answers nothing; one that does not listen yet refuses it.
+ * EAGAIN means that its socket has a full queue of callers, none of which it has taken.
+ */
 export async function staysSilent(server: ServerAddress, askMs: number): Promise<boolean> {
   const signal = AbortSignal.timeout(askMs);
   const asked = {
@@ -33,6 +37,6 @@ export async function staysSilent(server: ServerAddress, askMs: number): Promise
   } as const;
   return sendRequest(asked).then(
     () => false,
-    () => signal.aborted,
+    (error) => signal.aborted || codeOf(error) === 'EAGAIN',
   );
 }
