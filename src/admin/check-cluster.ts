@@ -2,7 +2,7 @@ import type { Config } from '../base/config.ts';
 import { messageOf } from '../base/errors.ts';
 import { type ClusterAccess, findClusterAccess } from '../runners/kubernetes/cluster-access.ts';
 import { makeJob, type WorkerShape } from '../runners/kubernetes/job-manifest.ts';
-import { apiPathsOf, type KubeClient, openKubeClient } from '../runners/kubernetes/kube-client.ts';
+import { apiPathsOf, type KubeClient, KubeError, openKubeClient } from '../runners/kubernetes/kube-client.ts';
 import { findMissingPermissions } from '../runners/kubernetes/permissions.ts';
 import { readPublishedKeys } from '../runners/kubernetes/pod-identity.ts';
 import { podShapeOf } from '../runners/kubernetes/pod-shape.ts';
@@ -73,8 +73,12 @@ async function checkTokenKeys(client: KubeClient): Promise<Finding> {
     return fine(about, `The cluster publishes the keys of its tokens, which ${issuer} issues.`);
   } catch (error) {
     const remedy =
-      'Bind the ClusterRole system:service-account-issuer-discovery to the group system:serviceaccounts, as Kubernetes does';
-    return problem(about, `No worker would be let in by the controller: ${messageOf(error)}. ${remedy}.`);
+      ' Bind the ClusterRole system:service-account-issuer-discovery to the group system:serviceaccounts, as Kubernetes does.';
+    const isRefused = error instanceof KubeError && error.status === 403;
+    return problem(
+      about,
+      `No worker would be let in by the controller: ${messageOf(error)}.${isRefused ? remedy : ''}`,
+    );
   }
 }
 

@@ -1,6 +1,6 @@
 import { retry } from '../base/backoff.ts';
 import type { Config } from '../base/config.ts';
-import { refuse } from '../base/errors.ts';
+import { Refusal, refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { type ClusterAccess, findClusterAccess } from '../runners/kubernetes/cluster-access.ts';
@@ -41,8 +41,6 @@ export function openKubernetesWorkers(options: {
     const rateLimit = { ...limiter, halve };
     const client: KubeClient = openKubeClient({ access, rateLimit });
     const shape = podShapeOf(config);
-    const close = () => client.close();
-    ending.addEventListener('abort', close, { once: true });
     const delayOf = (error: unknown, delayMs: number) => {
       if (isLasting(error)) return null;
       log.warn('the API server cannot be asked yet: the start waits', {
@@ -53,17 +51,15 @@ export function openKubernetesWorkers(options: {
       return delayMs;
     };
     try {
-      const findMissing = () => findMissingPermissions(client, shape.namespace);
+      const findMissing = () => findMissingPermissions(client, shape.namespace, ending);
       const missing = await retry(findMissing, { ...wait, signal: ending, delayOf });
       if (missing.length > 0) {
         const rights = missing.join(', ');
         throw refuse('forbidden', `The cluster does not let this program do in ${shape.namespace}: ${rights}`);
       }
     } catch (error) {
-      await close();
-      throw explainRefusal(error, access.server);
-    } finally {
-      ending.removeEventListener('abort', close);
+      await client.close();
+      throw explainFailure(error, access.server);
     }
     // Pods have times of the cluster's clock, which nobody reads here: one has waited too long only when both of ours say so.
     const ageNow = () => Math.min(now(), Date.now());
@@ -72,12 +68,13 @@ export function openKubernetesWorkers(options: {
   };
 }
 
-/** True for an answer that repeating changes nothing about, such as that to an unknown token. */
+/** True for an answer that repeating changes nothing about, such as that to an unknown token, or that of another program. */
 function isLasting(error: unknown): boolean {
-  return error instanceof KubeError && error.status < 500 && error.status !== 429;
+  return error instanceof SyntaxError || (error instanceof KubeError && error.status < 500 && error.status !== 429);
 }
 
-function explainRefusal(error: unknown, server: string): unknown {
-  if (!(error instanceof KubeError)) return error;
-  return refuse('unavailable', `The API server at ${server} refused to say what this program may do: ${error.message}`);
+function explainFailure(error: unknown, server: string): unknown {
+  if (error instanceof Refusal || !(error instanceof Error)) return error;
+  const verb = error instanceof KubeError ? 'refused to say what this program may do' : 'cannot be asked';
+  return refuse('unavailable', `The API server at ${server} ${verb}: ${error.message}`);
 }

@@ -53,20 +53,32 @@ export function makeRoleBinding(namespace: string, controllerNamespace: string):
 }
 
 /** Returns the permissions that we lack in a namespace, such as `create jobs`. */
-export async function findMissingPermissions(client: Asking, namespace: string): Promise<string[]> {
+export async function findMissingPermissions(
+  client: Asking,
+  namespace: string,
+  signal?: AbortSignal,
+): Promise<string[]> {
   const answers = await Promise.all(
-    listPermissions().map(async (right) => ((await mayDo(client, namespace, right)) ? [] : [right])),
+    listPermissions().map(async (right) => ((await mayDo(client, namespace, right, signal)) ? [] : [right])),
   );
   return answers.flat().map(({ verb, resource }) => `${verb} ${resource}`);
 }
 
-async function mayDo(client: Asking, namespace: string, { group, resource, verb }: Permission): Promise<boolean> {
+async function mayDo(
+  client: Asking,
+  namespace: string,
+  { group, resource, verb }: Permission,
+  signal?: AbortSignal,
+): Promise<boolean> {
   const body = {
     apiVersion: 'authorization.k8s.io/v1',
     kind: 'SelfSubjectAccessReview',
     spec: { resourceAttributes: { namespace, group, resource, verb } },
   };
   const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
-  const { status } = await client.ask<{ status?: { allowed: boolean } }>('POST', path, { body });
+  const { status } = await client.ask<{ status?: { allowed: boolean } }>('POST', path, {
+    body,
+    ...(signal && { signal }),
+  });
   return status?.allowed === true;
 }
