@@ -43,7 +43,7 @@ export class DeferredCleanup implements AttemptCleanup {
   readonly #removing = new Set<string>();
   #immediateRemovals = 0;
   #failures = 0;
-  /** No removal begins before, except of a worker that still runs: that of a cancelled job would go on for as long. */
+  /** No removal begins before, except of a worker that still runs or may still start: that of a cancelled job would go on for as long. */
   #pausedUntil = Number.NEGATIVE_INFINITY;
   readonly #timer: NodeJS.Timeout;
 
