@@ -178,7 +178,7 @@ describe('deferred cleanup of attempts', () => {
     });
   });
 
-  it('removes a Job that may still get its pod at once while removals pause, and no Job that has ended', async () => {
+  it('removes a Job that may still get its pod at once while removals pause, and none that has ended or waits for Kueue', async () => {
     await inPause(async () => {
       refusal = null;
       hold = new Promise(() => {});
@@ -187,7 +187,9 @@ describe('deferred cleanup of attempts', () => {
       const failed = aRawJob({ conditions: [['Failed', 'BackoffLimitExceeded']] });
       await cleanup.remove('ended-1', { job: readJobSnapshot(failed), pods: [] });
       await cleanup.remove('told-1', { job: readJobSnapshot(aRawJob({ metadata: deleted })), pods: [] });
-      expect([started, cleanup.countPostponed()]).to.deep.equal([2, 2]);
+      const suspended = aRawJob({ conditions: [['Suspended', 'JobSuspended']] });
+      void cleanup.remove('suspended-1', { job: readJobSnapshot(suspended), pods: [] });
+      expect([started, cleanup.countPostponed()]).to.deep.equal([2, 3]);
     });
   });
 

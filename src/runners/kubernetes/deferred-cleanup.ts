@@ -138,9 +138,10 @@ export class DeferredCleanup implements AttemptCleanup {
   }
 }
 
-/** True while a worker may run that the cluster was not told to stop, or may still get its pod. */
+/** True while a worker may run that the cluster was not told to stop, or may get its pod, which a suspended Job does not. */
 function isWorking({ job, pods }: Leftovers): boolean {
-  const mayGetPod = pods.length === 0 && job !== null && job.ending === null && job.deletedAt === null;
+  const isOpen = job !== null && job.ending === null && job.deletedAt === null;
+  const mayGetPod = pods.length === 0 && isOpen && !job.isSuspended;
   return mayGetPod || pods.some((pod) => !isTerminal(pod) && pod.deletedAt === null);
 }
 
