@@ -17,7 +17,7 @@ export const egressSettings = [
     name: 'TRAWL_EGRESS_DENY',
     kind: kind.networks,
     default: '',
-    text: 'Further addresses that are never reached, such as public ones of the cluster itself, or the prefix of its own NAT64; wins over TRAWL_EGRESS_ALLOW. Those of the machine or pod of `egress`, and the /64 of each of IPv6, need no entry.',
+    text: 'Further addresses that are never reached, such as public ones of the cluster itself, or those of its own NAT64 that lead to private ones of IPv4, such as 2001:db8:64::10.0.0.0/104; wins over TRAWL_EGRESS_ALLOW. The whole prefix of a NAT64 would also refuse each name that DNS64 answers with it, which is each one of IPv4 alone. Those of the machine or pod of `egress`, and the /64 of each of IPv6, need no entry.',
   },
   {
     name: 'TRAWL_DNS_SERVERS',
