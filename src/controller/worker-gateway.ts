@@ -126,15 +126,9 @@ function makeUploadComplaint(log: Log): (req: IncomingMessage, caller: AttemptId
 }
 
 function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, GatewayRoute>> {
-  const { store, objects } = options;
+  const { store } = options;
   const notes = new ProgressNotes(store, options.maxAttemptMs);
-  // A restored record begins attempts anew that had uploaded a file, or a part of it. No clock of a rehearsal moves the time of a file.
-  const readBefore = async () => (await readRestoredAt(store)) - store.clock.offset();
-  const permit = ({ id, attempt }: Job, json: unknown, before: number) => {
-    const { ext, ...upload } = orBad(readUpload(json));
-    if (upload.bytes > options.maxFileBytes) throw new Bad();
-    return objects.permit(`${objectPrefix(id, attempt)}media.${ext}`, upload, before);
-  };
+  const uploads = makeUploads(options);
   return {
     'GET /v1/attempt': async (caller) => {
       const job = await readOpenAttempt(store, caller);
@@ -149,16 +143,12 @@ function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, Gate
     },
     'POST /v1/attempt/permit': async (caller, req) => {
       const job = await readOpenAttempt(store, caller);
-      const permitted = await permit(job, await readJson(req), await readBefore());
+      const permitted = await uploads.permit(job, await readJson(req));
       const whole: UploadPermit = { key: permitted.key, parts: null, through_egress: false };
       return permitted.is === 'parts' ? permitted : whole;
     },
     'PUT /v1/attempt/object': async (caller, req) => {
-      const job = await readOpenAttempt(store, caller);
-      const before = await readBefore();
-      const permitted = await permit(job, readHeaders(req), before);
-      if (permitted.is === 'parts') throw new Bad();
-      const { checksum } = await objects.receive(permitted, req, before);
+      const checksum = await uploads.receive(await readOpenAttempt(store, caller), req);
       if (checksum !== req.headers['x-sha256']) throw new Bad();
       return null;
     },
@@ -180,6 +170,44 @@ function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, Gate
       return null;
     },
   };
+}
+
+/** One upload of an attempt goes on at a time: a worker that was taken over must not keep hundreds of the largest size. */
+function makeUploads({ store, objects, maxFileBytes }: WorkerGatewayOptions) {
+  const permits = new Map<string, Promise<unknown>>();
+  const arriving = new Map<string, IncomingMessage>();
+  // A restored record begins attempts anew that had uploaded a file, or a part of it. No clock of a rehearsal moves the time of a file.
+  const readBefore = async () => (await readRestoredAt(store)) - store.clock.offset();
+  const permit = async ({ id, attempt }: Job, json: unknown) => {
+    const { ext, ...upload } = orBad(readUpload(json));
+    if (upload.bytes > maxFileBytes) throw new Bad();
+    const prefix = objectPrefix(id, attempt);
+    const begin = async () => objects.permit(`${prefix}media.${ext}`, upload, await readBefore());
+    // Permits that are given at once would each begin an upload of their own.
+    const permitted = (permits.get(prefix) ?? Promise.resolve()).then(begin, begin);
+    return keepLast(permits, prefix, permitted, permitted);
+  };
+  const receive = async (job: Job, req: IncomingMessage) => {
+    const permitted = await permit(job, readHeaders(req));
+    if (permitted.is === 'parts') throw new Bad();
+    const before = await readBefore();
+    const prefix = objectPrefix(job.id, job.attempt);
+    // A worker sends its file again when the connection of the upload before is lost.
+    arriving.get(prefix)?.destroy(new Gone());
+    const { checksum } = await keepLast(arriving, prefix, req, objects.receive(permitted, req, before));
+    return checksum;
+  };
+  return { permit, receive };
+}
+
+/** Keeps a value under its key until the work ends, unless a later one takes its place. */
+async function keepLast<V, T>(values: Map<string, V>, key: string, value: V, work: Promise<T>): Promise<T> {
+  values.set(key, value);
+  try {
+    return await work;
+  } finally {
+    if (values.get(key) === value) values.delete(key);
+  }
 }
 
 async function readOpenAttempt(store: RecordStore, { jobId, attempt }: AttemptId): Promise<Job> {
