@@ -76,7 +76,10 @@ for name, *kind in [('tcp', 2, 1, 6), ('tcp of IPv6', 10, 1)]:
 for name, kind in [('datagrams', 2), ('packets', 5)]:
     say(f'a socket pair of {name}', reach(1, kind, make=socket.socketpair))
 say('may: a pair', apart(lambda: 'works' if socket.socketpair() else ''))
-say('may: ioctl of a terminal, a pipe or a socket', apart(lambda: call((16, 29), 0, 0x5451, 0)))
+say('may: ioctl of a terminal or a pipe', apart(lambda: call((16, 29), 0, 0x5451, 0)))
+with socket.socket() as tcp:
+    owner = ctypes.c_int()
+    say('may: ioctl of a socket', call((16, 29), tcp.fileno(), 0x8904, ctypes.addressof(owner)))
 say('may: prlimit of itself', call((302, 261), 0, 7, 0, 0))
 say('a UNIX socket', reach(1, 1))
 def listen():
