@@ -1,10 +1,12 @@
 /** Letters and marks of the scripts that are written from right to left. */
 const rtl = String.raw`[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]`;
-/** Words of these scripts with blanks, punctuation and numbers between them, but no letter of another script. */
-const phrases = new RegExp(String.raw`(${rtl}(?:[^\p{L}]*${rtl})*)`, 'u');
-const numbers = /(\p{Nd}+(?:[.,:/٫٬]\p{Nd}+)*)/u;
+/** A sign of a currency or % belongs to a number of digits as in Europe, and a hyphen joins two of them. */
+const number = String.raw`(?:[\p{Sc}%#]*\d+(?:[-+.,:/]\d+)*[\p{Sc}%#]*|\p{Nd}+(?:[.,:/٫٬]\p{Nd}+)*)`;
+const numbers = new RegExp(`(${number})`, 'u');
+/** Words of these scripts with blanks, punctuation and numbers between them, but no letter of another script, and numbers after the last one. */
+const phrases = new RegExp(String.raw`(${rtl}\p{M}*(?:[^\p{L}]*${rtl}\p{M}*)*(?: +${number}(?![\p{L}\p{Nd}]))*)`, 'u');
 const openBracket = /[([][^)\]]*$/;
-const mirrored = { '(': ')', ')': '(', '[': ']', ']': '[' } as const;
+const mirrored = { '(': ')', ')': '(', '[': ']', ']': '[', '{': '}', '}': '{', '«': '»', '»': '«' } as const;
 
 /** Part of a line; its letters stand in the order in which they are read, since fonts turn them. */
 interface LinePart {
@@ -39,5 +41,5 @@ function turn(phrase: string): LinePart[] {
 }
 
 function mirror(text: string): string {
-  return text.replaceAll(/[()[\]]/g, (bracket) => mirrored[bracket as keyof typeof mirrored]);
+  return text.replaceAll(/[()[\]{}«»]/g, (bracket) => mirrored[bracket as keyof typeof mirrored]);
 }

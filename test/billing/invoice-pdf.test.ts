@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { expect } from 'chai';
 import { writeInvoicePdf } from '../../src/billing/invoice-pdf.ts';
+import { visualOrder } from '../../src/billing/visual-order.ts';
 import type { EndedPurchase } from '../../src/model/purchase.ts';
 
 const purchase: EndedPurchase = {
@@ -38,19 +39,38 @@ describe('the invoice as PDF', () => {
     expect(pdf.length).to.be.below(200_000);
   });
 
-  it('writes names in Hebrew and Arabic from right to left, and the numbers in them from left to right', async () => {
-    const [buyer, title] = ['חברת הסרטים (ישראל) בע"מ 2026', 'حزمة ٥٠٠٠'];
-    const pdf = await writeInvoicePdf({ ...purchase, buyer, pack_title: title });
-    // The places of the words; each Hebrew or Arabic one is told as it is drawn, from left to right.
-    const told = execFileSync('pdftotext', ['-bbox', '-', '-'], { input: pdf }).toString();
+  /** Returns the words of a row from left to right; each Hebrew or Arabic one as it is drawn. */
+  const drawnRow = async (row: 'Buyer' | 'Item', names: Partial<EndedPurchase>) => {
+    const input = await writeInvoicePdf({ ...purchase, ...names });
+    const told = execFileSync('pdftotext', ['-bbox', '-', '-'], { input }).toString();
     const words = [...told.matchAll(/<word xMin="([\d.]+)" yMin="([\d.]+)"[^>]*>([^<]*)</g)];
-    const drawn = (first: string) => {
-      const line = words.find(([, , , word]) => word === first)?.[2];
-      const found = words.filter(([, , y]) => y === line).sort((a, b) => Number(a[1]) - Number(b[1]));
-      return found.map(([, , , word]) => word!.replace('&quot;', '"'));
-    };
-    expect(drawn('Buyer')).to.deep.equal(['Buyer', 'מ"עב', '(לארשי)', 'םיטרסה', 'תרבח', '2026']);
-    expect(drawn('Item')).to.deep.equal(['Item', '٥٠٠٠', 'ةمزح', '(5000', 'credits)']);
+    const line = words.find(([, , , word]) => word === row)?.[2];
+    const found = words.filter(([, , y]) => y === line).sort((a, b) => Number(a[1]) - Number(b[1]));
+    return found.slice(1).map(([, , , word]) => word!.replace('&quot;', '"'));
+  };
+
+  it('writes names in Hebrew and Arabic from right to left, and the numbers in them from left to right', async () => {
+    const buyer = await drawnRow('Buyer', { buyer: 'חברת הסרטים (ישראל) בע"מ 2026' });
+    expect(buyer).to.deep.equal(['2026', 'מ"עב', '(לארשי)', 'םיטרסה', 'תרבח']);
+    const item = await drawnRow('Item', { pack_title: 'حزمة ٥٠٠٠' });
+    expect(item).to.deep.equal(['٥٠٠٠', 'ةمزح', '(5000', 'credits)']);
+  });
+
+  for (const [name, drawn] of [
+    ['טל 03-1234567 בלבד', 'דבלב 03-1234567 לט'],
+    ['הנחה 50% לשנה', 'הנשל 50% החנה'],
+    ['מחיר $5,000.50 בלבד', 'דבלב $5,000.50 ריחמ'],
+    ['חבילה 2025-2026 Ltd', '2025-2026 הליבח Ltd'],
+    ['2026 חבילה', '2026 הליבח'],
+    ['חברה «קול» חדש', 'שדח «לוק» הרבח'],
+  ] as const) {
+    it(`draws the name ${name} as ${drawn}, with its numbers, signs and brackets as they are read`, async () => {
+      expect((await drawnRow('Buyer', { buyer: name })).join(' ')).to.equal(drawn);
+    });
+  }
+
+  it('keeps the last mark of an Arabic name at its letter', () => {
+    expect(visualOrder('شركةٌ Ltd').map(({ text }) => text)).to.deep.equal(['شركةٌ', ' Ltd']);
   });
 
   it('is written for the longest names, too', async () => {
