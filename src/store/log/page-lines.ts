@@ -33,12 +33,12 @@ interface WantedLines {
   readonly open: ReadArchivedPart;
 }
 
-/** Lines that are read for a page at first, and that a page with a filter looks through although more may follow. */
+/** Lines that are read at once for a page, and that a page with a filter looks through although more may follow. */
 const maxLooked = 5_000;
 /** Streams whose next lines are wanted within so many lines are read on together. */
 const linesAhead = 1_000;
-/** An archived part is read whole. */
-const archivedAtOnce = 1_000;
+/** Archived lines that are kept of all streams and, at least, of each one: as many as each of 1,000 keys has. Objects are read whole. */
+const archivedLines = { ofAll: 20_000, ofEach: 100 };
 
 /** Returns id and alias of every key of an account. The id of a key is the beginning of its hash. */
 export async function listKeyNames(store: RecordStore, accountId: string): Promise<NamedKey[]> {
@@ -55,12 +55,11 @@ export async function pageLines(
   const streams = ofKeys.flatMap(({ id, alias }) =>
     [freeLineStream(id), paidLineStream(id)].map((origin) => ({ origin, alias })),
   );
-  const ofEach = Math.ceil(maxLooked / Math.max(1, streams.length));
-  const count = isWanted === undefined ? Math.min(ofEach, limit + 1) : ofEach;
+  const most = isWanted === undefined ? limit + 1 : maxLooked + 1;
   const lines: NamedLine[] = [];
   let after = first;
   let looked = 0;
-  for await (const { line, of } of newestFirst({ store, open }, streams, first, count)) {
+  for await (const { line, of } of newestFirst({ store, open, most }, streams, first)) {
     const { entry, ...shown } = line;
     const named = { ...shown, key: of.alias };
     const isOver = isWanted !== undefined && looked++ === maxLooked;
@@ -77,6 +76,8 @@ export async function pageLines(
 interface LogParts {
   readonly store: RecordStore;
   readonly open: ReadArchivedPart;
+  /** Lines that are wanted at most. */
+  readonly most: number;
 }
 
 interface NamedStream {
@@ -85,92 +86,124 @@ interface NamedStream {
 }
 
 interface MergedLine {
-  readonly entry: string;
   readonly of: NamedStream;
   readonly line: StoredLogLine;
 }
 
-/** Lines of a stream that were not read yet: those before a bound, of which so many are read next. */
+/** Lines of a stream before a bound, none newer than `entry`, in Redis or, where parts are named, in these. */
 interface Unread {
-  readonly of: NamedStream;
-  readonly bound: string;
-  readonly count: number;
-}
-
-/** A line, or the place of the newest one of those that were not read. Places of one stream stand in their order. */
-interface Place {
   readonly entry: string;
-  readonly of: NamedStream;
-  readonly line?: StoredLogLine;
-  readonly kept?: Unread;
-  readonly archived?: Unread & { readonly parts: readonly ArchivedPart[] };
+  readonly bound: string;
+  readonly parts?: readonly ArchivedPart[];
 }
 
-/** Yields the lines of all streams after a cursor, newest first. At first it reads so many of each stream, then more of those that it used up. */
+/** Lines of a stream that were read, oldest first, and those that follow them. */
+interface StreamReading {
+  readonly of: NamedStream;
+  readonly lines: StoredLogLine[];
+  readonly unread: Unread | null;
+}
+
+/** Yields the lines of all streams after a cursor, newest first. At first it reads a few of each stream, then more of those that it used up. */
 async function* newestFirst(
   log: LogParts,
   streams: readonly NamedStream[],
   after: LineCursor | null,
-  count: number,
 ): AsyncGenerator<MergedLine> {
-  const begun = streams.map((of) => ({ of, bound: boundOf(of.origin.stream, after), count }));
-  let places = await readKept(log, begun);
-  for (;;) {
-    places.sort(compareThem);
-    const end = places.findIndex(({ line }) => line === undefined);
-    for (const { line, ...place } of places.slice(0, end === -1 ? undefined : end)) if (line) yield { ...place, line };
-    if (end === -1) return;
-    const { archived } = places[end]!;
-    const near = places
-      .slice(end, end + (archived ? 1 : linesAhead))
-      .flatMap((place) => (place.kept ? [place.kept] : []));
-    const found = archived ? await readArchived(log, archived) : await readKept(log, near);
-    const read = new Set<unknown>(archived ? [archived] : near);
-    places = [...found, ...places.slice(end).filter((place) => !read.has(place.kept ?? place.archived))];
+  const begun = streams.map((of) => ({ of, bound: boundOf(of.origin.stream, after) }));
+  let readings = (await readKept(log, begun)).filter((reading) => newestOf(reading) !== undefined).sort(compareNewest);
+  for (let first = readings.shift(); first !== undefined; first = readings.shift()) {
+    const { of, lines, unread } = first;
+    const line = lines.pop();
+    if (line) {
+      yield { of, line };
+      putBack(readings, first);
+    } else if (unread?.parts) {
+      putBack(readings, await readArchived(log, of, unread, streams.length));
+    } else {
+      const near = [first, ...nearOf(readings, log.most)];
+      const others = readings.filter((reading) => !near.includes(reading));
+      const found = await readKept(
+        log,
+        near.map((reading) => ({ of: reading.of, bound: reading.unread!.bound })),
+      );
+      const whole = found.map((more, n) => ({ ...more, lines: [...more.lines, ...near[n]!.lines] }));
+      readings = [...others, ...whole].filter((reading) => newestOf(reading) !== undefined).sort(compareNewest);
+    }
   }
 }
 
-function compareThem(a: Place, b: Place): number {
-  const [one, other] = [a.of.origin.stream, b.of.origin.stream];
-  return compareEntries(b.entry, a.entry) || (one === other ? 0 : one < other ? -1 : 1);
+function newestOf({ lines, unread }: StreamReading): string | undefined {
+  return lines.at(-1)?.entry ?? unread?.entry;
+}
+
+/** Orders streams by their newest entries. */
+function compareNewest(a: StreamReading, b: StreamReading): number {
+  return compareEntries(newestOf(b)!, newestOf(a)!) || (a.of.origin.stream < b.of.origin.stream ? -1 : 1);
+}
+
+/** Puts a stream into its place among others that are in order, unless it has ended. */
+function putBack(readings: StreamReading[], reading: StreamReading): void {
+  if (newestOf(reading) === undefined) return;
+  let [from, to] = [0, readings.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (compareNewest(readings[middle]!, reading) < 0) from = middle + 1;
+    else to = middle;
+  }
+  readings.splice(from, 0, reading);
+}
+
+/** Returns the streams whose next lines in Redis are wanted for a page of at most so many. */
+function nearOf(readings: readonly StreamReading[], most: number): StreamReading[] {
+  const entries = readings.flatMap(({ lines }) => lines.map(({ entry }) => entry));
+  const last = entries.sort((a, b) => compareEntries(b, a))[Math.min(linesAhead, most)];
+  return readings.filter(({ unread }) => {
+    return unread && !unread.parts && (last === undefined || compareEntries(unread.entry, last) > 0);
+  });
 }
 
 /** Reads on in streams, in one call of Redis. */
-async function readKept(log: LogParts, wanted: readonly Unread[]): Promise<Place[]> {
-  const replies = await log.store.connection.readAll([
-    ...wanted.map(({ of, bound, count }): ReadCommand => {
+async function readKept(
+  { store, most }: LogParts,
+  wanted: readonly { readonly of: NamedStream; readonly bound: string }[],
+): Promise<StreamReading[]> {
+  const count = Math.min(most, Math.ceil(maxLooked / Math.max(1, wanted.length)));
+  const replies = await store.connection.readAll([
+    ...wanted.map(({ of, bound }): ReadCommand => {
       return ['XREVRANGE', of.origin.stream, bound, '-', 'COUNT', String(count)];
     }),
     ...wanted.map(({ of }): ReadCommand => ['LRANGE', of.origin.list, '0', '-1']),
   ]);
-  return wanted.flatMap(({ of, bound, count }, n): Place[] => {
+  return wanted.map(({ of, bound }, n) => {
     const found = (replies[n] as [string, string[]][]).map(([entry, flat]) => of.origin.read(entry, pairs(flat)));
-    const lines = found.map((line) => ({ entry: line.entry, of, line }));
     const last = found.at(-1)?.entry;
     const behind = last === undefined ? bound : `(${last}`;
-    if (last !== undefined && found.length === count)
-      return [...lines, { entry: last, of, kept: { of, bound: behind, count: 2 * count } }];
+    const lines = found.reverse();
+    if (last !== undefined && found.length === count) return { of, lines, unread: { entry: last, bound: behind } };
     const parts = (replies[wanted.length + n] as string[]).map((json) => JSON.parse(json) as ArchivedPart);
-    return [...lines, ...archivedPlace(of, parts, behind)];
+    return { of, lines, unread: archivedBefore(behind, parts) };
   });
 }
 
-/** Returns the place of the newest archived line before a bound; none where nothing is archived. */
-function archivedPlace(of: NamedStream, parts: readonly ArchivedPart[], bound: string): Place[] {
+/** Returns the archived lines before a bound as not read; `null` where nothing is archived. */
+function archivedBefore(bound: string, parts: readonly ArchivedPart[]): Unread | null {
   const newest = parts.at(-1)?.last;
-  if (newest === undefined) return [];
+  if (newest === undefined) return null;
   const limit = bound === '+' ? newest : bound.replace('(', '');
-  const entry = compareEntries(newest, limit) < 0 ? newest : limit;
-  return [{ entry, of, archived: { of, bound, count: archivedAtOnce, parts } }];
+  return { entry: compareEntries(newest, limit) < 0 ? newest : limit, bound, parts };
 }
 
 async function readArchived(
-  { open }: LogParts,
-  { of, parts, bound, count }: NonNullable<Place['archived']>,
-): Promise<Place[]> {
-  const found = await readArchivedEntriesBefore(of.origin, parts, bound, count, open);
-  const lines = found.map((line) => ({ entry: line.entry, of, line }));
-  return found.length < count ? lines : [...lines, ...archivedPlace(of, parts, `(${found.at(-1)!.entry}`)];
+  { open, most }: LogParts,
+  of: NamedStream,
+  { bound, parts = [] }: Unread,
+  streams: number,
+): Promise<StreamReading> {
+  const count = Math.min(most, Math.max(archivedLines.ofEach, Math.ceil(archivedLines.ofAll / streams)));
+  const lines = (await readArchivedEntriesBefore(of.origin, parts, bound, count, open)).reverse();
+  const unread = lines.length < count ? null : archivedBefore(`(${lines[0]!.entry}`, parts);
+  return { of, lines, unread };
 }
 
 /** Two streams may have entries with one id: those of streams with a later name follow. */
