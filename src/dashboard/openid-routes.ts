@@ -4,7 +4,7 @@ import type { BlockedAddresses, FindCaller } from '../api/caller-address.ts';
 import type { ApiReply } from '../api/reply.ts';
 import { isRefusal, Refusal, refuse } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
-import { accountToOpen, personIdOf, readEmail } from '../model/person.ts';
+import { accountToOpen, identityOf, personIdOf, readEmail } from '../model/person.ts';
 import { readPerson } from '../store/people/read-people.ts';
 import { type OpenCall, type OpenRoute, openRoute } from './dashboard-app.ts';
 import { views } from './dashboard-views.ts';
@@ -122,7 +122,8 @@ async function comeBack(parts: OpenidParts, provider: oidc.Configuration, { req,
   if (person === null)
     throw refuse('sign_in_failed', 'Nobody was invited with an e-mail address that the provider has verified');
   const { ip } = findCaller(req.socket.remoteAddress, req.get('x-forwarded-for'));
-  const proof = { identity: `${iss} ${sub}`, accountId: accountToOpen(person, begun.account) };
+  const identity = identityOf(provider.serverMetadata().issuer, { iss, sub });
+  const proof = { identity, accountId: accountToOpen(person, begun.account) };
   const header = await cookies.open(req, ip, personIdOf(person.email), proof);
   if (header === null)
     throw refuse('sign_in_failed', 'This e-mail address belongs to another identity of the provider');

@@ -77,6 +77,14 @@ export function personIdOf(email: string): string {
   return hash('sha256', `person ${email}`, 'buffer').subarray(0, 16).toString('base64url');
 }
 
+/**
+ * Returns the name of a person at the configured issuer, which stands first. One that answers for many directories, as Microsoft's does for
+ * all tenants, names in `iss` the one that vouches: anybody may have one, so that it is no issuer which the operator has configured.
+ */
+export function identityOf(issuer: string, { iss, sub }: { readonly iss: string; readonly sub: string }): string {
+  return (iss === issuer ? [issuer, sub] : [issuer, iss, sub]).join(' ');
+}
+
 /** The secret of a sign-in link or a session: the id of its person, and what the record keeps a hash of. */
 export interface PersonSecret {
   readonly personId: string;

@@ -182,7 +182,7 @@ export const keys = {
   auditDays: of('accountId', 'audit_days'),
   /** Sorted set: `audit/id/part` of moved entries by the time of the newest. */
   auditParts: one('audit_parts'),
-  /** Hash: a person of the dashboard; `role:<account id>` → their role there. */
+  /** Hash: a person of the dashboard; `role:<account id>` → their role there, `identity:<issuer>` → their name at an earlier issuer. */
   person: of('personId', 'person'),
   /** Hash: person id → e-mail address of the people of an account. */
   people: of('accountId', 'people'),

@@ -1,10 +1,13 @@
 import { expect } from 'chai';
 import type { Seal } from '../../src/base/seal.ts';
+import { identityOf } from '../../src/model/person.ts';
 import { listBlocks } from '../../src/store/access/list-blocks.ts';
+import { openSession } from '../../src/store/people/open-session.ts';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { invited } from '../support/browser-session.ts';
 import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
 import { followRedirects } from '../support/openid-sign-ins.ts';
+import { aSecret } from '../support/people-scenarios.ts';
 
 const people = {
   ada: { email: 'ada@example.com', email_verified: true },
@@ -107,6 +110,7 @@ describe('the sign-in with OpenID Connect', () => {
 
   it('lets the people of an earlier issuer in by their verified addresses once another issuer is configured', async () => {
     await invited(api.store, caller.account, 'owner', 'ada@example.com');
+    await invited(api.store, caller.account, 'owner', 'bob@example.com');
     expect((await signIn('ada')).status).to.equal(200);
     const next = await startIdentityProvider();
     const env = {
@@ -118,17 +122,31 @@ describe('the sign-in with OpenID Connect', () => {
     try {
       next.open(`${moved.dashboardUrl}/api/sign-in/openid/back`, people);
       const ends: string[] = [];
-      for (const sub of ['other', 'ada', 'other']) {
+      for (const sub of ['unverified', 'other', 'ada', 'other']) {
         next.become(sub);
         ends.push(
           (await followRedirects(`${moved.dashboardUrl}/api/sign-in/openid`)).url.slice(moved.dashboardUrl.length),
         );
       }
-      expect(ends).to.deep.equal(['/', '/sign-in?failed=openid', '/']);
+      const refused = '/sign-in?failed=openid';
+      expect(ends).to.deep.equal([refused, '/', refused, '/']);
+      expect(await signIn('other'), 'the first issuer again').to.deep.include(failed('openid'));
+      expect((await signIn('ada')).status).to.equal(200);
     } finally {
       await moved.stop();
       await next.stop();
     }
+  });
+
+  it('refuses a person of another directory of the same issuer, who may give themselves any address', async () => {
+    await invited(api.store, caller.account, 'owner', 'ada@example.com');
+    const issuer = 'https://login.example.com/{tenantid}/v2.0';
+    const enter = (tenant: string) => {
+      const iss = issuer.replace('{tenantid}', tenant);
+      const proof = { identity: identityOf(issuer, { iss, sub: 'ada' }), accountId: caller.account };
+      return openSession(api.store, proof, { session: aSecret('ada@example.com'), oldHash: '', ip: '', agent: '' });
+    };
+    expect([await enter('one'), await enter('other'), await enter('one')]).to.deep.equal([true, false, true]);
   });
 
   it('refuses an answer with another state, a code of another browser, and one that nobody began', async () => {

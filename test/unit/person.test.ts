@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import {
   accountToOpen,
   type Changeable,
+  identityOf,
   makePersonSecret,
   mayChange,
   type PersonRole,
@@ -55,6 +56,14 @@ describe('the account that a session opens with', () => {
   for (const [what, own, shown, account] of rows) {
     it(`is ${what}`, () => expect(accountToOpen({ roles: own }, shown)).to.equal(account));
   }
+});
+
+describe('the identity of a person at an issuer', () => {
+  it('begins with the configured issuer and names the directory that vouches when that is another one', () => {
+    expect(identityOf('https://a.example', { iss: 'https://a.example', sub: 'ada' })).to.equal('https://a.example ada');
+    const ofTenant = identityOf('https://a.example/{tenantid}', { iss: 'https://a.example/7', sub: 'ada' });
+    expect(ofTenant).to.equal('https://a.example/{tenantid} https://a.example/7 ada');
+  });
 });
 
 describe('readEmail', () => {

@@ -21,6 +21,7 @@ const openSessionScript = script(
 )`${keepNewest}
 local function issuer_of(name) return string.match(name, '^%S+') end
 local account, bound, shown_to, passkey = accountId, false, nil, nil
+local newest = redis.call('HGET', person, 'identity') or ''
 if linkHash ~= '' then
   local link = redis.call('HGET', signInLinks, linkHash)
   if not link then return { 'refused' } end
@@ -29,9 +30,10 @@ if linkHash ~= '' then
   if decoded['until'] <= now then return { 'refused' } end
   account, bound, shown_to = decoded.account, decoded.bound, decoded.shown_to
 elseif identity ~= '' then
-  local known = redis.call('HGET', person, 'identity') or ''
-  -- Another issuer, which the operator has put in place of the first, names people anew.
-  if known ~= identity and issuer_of(known) == issuer_of(identity) then return { 'refused' } end
+  -- Another issuer, which the operator has put in place of the first, names people anew. Each keeps its own name of them.
+  local issuer = issuer_of(identity)
+  local known = issuer_of(newest) == issuer and newest or redis.call('HGET', person, 'identity:' .. issuer)
+  if known and known ~= identity then return { 'refused' } end
 elseif passkeyId ~= '' then
   local json = redis.call('HGET', passkeys, passkeyId)
   if not json then return { 'refused' } end
@@ -48,7 +50,10 @@ end
 local is_operator = redis.call('HGET', person, 'operator') == '1'
 if not is_operator and redis.call('HEXISTS', person, 'role:' .. account) == 0 then return { 'refused' } end
 undos[#undos + 1] = function() redis.pcall('HDEL', sessions, secretHash) end
-if identity ~= '' then redis.call('HSET', person, 'identity', identity) end
+if identity ~= '' and identity ~= newest then
+  if newest ~= '' then redis.call('HSET', person, 'identity:' .. issuer_of(newest), newest) end
+  redis.call('HSET', person, 'identity', identity)
+end
 if linkHash ~= '' then redis.call('HDEL', signInLinks, linkHash) end
 if passkey then
   passkey.challenged_at, passkey.counter, passkey.used_at = tonumber(challengedAt), tonumber(counter), now
@@ -72,7 +77,7 @@ interface NewSession {
 type Proof =
   | { readonly linkHash: string }
   | { readonly password: string; readonly accountId: string }
-  /** Issuer and name of them there, which are kept at the first session. */
+  /** Configured issuer and name of them there, which are kept at the first session. */
   | { readonly identity: string; readonly accountId: string }
   | (PasskeyProof & { readonly accountId: string });
 
