@@ -30,7 +30,7 @@ export interface HttpRequest {
   readonly signal: AbortSignal;
   /** Gives up a connection on which nothing moves for so long; without it only the signal ends the wait. */
   readonly idleMs?: number;
-  /** Gives up a server that takes no connection for so long; without it only the signal ends the wait. */
+  /** Gives up a port that takes no connection for so long after the look-up of its name; without it only the signal ends the wait. */
   readonly connectMs?: number;
   readonly maxAnswerBytes: number;
   /** The status alone counts: a body that is too long or breaks off is no error, and `text` is empty. */
@@ -148,9 +148,18 @@ async function exchange(asked: ClientRequest, sent: HttpRequest, isThroughProxy 
 /** Ends a request whose server has taken no connection in time, with the error that the kernel would give later. */
 function limitConnect(asked: ClientRequest, connectMs: number): void {
   const late = () => asked.destroy(Object.assign(new Error('no connection in time'), { code: 'ETIMEDOUT' }));
-  const timer = setTimeout(late, connectMs);
+  let timer: NodeJS.Timeout | undefined;
+  const begin = () => {
+    timer ??= setTimeout(late, connectMs);
+  };
   const end = () => clearTimeout(timer);
-  asked.once('socket', (socket) => socket.once('connect', end)).once('close', end);
+  asked.once('socket', (socket) => {
+    socket.once('connect', end);
+    // The look-up of a name has limits of its own: one lost packet takes 5 s there.
+    if (isIP(asked.host)) begin();
+    else socket.once('lookup', begin);
+  });
+  asked.once('close', end);
 }
 
 /** Returns a connection through the proxy to the server of an https URL, whose certificate has been checked. */

@@ -1,3 +1,4 @@
+import dns from 'node:dns';
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
@@ -91,6 +92,19 @@ describe('the HTTP client', () => {
     const error = await postJson(server, '/', {}, AbortSignal.timeout(60_000)).catch((error) => error);
     await silent.stop();
     expect([error.code, error.cause?.message]).to.deep.equal(['unavailable', 'no connection in time']);
+  });
+
+  it('gives a connection its time after the look-up of a name, in which one lost packet takes 5 s', async () => {
+    const server = await serve((_, res) => res.end('{}'));
+    const { lookup } = dns;
+    const late = (...asked: Parameters<typeof lookup>) => setTimeout(() => lookup(...asked), 5_100);
+    Object.assign(dns, { lookup: late });
+    try {
+      const answer = await postJson({ ...server, host: 'localhost' }, '/', {}, signal);
+      expect(answer.text).to.equal('{}');
+    } finally {
+      Object.assign(dns, { lookup });
+    }
   });
 
   it('posts JSON with its length', async () => {
