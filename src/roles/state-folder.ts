@@ -55,19 +55,27 @@ export async function openStateFolder(config: Pick<Config, 'data' | 'secret' | '
 }
 
 /**
- * Returns the folder of the record; `null` before the first start, also where a new disk is mounted as that folder. Refuses the empty folder
- * where the disk is not mounted: an empty record knows no key, and what it admits is hidden as soon as the disk is back.
+ * Returns the folder of the record; `null` before the first start, which takes a new disk that is mounted as that folder. Refuses the empty
+ * folder where the disk is not mounted: an empty record knows no key, and what it admits is hidden as soon as the disk is back.
  */
 async function findRecordFolder(path: string): Promise<string | null> {
   const folder = recordFolder(path);
   if (!existsSync(folder)) return null;
-  if (!(await readdir(folder)).every((name) => name === 'lost+found')) return folder;
-  if (![join(path, 'secret'), uploadsFolder(objectsFolder(path))].some((made) => existsSync(made))) return null;
+  const files = join(folder, 'appendonlydir');
+  const names = (await readdir(folder)).filter((name) => name !== 'lost+found');
+  const isNew = names.length === 1 && existsSync(files) && (await readdir(files)).length === 0;
+  if (isNew) return null;
+  if (names.length > 0) return folder;
+  if (![join(path, 'secret'), uploadsFolder(objectsFolder(path))].some((made) => existsSync(made))) {
+    // The next start knows the disk by it when this one ends before Redis has written.
+    await makeFolder(files, 0o700);
+    return null;
+  }
   throw refuse(
     'unavailable',
     `${folder} is not the folder in which the record was kept: mount its disk.
 If this is its new disk, or no copy of the record exists, this line makes it the folder for a new record:
-mkdir ${quoteForShell(join(folder, 'appendonlydir'))}`,
+mkdir ${quoteForShell(files)}`,
   );
 }
 

@@ -1,7 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { closeServer } from '../../src/base/close-server.ts';
+import { listenAt } from '../../src/base/server-address.ts';
 import { makeService, type Service } from '../support/service.ts';
 import { spawnUp } from '../support/up.ts';
 
@@ -13,8 +16,8 @@ describe('trawl up that lacks a part of its data', () => {
   afterEach(() => service.close());
 
   /** Returns the sentences of a start that is refused. */
-  const refused = async (data: string): Promise<string> => {
-    const up = spawnUp({ TRAWL_DATA: data });
+  const refused = async (data: string, env: Readonly<Record<string, string>> = {}): Promise<string> => {
+    const up = spawnUp({ TRAWL_DATA: data, ...env });
     expect(await up.ended).to.equal(1);
     return up.output().replace(/^\{.*\n/gm, '');
   };
@@ -100,6 +103,16 @@ describe('trawl up that lacks a part of its data', () => {
 
   it('takes a new disk that is mounted as the folder of the record for its first start', async () => {
     mkdirSync(join(service.data, 'redis', 'lost+found'), { recursive: true });
+    await service.start();
+  });
+
+  it('takes new disks of the record and of its files also after a first start that a taken port had ended', async () => {
+    for (const part of ['redis', 'objects']) mkdirSync(join(service.data, part, 'lost+found'), { recursive: true });
+    const taken = createServer();
+    const port = await listenAt(taken, { host: '127.0.0.1', port: 0 });
+    const said = await refused(service.data, { TRAWL_HOST: '127.0.0.1', TRAWL_PROBE_PORT: String(port) });
+    await closeServer(taken);
+    expect(said).to.contain(`port ${port} is taken`);
     await service.start();
   });
 });
