@@ -1,4 +1,5 @@
 import { statfsSync } from 'node:fs';
+import { lstat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkMachine } from '../admin/check-machine.ts';
 import type { Finding } from '../admin/doctor-finding.ts';
@@ -121,6 +122,8 @@ function keepEgress(
 async function clearWork(work: string, stop: Shutdown): Promise<void> {
   stop.add('stuck sandboxes', () => endStuckSandboxes(work));
   await endStuckSandboxes(work);
+  // A link may lead to files of others.
+  if ((await lstat(work).catch(() => null))?.isDirectory() === false) await unlink(work);
   // The folder itself stays: it may be a disk of its own, whose lost+found belongs to root.
   await makeFolder(work, 0o700);
   await removeNames(work, /^(?!lost\+found$)/);
@@ -140,8 +143,9 @@ function processWorkers(env: Readonly<Record<string, string>>, work: string, sea
   const log = parentLog.with({ part: 'process runner' });
   const tokenOf = (attempt: AttemptId) => makeToken(attempt, seal.sign);
   const freeBytes = () => {
-    const { bavail, bsize } = statfsSync(work);
-    return bavail * bsize;
+    const { blocks, bavail, bsize } = statfsSync(work);
+    // Some file systems tell no size, such as one in memory without a limit.
+    return blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize;
   };
   return async () => ({
     runner: openProcessRunner({ command: [...ownCommand, 'worker'], env, log, tokenOf, freeBytes }),

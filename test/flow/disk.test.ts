@@ -108,7 +108,7 @@ function testDisks(this: Mocha.Suite): void {
       for (const id of ids) await until(() => isFull(id), 20, `${id} waits for room`);
       expect(other.up().output()).to.match(/jobs wait for their start.*The disk of the workers is full/);
       rmSync(join(work, 'filler'));
-      const jobs = await other.ended(ids, 60);
+      const jobs = await other.ended(ids, 30);
       expect(jobs.map(({ status, attempt }) => `${status} ${attempt}`)).to.deep.equal(ids.map(() => 'CompletedJob 1'));
       await other.checkLedger(account, jobs);
       // A disk is cleared at the next start, not removed.
@@ -116,6 +116,23 @@ function testDisks(this: Mocha.Suite): void {
       expect(await other.stop()).to.equal(0);
       await other.start();
       expect(readdirSync(work)).not.to.include('left');
+    } finally {
+      await other.killAll();
+      unmount(work);
+      await other.close();
+    }
+  });
+
+  it('a work folder whose file system tells no size, as one in memory without a limit, has room for jobs', async () => {
+    const other = makeService();
+    const work = join(other.data, 'work');
+    mkdirSync(work, { recursive: true });
+    mountSmall(work, 0);
+    try {
+      await other.start();
+      const { key } = await other.aCustomer();
+      const [job] = await other.ended([await other.submit(key, film('/films/clip.mp4'))], 30);
+      expect(job?.status).to.equal('CompletedJob');
     } finally {
       await other.killAll();
       unmount(work);

@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -114,5 +123,14 @@ describe('trawl up that lacks a part of its data', () => {
     await closeServer(taken);
     expect(said).to.contain(`port ${port} is taken`);
     await service.start();
+  });
+
+  it('empties no folder to which a link in the place of its work folder leads', async () => {
+    const elsewhere = join(service.folder, 'elsewhere');
+    for (const folder of [elsewhere, service.data]) mkdirSync(folder);
+    writeFileSync(join(elsewhere, 'kept'), '');
+    symlinkSync(elsewhere, join(service.data, 'work'));
+    await service.start();
+    expect(readdirSync(elsewhere)).to.deep.equal(['kept']);
   });
 });
