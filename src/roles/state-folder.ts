@@ -27,7 +27,9 @@ export async function openStateFolder(config: Pick<Config, 'data' | 'secret' | '
     throw refuse('unavailable', `${path} (TRAWL_DATA) cannot be made: ${messageOf(error)}`);
   });
   await chmod(path, 0o700);
-  const lock = await open(join(path, 'lock'), 'a', 0o600);
+  const lockFile = join(path, 'lock');
+  const wasUsed = [lockFile, join(path, 'secret'), uploadsFolder(objectsFolder(path))].some((made) => existsSync(made));
+  const lock = await open(lockFile, 'a', 0o600);
   // The lock belongs to the open file, which the child shares: the lock lasts until this process ends, even by SIGKILL.
   const locked = spawnSync('flock', ['--nonblock', '3'], { stdio: ['ignore', 'ignore', 'pipe', lock.fd] });
   if (locked.status !== 0) {
@@ -41,24 +43,25 @@ export async function openStateFolder(config: Pick<Config, 'data' | 'secret' | '
   await rm(urls, { force: true });
   const keepUrls = ({ publicUrl, dashboardUrl }: ServedUrls) =>
     writePrivateFile(urls, JSON.stringify({ publicUrl, dashboardUrl }));
-  const record = redisUrl === null ? await findRecordFolder(path) : null;
-  if (record !== null && objects === 'folder') requireObjects(objectsFolder(path));
-  return {
-    path,
-    secret: secret ?? (await readOrMakeSecret(join(path, 'secret'), record)),
-    keepUrls,
-    release: async () => {
-      await rm(urls, { force: true });
-      await lock.close();
-    },
+  const release = async () => {
+    await rm(urls, { force: true });
+    await lock.close();
   };
+  try {
+    const record = redisUrl === null ? await findRecordFolder(path, wasUsed) : null;
+    if (record !== null && objects === 'folder') requireObjects(objectsFolder(path));
+    return { path, secret: secret ?? (await readOrMakeSecret(join(path, 'secret'), record)), keepUrls, release };
+  } catch (error) {
+    await release();
+    throw error;
+  }
 }
 
 /**
  * Returns the folder of the record; `null` before the first start, which takes a new disk that is mounted as that folder. Refuses the empty
  * folder where the disk is not mounted: an empty record knows no key, and what it admits is hidden as soon as the disk is back.
  */
-async function findRecordFolder(path: string): Promise<string | null> {
+async function findRecordFolder(path: string, wasUsed: boolean): Promise<string | null> {
   const folder = recordFolder(path);
   if (!existsSync(folder)) return null;
   const files = join(folder, 'appendonlydir');
@@ -66,7 +69,7 @@ async function findRecordFolder(path: string): Promise<string | null> {
   const isNew = names.length === 1 && existsSync(files) && (await readdir(files)).length === 0;
   if (isNew) return null;
   if (names.length > 0) return folder;
-  if (![join(path, 'secret'), uploadsFolder(objectsFolder(path))].some((made) => existsSync(made))) {
+  if (!wasUsed) {
     // The next start knows the disk by it when this one ends before Redis has written.
     await makeFolder(files, 0o700);
     return null;

@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { closeServer } from '../../src/base/close-server.ts';
 import { listenAt } from '../../src/base/server-address.ts';
+import { openStateFolder } from '../../src/roles/state-folder.ts';
 import { makeService, type Service } from '../support/service.ts';
 import { spawnUp } from '../support/up.ts';
 
@@ -108,6 +109,21 @@ describe('trawl up that lacks a part of its data', () => {
     execFileSync('sh', ['-c', /^mkdir .*$/m.exec(said)?.[0] ?? 'false']);
     await service.start();
     expect((await service.ask(key, '/v1/usage')).status).to.equal(401);
+  });
+
+  it('begins no new record there either with its secret in the settings and its files in S3', async () => {
+    const settings = { data: service.data, secret: Buffer.alloc(32), redisUrl: null, objects: 's3' } as const;
+    const folder = join(service.data, 'redis');
+    const disk = join(service.folder, 'disk');
+    for (const made of [service.data, folder]) mkdirSync(made);
+    await (await openStateFolder(settings)).release();
+    renameSync(folder, disk);
+    mkdirSync(folder);
+    const said = await openStateFolder(settings).catch(String);
+    expect(said).to.contain(`${folder} is not the folder in which the record was kept`);
+    rmSync(folder, { recursive: true });
+    renameSync(disk, folder);
+    await (await openStateFolder(settings)).release();
   });
 
   it('takes a new disk that is mounted as the folder of the record for its first start', async () => {
