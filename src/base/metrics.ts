@@ -142,7 +142,7 @@ const declared = {
   leader: gauge('1 in the controller that leads, 0 in the others.'),
   reconcile_seconds: histogram(answers, 'Time of one full pass of the controller over all open jobs, in seconds.'),
   reconcile_errors_total: counter(
-    'Failed attempts of the controller to advance a job, without starts that a quota of the cluster delays; each is repeated with back-off.',
+    'Failed attempts of the controller to advance a job, without starts that a quota of the cluster or a full disk of the workers delays; each is repeated with back-off.',
   ),
   upkeep_errors_total: counter(
     'Failed runs of a periodic task of the controller; each is logged as a warning and repeated.',

@@ -15,7 +15,7 @@ export const startRefused = 'It cannot be started now';
 const waitingForStart = { progress: 0, running: false, speed_bytes: null, eta_seconds: null };
 
 /**
- * Returns what notes a step of a job that failed. A start that the cluster delays is none: its caller reads the reason, and the age of
+ * Returns what notes a step of a job that failed. A delayed start is none: its caller reads the reason, and the age of
  * what waits is measured.
  */
 export function noteFailedSteps({
