@@ -33,9 +33,8 @@ export const jobCommands = [
     json: '[{at, source, text}]',
     operands: { ID: id },
     run: async (given, { store }) => {
-      const { job, attempts } = await findJob(store, given.ID);
       return listResult(
-        await readTimeline(store, job, attempts),
+        await readTimeline(store, await findJob(store, given.ID)),
         (one) => ({ ...one, at: writeTime(one.at) }),
         ({ at, source, text }) => ({ 'at (UTC)': timeText(at), source, text }),
         'Nothing has happened.',

@@ -22,7 +22,7 @@ import { chargeCall, type HeldCall } from '../store/access/charge-call.ts';
 import { admitJoined } from '../store/access/join-calls.ts';
 import { refuseCall } from '../store/access/refuse-call.ts';
 import { releaseCall } from '../store/access/release-call.ts';
-import { readStored } from '../store/jobs/read-job.ts';
+import { readStored, type StoredJob } from '../store/jobs/read-job.ts';
 import type { AdmissionGate } from '../store/redis/admission-gate.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { KeyedCall, KeyedHandler } from './api-call.ts';
@@ -52,6 +52,8 @@ export interface CreditRoutes {
 /** The hold of a synchronous call outlives the call's time limit by this much, so that its charge still finds it. */
 const graceSeconds = 15;
 const badIdempotencyKey = 'Bad Request: Idempotency-Key must be 1 to 255 visible characters';
+const lostParameters =
+  'Bad Request: the record of this job is damaged, so its parameters cannot be read: start a new job';
 const lostAuthorization =
   'Bad Request: the webhook_authorization of this job cannot be read since the secret of the service was changed: start a new job that names it';
 
@@ -90,8 +92,8 @@ export function startRetry(credit: CreditRoutes): KeyedHandler {
       const code = fault !== null ? 'bad_request' : old === null ? 'not_found' : 'not_ended';
       return refuseRetry(credit, call, repeat, refuse(code, fault ?? undefined));
     }
-    const webhook = sealAnew(credit, old.webhook);
-    if (webhook === 'lost') return refuseRetry(credit, call, repeat, refuse('bad_request', lostAuthorization));
+    const webhook = sealAnew(credit, old);
+    if (typeof webhook === 'string') return refuseRetry(credit, call, repeat, refuse('bad_request', webhook));
     const made = newJob(call, old.job.endpoint, old.job.args, webhook);
     // Its line in the request log names the endpoint of the job, whose first method is not kept.
     return accept(credit, call, { ...made, method: 'GET' }, repeat);
@@ -172,11 +174,12 @@ export function webhookOf(
   return { url, receiver: receiverOf(key.accountId, url), authorization };
 }
 
-/** Returns the webhook of an earlier job, its authorization sealed with the present secret; 'lost' when no secret opens it any more. */
-function sealAnew({ seal }: Pick<CreditRoutes, 'seal'>, webhook: NewJob['webhook']): NewJob['webhook'] | 'lost' {
+/** Returns the webhook of an earlier job, its authorization sealed with the present secret; a sentence where it cannot start again. */
+function sealAnew({ seal }: Pick<CreditRoutes, 'seal'>, { job, webhook }: StoredJob): NewJob['webhook'] | string {
+  if (job.unreadable) return lostParameters;
   if (!webhook?.authorization) return webhook;
   const plain = seal.open('webhook', webhook.authorization);
-  return plain === null ? 'lost' : { ...webhook, authorization: seal.seal('webhook', plain) };
+  return plain === null ? lostAuthorization : { ...webhook, authorization: seal.seal('webhook', plain) };
 }
 
 /** Returns the job that a call of its endpoint makes; the line of its billing names the call's method. */

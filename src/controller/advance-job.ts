@@ -21,7 +21,14 @@ import { readJob } from '../store/jobs/read-job.ts';
 import { retryJob } from '../store/jobs/retry-job.ts';
 import { settleJob } from '../store/jobs/settle-job.ts';
 import type { UpkeepParts } from '../store/upkeep-parts.ts';
-import { AttemptStarter, isGone, seeWorker, startRefused, stopOtherAttempts } from './attempt-workers.ts';
+import {
+  AttemptStarter,
+  DamagedRecord,
+  isGone,
+  seeWorker,
+  startRefused,
+  stopOtherAttempts,
+} from './attempt-workers.ts';
 import { seeDelivered } from './delivered-file.ts';
 import { JobEnds, logOfJob } from './job-ends.ts';
 import { countCancelledAttempt, countRetriedAttempt } from './job-metrics.ts';
@@ -86,6 +93,7 @@ export class JobAdvancer {
       this.#ends.forget(jobId);
       return null;
     }
+    if (read.unreadable && !isEnded(read.status)) throw new DamagedRecord(read.unreadable);
     await this.#ends.tellUnanswered(read);
     const runner = this.#options.runnerOf(read);
     const seen = await seeWorker(runner, read);
@@ -261,7 +269,7 @@ export class JobAdvancer {
   async #clear(
     runner: Runner,
     { id, attempt, endpoint }: Job,
-    record: Pick<Job, 'status' | 'delivered'> | null,
+    record: Pick<Job, 'status' | 'delivered' | 'unreadable'> | null,
   ): Promise<void> {
     this.unsettled.delete(id);
     this.#options.lane.forget(id);
@@ -271,7 +279,8 @@ export class JobAdvancer {
     await runner.stop(name);
     if (endpoint === 'metadata') return;
     const prefix = objectPrefix(id, attempt);
-    const isDelivered = record !== null && isEnded(record.status) && record.delivered?.key.startsWith(prefix);
+    const isKept = record?.delivered?.key.startsWith(prefix) || record?.unreadable;
+    const isDelivered = record !== null && isEnded(record.status) && isKept;
     // The sweeper removes what is still there after the end of the job.
     if (!isDelivered) this.#options.lane.addOptional(prefix, () => this.#options.objects.remove(prefix));
   }

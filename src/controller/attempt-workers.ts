@@ -14,9 +14,19 @@ import type { RecordStore } from '../store/script.ts';
 export const startRefused = 'It cannot be started now';
 const waitingForStart = { progress: 0, running: false, speed_bytes: null, eta_seconds: null };
 
+/** An open job whose record is damaged: what is left of it could not decide a step, so it waits until an operator or its caller cancels it. */
+export class DamagedRecord extends Error {
+  readonly unreadable: readonly string[];
+
+  constructor(unreadable: readonly string[]) {
+    super(`${unreadable.join(', ')} cannot be read`);
+    this.unreadable = unreadable;
+  }
+}
+
 /**
- * Returns what notes a step of a job that failed. A delayed start is none: its caller reads the reason, and the age of
- * what waits is measured.
+ * Returns what notes a step of a job that failed; a damaged record is counted each time, and logged once for each job. A delayed start is
+ * none: its caller reads the reason, and the age of what waits is measured.
  */
 export function noteFailedSteps({
   metrics,
@@ -27,12 +37,20 @@ export function noteFailedSteps({
 }) {
   const warnOfFailure = fewLines(log.warn);
   const warnOfDelay = onceAMinute((reason: string) => log.warn('jobs wait for their start', { reason }));
+  const warnOfDamage = fewLines(log.error);
+  const damaged = new Set<string>();
   return (jobId: string, error: unknown): void => {
     if (error instanceof StartDelayed) {
       warnOfDelay(error.reason);
       return;
     }
     metrics.reconcile_errors_total.inc();
+    if (error instanceof DamagedRecord) {
+      if (!damaged.has(jobId))
+        warnOfDamage('the record of a job is damaged: cancel the job', { job: jobId, unreadable: error.unreadable });
+      damaged.add(jobId);
+      return;
+    }
     warnOfFailure('a step of the job failed: it is tried again', { job: jobId, error });
   };
 }

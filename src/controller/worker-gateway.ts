@@ -132,6 +132,7 @@ function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, Gate
   return {
     'GET /v1/attempt': async (caller) => {
       const job = await readOpenAttempt(store, caller);
+      if (job.unreadable) throw new Bad();
       await notes.report(job, beginning);
       return specOf(job, options);
     },

@@ -62,10 +62,10 @@ async function showEnded(parts: JobHistoryParts, { accountId }: DashboardCall): 
 }
 
 async function showJob({ store, viewJob }: JobHistoryParts, call: DashboardCall): Promise<ApiReply> {
-  const { job, attempts } = await requireJob(store, call.accountId, String(call.req.params.id));
+  const stored = await requireJob(store, call.accountId, String(call.req.params.id));
   const [[shown = {}], events] = await Promise.all([
-    viewJobs(store, viewJob, job.account, [job]),
-    readTimeline(store, job, attempts),
+    viewJobs(store, viewJob, stored.job.account, [stored.job]),
+    readTimeline(store, stored),
   ]);
   const timeline = events.map((event) => ({ ...event, at: writeTime(event.at) }));
   return { status: 200, body: { ...shown, timeline } };

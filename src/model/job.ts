@@ -55,6 +55,8 @@ export interface Job {
   /** Sealed. */
   readonly webhook_authorization: string | null;
   readonly trace: JobTrace | null;
+  /** Fields that cannot be read because the record is damaged, and are as if they were absent; absent where every one can be. */
+  readonly unreadable?: readonly string[];
 }
 
 /** Also judges what a service of another release tells: a status that is not known here is an end. */

@@ -1,7 +1,7 @@
 import { type AttemptStage, msOf } from '../model/attempt-stages.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import { queueJson } from '../model/job-json.ts';
-import { type AttemptMark, readPositions } from './jobs/read-job.ts';
+import { type AttemptMark, readPositions, type StoredJob } from './jobs/read-job.ts';
 import { findJobEntry } from './money/ledger-entry.ts';
 import type { RecordStore } from './script.ts';
 import { readDelivery, type StoredDelivery } from './webhooks/read-deliveries.ts';
@@ -23,8 +23,7 @@ export async function readQueue(store: RecordStore, job: Job): Promise<ReturnTyp
 /** Returns the events of a job in the order of time. */
 export async function readTimeline(
   store: RecordStore,
-  job: Job,
-  attempts: readonly AttemptMark[],
+  { job, attempts, unreadable }: Pick<StoredJob, 'job' | 'attempts' | 'unreadable'>,
 ): Promise<TimelineEvent[]> {
   const [entry, delivery, queue] = await Promise.all([
     findJobEntry(store, job),
@@ -42,6 +41,7 @@ export async function readTimeline(
         `Attempt ${mark.attempt} ends: ${mark.code}${reasonOf(mark)}${countsOf(mark)}${stagesOf(mark)}`,
       ),
     ]),
+    event('job', unreadable.length > 0 ? store.clock.now() : null, damageOf(unreadable)),
     event('job', queue && store.clock.now(), queue?.reason ?? ''),
     event('job', job.storing_since, 'Its worker has ended well, and its file is waited for'),
     event(
@@ -109,6 +109,10 @@ function countsOf({ counts }: AttemptMark): string {
 
 function stagesOf({ stages = [] }: AttemptMark): string {
   return stages.length < 2 ? '' : `; its stages took ${durationOf(msOf(stages))} in all`;
+}
+
+function damageOf(unreadable: readonly string[]): string {
+  return `Its record is damaged: ${unreadable.join(', ')} cannot be read`;
 }
 
 function endOf({ status, error_code, error, created_at, ended_at }: Job): string {

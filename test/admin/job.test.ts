@@ -5,10 +5,12 @@ import { expect } from 'chai';
 import { servedUrlsFile } from '../../src/admin/served-urls.ts';
 import { makeSeal } from '../../src/base/seal.ts';
 import { checkLink } from '../../src/model/file-link.ts';
+import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { noteProgress } from '../../src/store/jobs/note-progress.ts';
 import { removeFile } from '../../src/store/jobs/remove-file.ts';
 import { retryJob } from '../../src/store/jobs/retry-job.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
+import { keys } from '../../src/store/keys.ts';
 import { endWebhook } from '../../src/store/webhooks/end-webhook.ts';
 import { takeWebhook } from '../../src/store/webhooks/take-webhook.ts';
 import { type Operator, type Shape, startOperator } from '../support/operator.ts';
@@ -183,6 +185,34 @@ describe('jobs', () => {
     expect(cancelled).to.include({ id, status: 'Error', error: 'Cancelled', error_code: 'cancelled' });
     expect(await operator.json('job', 'cancel', id)).to.deep.equal(cancelled);
     expect((await operator.json('account', 'show', caller.slug)).usage).to.include({ remaining: 10, held: 0 });
+  });
+
+  for (const field of ['asked', 'verdict', 'metadata', 'delivered', 'attempts']) {
+    it(`a running job whose ${field} cannot be read is explained by that field, and its cancel gives the credit back`, async () => {
+      const { id } = await aRunningJob(operator.store, caller);
+      await operator.store.connection.send(['HSET', keys.job(id), field, '{"cut of']);
+      const explain = async () => (await operator.json<Shape[]>('job', 'explain', id)).map(({ text }) => text);
+      expect(await explain()).to.include(`Its record is damaged: ${field} cannot be read`);
+      const cancelled = await operator.json('job', 'cancel', id);
+      const known = { id, endpoint: '/v1/video/download', status: 'Error', error_code: 'cancelled' };
+      expect(cancelled).to.include(known);
+      expect(await operator.json('job', 'show', id)).to.deep.equal(cancelled);
+      expect(await explain()).to.satisfy((texts: string[]) =>
+        texts.some((text) => text.startsWith('It ends: Error (cancelled)')),
+      );
+      expect((await operator.json('account', 'show', caller.slug)).usage).to.include({ remaining: 10, held: 0 });
+    });
+  }
+
+  it('an ended job whose texts cannot be read is shown with the rest, and explained by them', async () => {
+    const { id } = await aRunningJob(operator.store, caller);
+    await cancelJob(operator.store, await theJob(operator.store, id));
+    const key = keys.endedJob(id);
+    const [words, attempts] = (await operator.store.connection.readBytes([key]))[0]!.toString('latin1').split('\n');
+    await operator.store.connection.send(['SET', key, `${words}\n${attempts}\nno texts`]);
+    expect(await operator.json('job', 'show', id)).to.include({ id, status: 'Error', error_code: 'cancelled' });
+    const told = await operator.json<Shape[]>('job', 'explain', id);
+    expect(told.map(({ text }) => text)).to.include('Its record is damaged: texts cannot be read');
   });
 
   it('a job that does not exist is refused as not_found', async () => {

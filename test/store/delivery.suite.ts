@@ -70,8 +70,7 @@ export function deliverySuite(store: () => TestStore): void {
       return begun;
     };
     const told = async (jobId: string) => {
-      const { job, attempts } = (await readStored(store(), jobId))!;
-      const events = await readTimeline(store(), job, attempts);
+      const events = await readTimeline(store(), (await readStored(store(), jobId))!);
       return events.filter(({ source }) => source === 'webhook');
     };
 

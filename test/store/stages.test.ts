@@ -37,10 +37,10 @@ describe('the stages of a job', () => {
   };
   /** What the timeline says of the stages, and how long after the creation of the job each began. */
   const told = async (jobId: string) => {
-    const { job, attempts } = (await readStored(store, jobId))!;
-    const events = await readTimeline(store, job, attempts);
+    const stored = (await readStored(store, jobId))!;
+    const events = await readTimeline(store, stored);
     const stages = events.filter(({ source }) => source === 'stage');
-    return { texts: stages.map(({ text }) => text), times: stages.map(({ at }) => at - job.created_at), events };
+    return { texts: stages.map(({ text }) => text), times: stages.map(({ at }) => at - stored.job.created_at), events };
   };
 
   it('are told while the attempt goes on, each with its duration', async () => {

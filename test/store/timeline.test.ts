@@ -44,7 +44,10 @@ describe('the ledger in the timeline of a job', () => {
       if (command[1] === keys.ledger(job.account)) entries += (reply as unknown[]).length;
       return reply;
     };
-    const events = await readTimeline({ ...store, connection: { ...store.connection, read } }, job, []);
+    const events = await readTimeline(
+      { ...store, connection: { ...store.connection, read } },
+      { job, attempts: [], unreadable: [] },
+    );
     return { texts: events.filter(({ source }) => source === 'ledger').map(({ text }) => text), entries };
   };
 

@@ -27,7 +27,8 @@ export interface StoredEnd {
   readonly words: Readonly<Record<EndWord, string>>;
   /** JSON of its marks, with commas between. */
   readonly attempts: string;
-  readonly texts: JobTexts;
+  /** `null` where they are damaged. */
+  readonly texts: JobTexts | null;
 }
 
 /** The words of the first line in their order. */
@@ -128,10 +129,15 @@ export function packTexts(texts: JobTexts): Buffer {
   return deflate(JSON.stringify(list));
 }
 
-function unpackTexts(packed: Uint8Array): JobTexts {
-  const json = inflateRawSync(packed, { windowBits: 15, dictionary }).toString();
-  const [key, endpoint, path, args, webhook_url, webhook_authorization, error, delivered, metadata, parent] =
-    JSON.parse(json);
+function unpackTexts(packed: Uint8Array): JobTexts | null {
+  let list: unknown;
+  try {
+    list = JSON.parse(inflateRawSync(packed, { windowBits: 15, dictionary }).toString());
+  } catch {
+    return null;
+  }
+  if (!Array.isArray(list)) return null;
+  const [key, endpoint, path, args, webhook_url, webhook_authorization, error, delivered, metadata, parent] = list;
   const trace = parent === undefined ? null : { parent };
   return { key, endpoint, path, args, webhook_url, webhook_authorization, error, metadata, delivered, trace };
 }

@@ -1,5 +1,5 @@
 import { msOf, readStages, type StageMark } from '../../model/attempt-stages.ts';
-import type { Job, JobStatus } from '../../model/job.ts';
+import { endpoints, type Job, type JobStatus } from '../../model/job.ts';
 import type { QueuePosition } from '../../model/job-json.ts';
 import type { AttemptTimes } from '../../model/job-spans.ts';
 import { keys } from '../keys.ts';
@@ -25,6 +25,8 @@ export interface StoredJob {
   readonly job: Job;
   readonly webhook: JobWebhook | null;
   readonly attempts: readonly AttemptMark[];
+  /** Fields of its record that are damaged: those of the job, and `attempts`, which decide nothing. */
+  readonly unreadable: readonly string[];
 }
 
 export async function readJob(store: RecordStore, jobId: string): Promise<Job | null> {
@@ -92,24 +94,75 @@ export interface AttemptMark extends AttemptTimes {
   readonly reason?: string;
 }
 
+/** Reads the JSON texts of one job, each as `null` where it is damaged: whoever reads many jobs goes on, and an operator can end this one. */
+class DamageReader {
+  readonly unreadable: string[] = [];
+
+  read<T extends object>(name: string, json: string, fits: (value: unknown) => boolean): T | null {
+    try {
+      const value: unknown = JSON.parse(json);
+      if (fits(value)) return value as T;
+    } catch {
+      // No JSON.
+    }
+    this.unreadable.push(name);
+    return null;
+  }
+
+  /** Reads an object that may be absent. */
+  readOptional<T extends object>(name: string, json: string | undefined): T | null {
+    return json ? this.read<T>(name, json, isObject) : null;
+  }
+
+  readMarks(json: string | undefined): readonly StoredMark[] {
+    const areLists = (marks: unknown) => Array.isArray(marks) && marks.every(Array.isArray);
+    return this.read<StoredMark[]>('attempts', `[${json ?? ''}]`, areLists) ?? [];
+  }
+}
+
 export function openJobOf(fields: Readonly<Record<string, string>>): StoredJob {
-  const { endpoint, path, args, webhook_url, authorization, trace } = JSON.parse(text(fields.asked)) as Asked;
-  const job = jobOf(text(fields.id), fields, {
+  const reader = new DamageReader();
+  const hasArgs = (asked: unknown) => isObject(asked) && isObject(asked.args);
+  const asked = reader.read<Asked>('asked', text(fields.asked), hasArgs) ?? askedBy(text(fields.line));
+  const { endpoint, path, args, webhook_url, authorization, trace } = asked;
+  const texts = {
     ...{ key: text(fields.key), endpoint, path, args },
     webhook_url: webhook_url || null,
     webhook_authorization: authorization || null,
     trace: trace === undefined ? null : { parent: trace },
     error: null,
-    metadata: fields.metadata ? (JSON.parse(fields.metadata) as Job['metadata']) : null,
-    delivered: fields.delivered ? (JSON.parse(fields.delivered) as Job['delivered']) : null,
-  });
-  return { job, webhook: jobWebhookOf(job, fields.receiver), attempts: openMarksOf(job, fields) };
+    metadata: reader.readOptional<NonNullable<Job['metadata']>>('metadata', fields.metadata),
+    delivered: reader.readOptional<NonNullable<Job['delivered']>>('delivered', fields.delivered),
+  };
+  const verdict = reader.readOptional<NonNullable<Job['verdict']>>('verdict', fields.verdict);
+  const job = jobOf(text(fields.id), fields, { ...texts, verdict }, reader.unreadable);
+  const attempts = openMarksOf(job, reader.readMarks(fields.attempts), fields.stages);
+  return { job, webhook: jobWebhookOf(job, fields.receiver), attempts, unreadable: reader.unreadable };
+}
+
+function isObject(json: unknown): json is Readonly<Record<string, unknown>> {
+  return json instanceof Object && !Array.isArray(json);
+}
+
+/** Returns what the line of a job in the request log, such as `GET /v1/video/download`, says of what was asked. */
+function askedBy(line: string): Asked {
+  const [, path = ''] = line.split(' ');
+  const endpoint = endpoints.find((one) => path.includes(`/${one}`)) ?? 'video';
+  return { endpoint, path, args: {}, webhook_url: '', authorization: '' };
 }
 
 export function storedEndOf(jobId: string, { words, texts, attempts }: StoredEnd): StoredJob {
-  const job = jobOf(jobId, words, texts);
-  return { job, webhook: jobWebhookOf(job, words.receiver), attempts: marksOf(job, attempts) };
+  const reader = new DamageReader();
+  if (texts === null) reader.unreadable.push('texts');
+  const job = jobOf(jobId, words, { ...(texts ?? lostTexts), verdict: null }, reader.unreadable);
+  const marks = marksOf(job, reader.readMarks(attempts));
+  return { job, webhook: jobWebhookOf(job, words.receiver), attempts: marks, unreadable: reader.unreadable };
 }
+
+const lostTexts: JobTexts = {
+  ...{ key: '', endpoint: 'video', path: '', args: {}, webhook_url: null, webhook_authorization: null },
+  ...{ error: null, metadata: null, delivered: null, trace: null },
+};
 
 function jobWebhookOf(
   { webhook_url: url, webhook_authorization }: Job,
@@ -119,8 +172,8 @@ function jobWebhookOf(
 }
 
 /** Returns the marks of an open job; the stages of the attempt that goes on stand beside them. */
-function openMarksOf(job: Job, { attempts, stages }: Readonly<Record<string, string>>): AttemptMark[] {
-  const marks = marksOf(job, attempts);
+function openMarksOf(job: Job, stored: readonly StoredMark[], stages: string | undefined): AttemptMark[] {
+  const marks = marksOf(job, stored);
   const last = marks.at(-1);
   if (!last || !stages) return marks;
   return [...marks.slice(0, -1), { ...last, stages: stagesOf(job, stages) }];
@@ -143,8 +196,7 @@ type StoredMark = [
 ];
 
 /** Returns the marks of a job's attempts: one begins with two values, and ends with three or more. Counts and reason are 0 or '' for none. */
-function marksOf(job: Job, json: string | undefined): AttemptMark[] {
-  const marks = JSON.parse(`[${json ?? ''}]`) as StoredMark[];
+function marksOf(job: Job, marks: readonly StoredMark[]): AttemptMark[] {
   return marks.map(([attempt, sinceCreation, code, counts, reason, stages]): AttemptMark => {
     const at = job.created_at + sinceCreation;
     if (code === undefined) return { attempt, started_at: at };
@@ -157,7 +209,12 @@ function marksOf(job: Job, json: string | undefined): AttemptMark[] {
   });
 }
 
-function jobOf(jobId: string, fields: Readonly<Record<string, string>>, texts: JobTexts): Job {
+function jobOf(
+  jobId: string,
+  fields: Readonly<Record<string, string>>,
+  texts: JobTexts & Pick<Job, 'verdict'>,
+  unreadable: readonly string[],
+): Job {
   return {
     id: jobId,
     account: text(fields.account),
@@ -177,9 +234,9 @@ function jobOf(jobId: string, fields: Readonly<Record<string, string>>, texts: J
     not_before: Number(fields.not_before ?? 0),
     deadline: number(fields.deadline),
     storing_since: number(fields.storing_since),
-    verdict: fields.verdict ? (JSON.parse(fields.verdict) as Job['verdict']) : null,
     error_code: (fields.error_code || null) as Job['error_code'],
     removed_at: number(fields.removed_at),
     ...texts,
+    ...(unreadable.length > 0 && { unreadable: [...unreadable] }),
   };
 }

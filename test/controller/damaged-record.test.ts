@@ -1,0 +1,66 @@
+import { expect } from 'chai';
+import { makeMetrics } from '../../src/base/metrics.ts';
+import { noteFailedSteps } from '../../src/controller/attempt-workers.ts';
+import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
+import { recordVerdict } from '../../src/store/jobs/record-verdict.ts';
+import { settleJob } from '../../src/store/jobs/settle-job.ts';
+import { keys } from '../../src/store/keys.ts';
+import { advanceWith, aRunner } from '../support/advance.ts';
+import { anAccount, aRunningJob, completed, holder, storeOf, theJob } from '../support/record.ts';
+import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
+
+describe('the controller, with a job whose record is damaged', () => {
+  let redis: TestRedis;
+  before(async () => {
+    redis = await startTestRedis();
+  });
+  after(() => redis.stop());
+
+  const damaged = async (field: string) => {
+    const store = storeOf(redis.connection);
+    const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
+    await redis.connection.send(['HSET', keys.job(job.id), field, '{"is":"do']);
+    return { store, job, attempt: `${job.id}-1` };
+  };
+
+  for (const field of ['asked', 'verdict', 'metadata', 'delivered']) {
+    it(`names a job whose ${field} cannot be read once, leaves it, and stops its worker once it is cancelled`, async () => {
+      const { store, job, attempt } = await damaged(field);
+      const runner = aRunner({ [attempt]: { is: 'interrupted', reason: 'its node was shut down' } });
+      const [metrics, { lines, log }] = [makeMetrics(), aLog()];
+      const note = noteFailedSteps({ metrics, log });
+      const advance = advanceWith(store, runner);
+      for (let n = 0; n < 3; n++) await advance(job.id).catch((error) => note(job.id, error));
+      const told = lines.map((line) => JSON.parse(line));
+      expect(told.map(({ level, job: id, unreadable }) => ({ level, id, unreadable }))).to.deep.equal([
+        { level: 'error', id: job.id, unreadable: [field] },
+      ]);
+      expect((await metrics.reconcile_errors_total.get()).values[0]?.value).to.equal(3);
+      const read = await theJob(store, job.id);
+      expect([read.status, read.attempt, read.interruptions]).to.deep.equal([job.status, 1, 0]);
+      expect([runner.started, runner.stopped]).to.deep.equal([[], []]);
+      await cancelJob(store, read);
+      await advance(job.id);
+      expect(runner.stopped).to.deep.equal([attempt]);
+    });
+  }
+
+  it('stops the worker of an ended job whose texts cannot be read, and removes no file that it may have delivered', async () => {
+    const { store, job, attempt } = await damaged('stage');
+    await settleJob(store, holder, job, completed);
+    const key = keys.endedJob(job.id);
+    const [words] = (await redis.connection.readBytes([key]))[0]!.toString('latin1').split('\n');
+    await redis.connection.send(['SET', key, `${words}\n\nno texts`]);
+    const [runner, removed] = [aRunner({}, [attempt]), [] as string[]];
+    const remove = async (prefix: string) => void removed.push(prefix);
+    await advanceWith(store, runner, { objects: { finish: async () => false, see: async () => null, remove } })(job.id);
+    expect([runner.stopped, removed]).to.deep.equal([[attempt], []]);
+  });
+
+  it('ends a job although the marks of its attempts cannot be read, which decide nothing', async () => {
+    const { store, job, attempt } = await damaged('attempts');
+    await recordVerdict(store, job.id, 1, { is: 'failed', code: 'private' });
+    await advanceWith(store, aRunner({ [attempt]: { is: 'failed', code: 'worker_failed' } }))(job.id);
+    expect(await theJob(store, job.id)).to.include({ status: 'Error', error_code: 'private' });
+  });
+});
