@@ -5,7 +5,7 @@ export interface ReleaseLayouts {
   readonly oldest: number;
 }
 
-/** Layout of a record, and the least release that reads it ('' where none is noted). */
+/** Layout of a record, NaN where a text is in its place, and the least release that reads it ('' where none is noted). */
 export interface RecordLayout {
   readonly layout: number;
   readonly leastRelease: string;
@@ -30,6 +30,9 @@ export const unseenMs = 3_600_000;
 
 /** Returns why a release may not use a record, and what to do, in one sentence; `null` when it may. */
 export function refuseRecord({ layout, leastRelease }: RecordLayout, { release, own, oldest }: ReleaseLayouts) {
+  if (Number.isNaN(layout)) {
+    return `The layout of the record is no number (key {trawl}:schema): write the layout of the release that used it last there (${own} for trawl ${release}), or restore a backup`;
+  }
   if (layout > own) {
     const least = leastRelease === '' ? 'a newer release' : `trawl ${leastRelease} or newer`;
     return `The record has layout ${layout}, which ${least} reads, and this is trawl ${release} (layout ${own}): start the newer release again, or restore a backup that was taken before`;

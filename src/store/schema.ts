@@ -43,7 +43,7 @@ if not present then
   present = own
 end
 local layout = tonumber(present)
-local refused = layout > tonumber(own) or layout < tonumber(oldest)
+local refused = not layout or layout > tonumber(own) or layout < tonumber(oldest)
 local me = release .. ' ' .. own
 local first = now
 local seen = redis.call('HGETALL', releases)

@@ -8,6 +8,7 @@ import { runAdmin } from '../../src/admin/admin.ts';
 import { reportError } from '../../src/admin/command-io.ts';
 import { runDoctor } from '../../src/admin/doctor.ts';
 import type { Terminal } from '../../src/base/terminal.ts';
+import { keys } from '../../src/store/keys.ts';
 import { connect } from '../../src/store/redis/connection.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { startCutRedis } from '../support/cut-redis.ts';
@@ -95,6 +96,16 @@ describe('a command that Redis refuses', () => {
     expect(doctor.said).to.match(
       /problem +record +Redis cannot be reached at .*: self-signed certificate.*NODE_EXTRA_/,
     );
+  });
+
+  it('names a layout of the record that is no number, without a stack, as the doctor does', async () => {
+    await send('SET', keys.schema, 'five');
+    const listed = await admin(server.url, 'plan', 'list');
+    const doctor = await saidBy((terminal) => runDoctor([], terminal), server.url);
+    await send('DEL', keys.schema);
+    expect(listed.code).to.equal(1);
+    expect(listed.said).to.match(/^The layout of the record is no number \(key \{trawl\}:schema\): .*\n$/);
+    expect(doctor.said).to.match(/problem +layout +The layout of the record is no number/);
   });
 
   it('names memory that is full, as text and as JSON', async () => {

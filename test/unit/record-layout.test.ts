@@ -7,6 +7,7 @@ const ours = { release: '2.0.0', own: 4, oldest: 3 };
 
 describe('the layout of the record', () => {
   const readable: [number, string, RegExp | null][] = [
+    [Number.NaN, '', /^The layout of the record is no number \(key \{trawl\}:schema\): .* \(4 for trawl 2\.0\.0\)/],
     [2, '', /^The record has layout 2, and trawl 2\.0\.0 reads none before 3: first run the releases in between/],
     [3, '', null],
     [3, '1.0.0', null],
