@@ -16,6 +16,9 @@ export class AttemptOver extends Error {}
 /** The gateway refused, or its answer does not fit the protocol: a retry changes nothing. */
 export class GatewayRefusal extends Error {}
 
+/** 401: the gateway does not know the token. */
+export class UnknownToken extends GatewayRefusal {}
+
 const callTimeoutMs = 10_000;
 /** For a permit the gateway asks S3 several times, each for up to 10 s, and sends signs of life meanwhile. */
 const permitTimeoutMs = 60_000;
@@ -99,6 +102,7 @@ export function repeat<T>(action: (renew: () => void) => Promise<T>, seconds: nu
 
 function judge({ status, text }: HttpAnswer): unknown {
   if (status === 410) throw new AttemptOver('The job is over');
+  if (status === 401) throw new UnknownToken('The gateway answered with 401');
   if (status >= 500 || status === 429 || status === 408) throw new Error(`The gateway answered with ${status}`);
   if (status < 200 || status > 299) throw new GatewayRefusal(`The gateway answered with ${status}`);
   // Cut off or not JSON: the readers of the protocol refuse it.

@@ -57,13 +57,13 @@ const maxProcesses = 512;
 
 /** Runs one attempt; returns its outcome, `null` when the job is over. Afterwards nothing is left but the stored file. */
 export async function runAttempt(options: AttemptOptions): Promise<Outcome | null> {
-  const { gateway, signal, log, patienceSeconds, stages } = options;
+  const { gateway, signal, log, stages } = options;
   const cut = new AbortController();
   const cutShort = (why: AttemptCut['reason']) => cut.abort(new AttemptCut(why));
   const stop = () => cutShort('stopped');
   signal.addEventListener('abort', stop);
   if (signal.aborted) stop();
-  const reporter = startProgressReporter(gateway, stages, patienceSeconds, cutShort);
+  const reporter = startProgressReporter(options, cutShort);
   let timer: NodeJS.Timeout | undefined;
   try {
     const spec = await gateway.readSpec();
