@@ -1,4 +1,5 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
+import { refuse } from '../base/errors.ts';
 import { packItem } from '../model/money.ts';
 import { readPackTitle, readPurchasedAt } from '../model/operator-input.ts';
 import { findAccount } from '../store/accounts/read-accounts.ts';
@@ -18,14 +19,19 @@ export const creditCommands = [
       title: { value: 'T', read: readPackTitle, text: 'Title for people.', required: true },
       total: { value: 'N', read: wholeNumber(1), text: 'Credits in it.', required: true },
       'purchased-at': { value: 'DATE', read: readPurchasedAt, text: 'Time of the purchase; now unless given.' },
+      id: { value: 'ID', read: someLine, text: 'Makes a repetition safe: one pack is added per id.' },
     },
     run: async (given, { store }) => {
-      const { title, total, 'purchased-at': purchased_at = store.clock.now() } = given;
-      const pack = { id: randomBytes(12).toString('hex'), title, total, purchased_at };
-      await addPack(store, await findAccount(store, given.SLUG), pack);
+      const { title, total, 'purchased-at': purchasedAt } = given;
+      const wanted = { id: packIdOf(given.id), title, total, purchased_at: purchasedAt ?? store.clock.now() };
+      const pack = await addPack(store, await findAccount(store, given.SLUG), wanted);
+      const { id, purchased_at } = pack;
+      const isAnother = purchasedAt !== undefined && purchasedAt !== purchased_at;
+      if (pack.title !== title || pack.total !== total || isAnother)
+        throw refuse('already_exists', `Another pack was added with the id ${given.id}`);
       return {
-        value: packItem({ ...pack, used: 0 }),
-        text: fieldText({ id: pack.id, title, total, 'purchased (UTC)': timeText(purchased_at) }),
+        value: packItem(pack),
+        text: fieldText({ id, title, total, 'purchased (UTC)': timeText(purchased_at) }),
       };
     },
   }),
@@ -45,3 +51,9 @@ export const creditCommands = [
     },
   }),
 ];
+
+/** Returns the same id of a pack for each repetition of an operator's id, whatever its length and letters. */
+function packIdOf(given: string | undefined): string {
+  if (given === undefined) return randomBytes(12).toString('hex');
+  return createHash('sha256').update(given).digest('hex').slice(0, 24);
+}

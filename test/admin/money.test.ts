@@ -49,6 +49,22 @@ describe('commands for money, logs and blocks', () => {
     });
   });
 
+  it('pack add with an id adds one pack, however often it is repeated, and refuses another pack', async () => {
+    const { slug } = await anAccount(operator.store);
+    const pack = ['pack', 'add', slug, '--title', 'Starter', '--total', '5', '--id', 'invoice 17'];
+    const added = await operator.json(...pack);
+    expect(await operator.json(...pack)).to.deep.equal(added);
+    expect(await operator.refused(...pack.with(4, 'Large'))).to.deep.equal({
+      error: 'Another pack was added with the id invoice 17',
+      code: 'already_exists',
+    });
+    expect(await operator.refused(...pack.with(6, '6'))).to.include({ code: 'already_exists' });
+    expect(await operator.refused(...pack, '--purchased-at', '2026-03-04')).to.include({ code: 'already_exists' });
+    expect((await operator.json(...pack.with(8, 'invoice 18'))).id).not.to.equal(added.id);
+    expect((await operator.json('account', 'show', slug)).usage).to.include({ remaining: 10 });
+    expect(await operator.json('ledger', 'verify', slug)).to.include({ ok: true });
+  });
+
   it('D57: credits add adds to the credits of the account', async () => {
     const { slug } = await anAccount(operator.store, { credits: 1 });
     const given = await operator.json('credits', 'add', slug, '4', '--reason', 'a gift');
