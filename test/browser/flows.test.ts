@@ -128,7 +128,7 @@ describe('what people do on the dashboard', () => {
     await on.show(page, '/billing');
     const packs = card.getByRole('combobox', { name: /^Pack/ });
     await packs.waitFor();
-    expect(await packs.locator('option').allTextContents()).to.deep.equal(['Small: 50 credits for €5.00']);
+    expect(await packs.locator('option').allTextContents()).to.deep.equal(['\u2068Small\u2069: 50 credits for €5.00']);
     await card.getByText('on', { exact: true }).waitFor();
     await expectAccessible(page);
     await on.photograph(page, 'topup');

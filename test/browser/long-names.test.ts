@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import type { Locator } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { createKey } from '../../src/store/accounts/create-key.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { endPurchase } from '../../src/store/money/end-purchase.ts';
@@ -17,6 +17,24 @@ const windows = {
   phone: { viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true },
   'wide window': {},
 };
+
+/** Returns the letters of the element that an expression gives as they are drawn, from left to right; marks of direction have no width. */
+async function readDrawn(page: Page, element: string): Promise<string> {
+  const drawn = await page.evaluate<string>(`(() => {
+    const letters = [];
+    const walker = document.createTreeWalker(${element}, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      for (let n = 0; n < walker.currentNode.length; n++) {
+        const range = document.createRange();
+        range.setStart(walker.currentNode, n);
+        range.setEnd(walker.currentNode, n + 1);
+        letters.push({ letter: range.toString(), left: range.getBoundingClientRect().left });
+      }
+    }
+    return letters.sort((a, b) => a.left - b.left).map(({ letter }) => letter).join('');
+  })()`);
+  return drawn.replaceAll(/[\u2068\u2069]/g, '');
+}
 
 describe('long names on the pages', () => {
   let on: VisitedDashboard;
@@ -101,21 +119,20 @@ describe('long names on the pages', () => {
     await endPurchase(on.api.store, purchase, { verdict: 'paid', payment: `pi_${account}`, seller });
     const { page } = await on.signIn();
     await on.show(page, '/billing');
-    // Its letters as they are drawn, from left to right.
-    const drawn = await page.evaluate<string>(`(() => {
-      const letters = [];
-      const cell = [...document.querySelectorAll('td')].find(({ textContent }) => textContent.endsWith(' 5,000 credits'));
-      const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
-      while (walker.nextNode()) {
-        for (let n = 0; n < walker.currentNode.length; n++) {
-          const range = document.createRange();
-          range.setStart(walker.currentNode, n);
-          range.setEnd(walker.currentNode, n + 1);
-          letters.push({ letter: range.toString(), left: range.getBoundingClientRect().left });
-        }
-      }
-      return letters.sort((a, b) => a.left - b.left).map(({ letter }) => letter).join('');
-    })()`);
-    expect(drawn).to.equal('10 הליבח: 5,000 credits');
+    const cell = `[...document.querySelectorAll('td')].find(({ textContent }) => textContent.endsWith(' 5,000 credits'))`;
+    expect(await readDrawn(page, cell)).to.equal('10 הליבח: 5,000 credits');
+  });
+
+  it('the credits and the price of a pack stand behind its Hebrew name with a number in the list of the top-up', async () => {
+    const buyer = await on.api.addCaller({ quota: 10, paid: true });
+    const offer = { title: 'חבילה 10', credits: 5_000, price_cents: 990, currency: 'eur' } as const;
+    await setOffer(on.api.store, { name: 'hebrew', ...offer });
+    const { page } = await on.signIn('owner', {}, buyer);
+    await on.show(page, '/billing');
+    const option = page.locator('select[name="offer"] option[value="hebrew"]');
+    await option.waitFor({ state: 'attached' });
+    // The letters of an option cannot be measured, those of its text elsewhere in the page can.
+    const copy = `Object.assign(document.body.appendChild(document.createElement('p')), { textContent: ${JSON.stringify(await option.textContent())} })`;
+    expect(await readDrawn(page, copy)).to.equal('10 הליבח: 5,000 credits for €9.90');
   });
 });

@@ -96,14 +96,19 @@ function Rule({ plan, offers, topup: read, onSend }) {
         ${[...new Set([10, 15, 20, 25, 30, topup.threshold_percent])].sort((a, b) => a - b).map((n) => html`<option value=${n} selected=${n === percent}>${n} %</option>`)}
       </select></label>
     <label>Pack<select name="offer" required=${isOn && topup.pack.title === null} onChange=${(event) => setChosen(event.target.value)}>
-      ${!kept && html`<option value="" selected=${chosen === ''}>${topup.pack.title === null ? 'Choose one' : `${topup.pack.title}, which is on offer no more`}</option>`}
-      ${offers.map(({ name, title, credits, price_cents, currency: unit }) => html`<option value=${name} selected=${name === chosen}>${title}: ${count(credits)} credits for ${price(price_cents, unit)}</option>`)}
+      ${!kept && html`<option value="" selected=${chosen === ''}>${topup.pack.title === null ? 'Choose one' : `${isolated(topup.pack.title)}, which is on offer no more`}</option>`}
+      ${offers.map(({ name, title, credits, price_cents, currency: unit }) => html`<option value=${name} selected=${name === chosen}>${isolated(title)}: ${count(credits)} credits for ${price(price_cents, unit)}</option>`)}
     </select></label>
     ${!read.payment_method && html`<p class="hint">It needs a stored card too: see Packs on offer.</p>`}
     <label>At most in a month <small>In the smallest unit of the currency, such as cents; empty: no limit</small>
       <input name="cap" type="number" min="1" step="1" value=${cap} onInput=${(event) => setCap(event.target.value)} />
       ${currency && html`<small>${cap === '' ? 'No limit' : `${price(Number(cap), currency)} a month`}</small>`}</label>
   <//>`;
+}
+
+/** Returns a title between marks of isolation, which do in an option what `bdi` does elsewhere: a Hebrew one leaves the numbers behind it. */
+function isolated(title) {
+  return `\u2068${title}\u2069`;
 }
 
 function isSame({ title, credits, price_cents, currency }, pack) {
