@@ -5,9 +5,10 @@ import subprocess
 
 from yt_dlp.utils import ExtractorError
 
-# Packets of transport streams: three in a row; kind, flags and times of presentation and decoding of what begins there (ISO/IEC 13818-1, 2.4.3.6).
+# Packets of transport streams: five in a row, as other bytes hardly ever are; kind, flags and times of presentation and decoding of what begins
+# there (ISO/IEC 13818-1, 2.4.3.6).
 PACKET_BYTES = 188
-IN_STEP = re.compile(rb'(?s)G.{187}G.{187}G')
+IN_STEP = re.compile(rb'(?s)(?:G.{187}){4}G')
 TIMED = re.compile(rb'(?s)\0\0\x01([\xbd\xc0-\xef])..[\x80-\xbf]([\x80-\xff]).(.{5})(.{5})')
 # The table of a program's streams at the beginning of a packet, up to their list (2.4.4.8), and kinds of pictures and sound by codec.
 TABLE = re.compile(rb'(?s)G[\x40-\x7f].[\x10-\x1f]\x00\x02([\xb0-\xbf].).{7}(..)')
@@ -36,9 +37,9 @@ class Clock:
 
     def lacks(self, content):
         """Returns True for a fragment that is none: a page, or cut, or noise amid a transport stream, as a wrong key leaves it."""
-        was, is_now = self.is_transport, IN_STEP.search(content) is not None
-        self.is_transport = was or is_now
-        is_noise = was and not is_now and content[:1] != b'G'
+        is_noise = self.is_transport and content[:1] != b'G' and not IN_STEP.search(content)
+        # Pieces of MP4 may hold such bytes, but do not begin with them.
+        self.is_transport = self.is_transport or IN_STEP.match(without_tags(content)) is not None
         return is_noise or is_page(content) or is_cut(content)
 
     def place(self, content, shift=None, length=None):

@@ -44,6 +44,25 @@ describe('A stream of fragments', () => {
     await good('repeats.mpd', {});
   });
 
+  it('D33: is delivered whole where a piece of MP4 holds bytes as of a transport stream in their places', async () => {
+    const cut = [
+      '-hls_time',
+      '2',
+      '-hls_list_size',
+      '0',
+      '-hls_segment_type',
+      'fmp4',
+      '-hls_fmp4_init_filename',
+      'step.mp4',
+    ];
+    source.ffmpeg('-i', source.film, '-c', 'copy', '-f', 'hls', ...cut, 'step.m3u8');
+    const free = Buffer.alloc(8 + 188 * 6, 'G');
+    free.writeUInt32BE(free.length);
+    free.write('free', 4);
+    source.write('step1.m4s', Buffer.concat([free, readFileSync(source.path('step1.m4s'))]));
+    await good('step.m3u8', {});
+  });
+
   for (const [title, base] of [
     ['own folders', (name: string) => [`<BaseURL>${name}/</BaseURL>`, periodOf(name)]],
     ['one folder', (name: string) => ['', periodOf(name).replaceAll(/(initialization|media)="/g, `$1="${name}/`)]],

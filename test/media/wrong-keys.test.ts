@@ -43,6 +43,15 @@ describe('A stream of encrypted pieces', () => {
     expect(ended).to.match(/^source_incomplete/);
   });
 
+  it('D91: is incomplete where noise holds three bytes of a transport stream in its places', async () => {
+    const noise = Buffer.alloc(9_600, 0x80);
+    for (const n of [1, 2, 3]) noise.write('G', 188 * n);
+    const cipher = createCipheriv('aes-128-cbc', other, vector);
+    source.write('noise.ts', Buffer.concat([cipher.update(noise), cipher.final()]));
+    const ended = await source.make('video', write('noise', other, 'noise.ts'), {}, () => 'a file');
+    expect(ended).to.match(/^source_incomplete/);
+  });
+
   it('D91: is incomplete where its server answers for a key with a page', async () => {
     const ended = await source.make('video', write('page', '<html>Sign in</html>'), {}, () => 'a file');
     expect(ended).to.match(/^source_incomplete/);
