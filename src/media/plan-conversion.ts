@@ -71,7 +71,7 @@ export function planConversion(
     ...made,
     video: !soundOnly,
     audio: audio !== null,
-    starts: starts.map((each) => each - lead),
+    starts: starts.map((each) => Math.round((each - lead) * 1e6) / 1e6),
     length,
     output: as_is ? null : [...(lead > 0 ? ['-ss', lead.toFixed(6)] : []), ...output(sources, made, choice, starts)],
   };

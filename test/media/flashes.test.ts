@@ -145,6 +145,18 @@ describe('A delivered film shows and sounds as its source', () => {
     });
   }
 
+  for (const [title, rate, keys, start] of [
+    ['whose next picture follows at once, and whose key frame lies a minute before', 10, 1000, 70.05],
+    ['that is the begin of a picture which is shown for half a second', 2, 10, 32.5],
+  ] as const) {
+    it(`D32: copies the pictures behind a start ${title}`, async () => {
+      const picture = ['-f', 'lavfi', '-t', '80', '-i', `color=s=64x36:r=${rate}`];
+      const coded = ['-c:v', 'libx265', '-x265-params', `log-level=none:keyint=${keys}:min-keyint=${keys}:bframes=0`];
+      source.ffmpeg(...picture, ...coded, `${rate}.mp4`);
+      await good(`${rate}.mp4`, { start }, (file) => expect(look(file).video?.codec).to.equal('hevc'));
+    });
+  }
+
   it('D30: cuts a part out of a film whose size is odd', async () => {
     const odd = [
       '-vf',
