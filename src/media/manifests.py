@@ -13,7 +13,8 @@ from segments import ENDLIST, Listed, cut_playlist
 MEDIA = '#EXT-X-MEDIA:'
 # yt-dlp prefers formats of -1, which is that of all whose language nothing is known of.
 ALTERNATE = -2
-OF_TWINS = 'manifest_url protocol language vcodec acodec width height fps tbr'.split()
+# The note is the name of a sound: commentary has another one.
+OF_TWINS = 'manifest_url protocol format_note language vcodec acodec width height fps tbr'.split()
 MOST_OF_TIMELINE = 100_000
 # Fragments of all formats of a manifest with several periods, and comparisons of their formats.
 MOST_JOINED = 1_000_000

@@ -27,6 +27,18 @@ describe('A list of HLS that names two sources of the same film', () => {
     });
   }
 
+  it('D91: is incomplete where its sound lacks a piece, and does not take the commentary in the same language', async () => {
+    const cut = ['-f', 'hls', '-hls_time', '2', '-hls_list_size', '0'];
+    for (const kind of ['v', 'a'])
+      source.ffmpeg('-i', source.film, '-map', `0:${kind}`, '-c', 'copy', ...cut, `${kind}.m3u8`);
+    source.write('a-lacks.m3u8', readFileSync(source.path('a.m3u8'), 'utf8').replace('a3.ts', 'gone.ts'));
+    const sound = (name: string, uri: string, shown: string) =>
+      `#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",LANGUAGE="en",NAME="${name}",DEFAULT=${shown},URI="${uri}"\n`;
+    const sounds = sound('English', 'a-lacks.m3u8', 'YES') + sound('Commentary', 'a.m3u8', 'NO');
+    source.write('sounds.m3u8', `#EXTM3U\n${sounds}${variant.replace('\n', ',AUDIO="a"\n')}v.m3u8\n`);
+    expect(await source.make('video', 'sounds.m3u8', {}, () => 'a file')).to.match(/^source_incomplete/);
+  });
+
   it('D91: is incomplete where both lack a piece', async () => {
     source.write('both.m3u8', `#EXTM3U\n${variant}lacks.m3u8\n${variant}lacks.m3u8?2\n`);
     expect(await source.make('video', 'both.m3u8', {}, () => 'a file')).to.match(/^source_incomplete/);
