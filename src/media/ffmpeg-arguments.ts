@@ -54,7 +54,7 @@ export const fileFacts = [
   'format=format_name,duration,start_time,bit_rate',
   'format_tags=major_brand,encryption,ASF_Protection_Type',
   'stream_tags=enc_key_id,ENC_KEY_ID,DURATION,_STATISTICS_TAGS,alpha_mode',
-  'stream=index,codec_type,codec_name,width,height,start_time,duration,duration_ts,bit_rate,sample_rate,channels,nb_frames,nb_read_packets,avg_frame_rate,r_frame_rate,has_b_frames',
+  'stream=index,id,codec_type,codec_name,width,height,start_time,duration,duration_ts,bit_rate,sample_rate,channels,nb_frames,nb_read_packets,avg_frame_rate,r_frame_rate,has_b_frames',
   'stream_disposition=attached_pic,default',
   'stream_side_data=rotation',
 ];

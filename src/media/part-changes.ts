@@ -69,11 +69,12 @@ export async function readPartChanges(file: string, format: string, signal: Abor
 /** Throws a `Failed` for a part that goes on with what ffmpeg does not read, and for a direct link to an Ogg that was cut off. */
 export function refuseChanges(
   { sound, unread, cut, others }: PartChanges,
-  { format, video, begin }: FileProbe,
+  { format, video, audio, begin }: FileProbe,
   part: ChosenFormat,
   direct: boolean,
 ): void {
-  const isOther = others.some((medium) => (medium === 'sound' ? part.audio : part.video));
+  const played = [part.video ? video : null, part.audio ? audio : null];
+  const isOther = others.some((number) => played.some((stream) => stream?.number === number));
   if (unread || isOther || (sound && format === 'ogg' && video !== null)) {
     throw new Failed('unsupported_url', 'it goes on with other streams');
   }

@@ -6,6 +6,8 @@ import { type ChildEnd, Failed, type MediaTools } from './tools.ts';
 
 export interface Stream {
   readonly index: number;
+  /** Number of it in its file: the PID of a transport stream. */
+  readonly number: number | null;
   readonly kind: 'video' | 'audio' | 'other';
   /** Empty for one that ffmpeg does not know. */
   readonly codec: string;
@@ -179,6 +181,7 @@ function readStream(json: unknown, fileBegin: number, longest: number | null): S
   const late = Math.max(0, (begin ?? 0) - fileBegin);
   return {
     index: positive(fields.index) ?? 0,
+    number: positive(fields.id),
     kind: cover || (kind !== 'video' && kind !== 'audio') ? 'other' : kind,
     codec: readStreamCodec(fields.codec_name),
     width: isUpright ? height : width,

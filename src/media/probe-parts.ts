@@ -8,10 +8,19 @@ import { joinRecordings } from './joined-recordings.ts';
 import { readPartChanges, refuseChanges, songsOf } from './part-changes.ts';
 import { refuseOtherSizes } from './picture-sizes.ts';
 import { hidesBeginning, probeWhole } from './plain-mp4.ts';
-import { changingSound, type FetchedFile, type FileProbe, faultOfBytes, type Probed, probeFile } from './probe-file.ts';
+import {
+  changingSound,
+  type FetchedFile,
+  type FileProbe,
+  faultOfBytes,
+  type Probed,
+  probeFile,
+  type Stream,
+} from './probe-file.ts';
 import { damage } from './prove-file.ts';
 import type { SourcePage } from './source-page.ts';
 import { Failed, type MediaOrder, type MediaTools, SectionFailed } from './tools.ts';
+import type { Medium } from './transport-tables.ts';
 
 const smallBytes = 2 ** 26;
 
@@ -76,12 +85,12 @@ async function probeToEnd(
   tools: MediaTools,
   signal: AbortSignal,
 ) {
-  const { format, streams } = found.probe;
+  const { format } = found.probe;
   const wanted = part.video ? found.probe : { ...found.probe, video: null };
   const joined = await joinRecordings(file, wanted, direct, tools, signal);
   const changes = await readPartChanges(file, format, signal);
   refuseChanges(changes, found.probe, part, direct);
-  const late = format === 'mpegts' && (changes.late.length > 0 || streams.some(({ unseen }) => unseen));
+  const late = format === 'mpegts' && beginsLate(part, found.probe, changes.late);
   const reading = { renumbered: changes.numbers, late };
   const again = joined !== null || late;
   const probed = again ? await probeFile(file, late ? 'shown' : 'none', tools, signal, inputOptions(reading)) : found;
@@ -89,6 +98,15 @@ async function probeToEnd(
   refuseUnseen(part, probe);
   const isChanging = joined?.changingSound || (changes.sound && (probe.audio?.codec === 'aac' || format === 'ogg'));
   return { ...probed, file, probe: isChanging ? withChangingSound(probe) : probe, ...reading };
+}
+
+/** Returns true where ffprobe did not find the first pictures or the first sound that are wanted, of which tables tell. */
+function beginsLate(part: ChosenFormat, { streams }: FileProbe, late: readonly Medium[]): boolean {
+  const isMissing = (kind: Stream['kind'], medium: Medium) => {
+    const first = streams.find((stream) => stream.kind === kind);
+    return first === undefined ? late.includes(medium) : first.unseen === true;
+  };
+  return (part.video && isMissing('video', 'picture')) || (part.audio && isMissing('audio', 'sound'));
 }
 
 /** Throws a `Failed` for a file that has packets of a wanted kind, of which ffprobe understands none: without them, it would be silent or empty. */

@@ -17,7 +17,7 @@ const codecs = {
   ]),
 } as const satisfies Record<string, ReadonlyMap<number, string>>;
 
-type Medium = keyof typeof codecs;
+export type Medium = keyof typeof codecs;
 const media: readonly Medium[] = ['picture', 'sound'];
 
 /** A stream of a table, with its place in it. */
@@ -43,13 +43,13 @@ const maxPrograms = 256;
  */
 export function followTables() {
   const programs = new Map<number, Partial<Record<Medium, TableEntry>>>();
-  const [others, late] = [new Set<Medium>(), new Set<Medium>()];
+  const [others, late] = [new Set<number>(), new Set<Medium>()];
   let numbers = false;
   const follow = (medium: Medium, begun: TableEntry, { streams, isWhole }: Table) => {
     const same = streams.find(({ number }) => number === begun.number) ?? streams[begun.place];
     if (same?.codec === begun.codec) numbers ||= same?.number !== begun.number;
     // Without any, an advertisement is silent.
-    else if (isWhole && streams.some(({ codec }) => isOf(medium, codec))) others.add(medium);
+    else if (isWhole && streams.some(({ codec }) => isOf(medium, codec))) others.add(begun.number);
   };
   return {
     note: (section: Buffer): void => {
@@ -68,7 +68,7 @@ export function followTables() {
     end: () => ({
       /** A stream goes on under another number (PID), which ffmpeg takes for another stream. */
       numbers,
-      /** Pictures or sound go on in another codec, or in another place of the table: ffmpeg would take them for the first one, or leave them out. */
+      /** Numbers of pictures and sound that go on in another codec, or place of the table: ffmpeg would take them for the first one, or leave them out. */
       others: [...others],
       /** Pictures or sound that a first table does not list. */
       late: [...late],
@@ -80,10 +80,25 @@ function isOf(medium: Medium, codec: string | undefined): boolean {
   return codec !== undefined && [...codecs[medium].values()].includes(codec);
 }
 
+/** Remainders of all bytes by the polynomial of tables (ISO/IEC 13818-1, annex A); zlib counts the bits of its own from the other end. */
+const remainders = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let rest = byte << 24;
+  for (let bit = 0; bit < 8; bit += 1) rest = (rest << 1) ^ (rest < 0 ? 0x04c11db7 : 0);
+  return rest;
+});
+
+/** Returns true for a table that arrived as its check tells, which stands at its end: a broadcast has wrong bits, and ffmpeg passes such tables over. */
+function isIntact(section: Buffer): boolean {
+  let rest = -1;
+  for (const byte of section) rest = (rest << 8) ^ (remainders[(rest >>> 24) ^ byte] ?? 0);
+  return rest === 0;
+}
+
 /** Reads a table (ISO/IEC 13818-1, 2.4.4.8) that holds now, not from the next one on; `null` for anything else. */
 function readTable(section: Buffer): Table | null {
   if (section.length < 12 || section[0] !== 2 || (section.readUInt8(5) & 1) === 0) return null;
   const whole = 3 + (section.readUInt16BE(1) & 0xfff) - 4;
+  if (whole + 4 <= section.length && !isIntact(section.subarray(0, whole + 4))) return null;
   const end = Math.min(section.length, whole);
   const streams: TableEntry[] = [];
   for (
@@ -95,5 +110,5 @@ function readTable(section: Buffer): Table | null {
     const codec = codecs.picture.get(kind) ?? codecs.sound.get(kind);
     streams.push({ place: streams.length, number: section.readUInt16BE(at + 1) & 0x1fff, codec });
   }
-  return { program: section.readUInt16BE(3), streams, isWhole: end === whole };
+  return { program: section.readUInt16BE(3), streams, isWhole: whole + 4 <= section.length };
 }

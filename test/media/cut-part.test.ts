@@ -17,6 +17,7 @@ const webm = { video_format: 'webm' };
 
 const picture = {
   index: 0,
+  number: null,
   kind: 'video' as const,
   codec: 'vp8',
   width: 2,
