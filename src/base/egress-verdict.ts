@@ -15,3 +15,6 @@ export const egressVerdicts = [
 ] as const;
 export type EgressVerdict = (typeof egressVerdicts)[number];
 export type EgressRefusal = Exclude<EgressVerdict, 'open'>;
+
+/** Beginning of the answer of an egress proxy whose resolvers answer for no name; nothing of a source can stand there. */
+export const unservedAnswer = 'HTTP/1.1 503 failed_dns\r\n';

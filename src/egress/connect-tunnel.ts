@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { EgressRefusal, EgressVerdict } from '../base/egress-verdict.ts';
 import type { ProxiedConnection } from './proxied-connection.ts';
 import { readFraming, readTunnelTarget } from './proxy-request.ts';
-import { refusalResponse, sendRefusal } from './refusal-response.ts';
+import { type RefusalCause, refusalResponse, sendRefusal } from './refusal-response.ts';
 
 /** Serves a CONNECT: copies bytes both ways until one side ends, or refuses with the verdict. */
 export async function serveTunnel(
@@ -15,7 +15,7 @@ export async function serveTunnel(
   const target = readTunnelTarget(request.url ?? '');
   if (target === null || readFraming(request)?.length !== 0) return refuse(client, 'refused_request', connection);
   const reached = await connection.connect(target);
-  if (reached.verdict !== 'open') return refuse(client, reached.verdict, connection, reached.late);
+  if (reached.verdict !== 'open') return refuse(client, reached.verdict, connection, reached);
   if (client.destroyed) return connection.end('open');
   const upstream = reached.socket;
   let verdict: EgressVerdict = 'open';
@@ -37,7 +37,7 @@ export async function serveTunnel(
   client.pipe(upstream).pipe(client);
 }
 
-function refuse(client: Socket, verdict: EgressRefusal, connection: ProxiedConnection, late?: boolean): void {
+function refuse(client: Socket, verdict: EgressRefusal, connection: ProxiedConnection, cause?: RefusalCause): void {
   connection.end(verdict);
-  sendRefusal(client, refusalResponse(verdict, late));
+  sendRefusal(client, refusalResponse(verdict, cause));
 }

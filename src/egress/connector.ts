@@ -3,6 +3,7 @@ import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import type { EgressRefusal } from '../base/egress-verdict.ts';
 import { isSameAddress } from '../model/public-address.ts';
 import type { Judgement, Policy } from './address-policy.ts';
+import type { RefusalCause } from './refusal-response.ts';
 import type { Resolve, Resolved } from './resolver.ts';
 
 /** A host as URL writes it, and a port. */
@@ -13,8 +14,7 @@ export interface Target {
 
 export type ConnectResult =
   | { readonly verdict: 'open'; readonly socket: Socket; readonly address: string }
-  /** `late` tells that somebody did not answer in time. */
-  | { readonly verdict: EgressRefusal; readonly late?: boolean };
+  | ({ readonly verdict: EgressRefusal } & RefusalCause);
 
 export type Connect = (target: Target, signal: AbortSignal) => Promise<ConnectResult>;
 
@@ -39,8 +39,8 @@ export function makeConnector({ policy, resolve, connectSeconds, dial = connect 
     return { ...resolved, verdict: policy.judgeAddresses(host, resolved.addresses, port) };
   };
   return async (target, signal) => {
-    const { verdict, addresses, late } = await judge(target, signal);
-    if (verdict !== 'open') return { verdict, late };
+    const { verdict, addresses, ...cause } = await judge(target, signal);
+    if (verdict !== 'open') return { verdict, ...cause };
     return connectToAny(addresses.slice(0, maxAddresses), target.port, connectSeconds * 1000, dial, signal);
   };
 }

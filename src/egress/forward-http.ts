@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream';
 import type { EgressRefusal } from '../base/egress-verdict.ts';
 import type { ProxiedConnection } from './proxied-connection.ts';
 import { endToEndHeaders, type PlainTarget, readFraming, readPlainTarget } from './proxy-request.ts';
-import { refusalResponse } from './refusal-response.ts';
+import { type RefusalCause, refusalResponse } from './refusal-response.ts';
 
 export async function forwardHttp(
   request: IncomingMessage,
@@ -15,12 +15,12 @@ export async function forwardHttp(
   const framing = readFraming(request);
   if (target === null || framing === null) return refuse(response, 'refused_request', connection);
   const reached = await connection.connect(target);
-  if (reached.verdict !== 'open') return refuse(response, reached.verdict, connection, reached.late);
+  if (reached.verdict !== 'open') return refuse(response, reached.verdict, connection, reached);
   if (response.destroyed) return connection.end('open');
   response.once('close', () => connection.end('open'));
   connection.limit(reached.socket, (limit) => {
     const silent = limit === 'idle' && !response.headersSent;
-    refuse(response, silent ? 'failed_answer' : 'limited', connection, silent);
+    refuse(response, silent ? 'failed_answer' : 'limited', connection, { late: silent });
   });
   relay(request, response, send(request, target, framing, reached.socket), connection);
 }
@@ -80,13 +80,18 @@ function relay(
 }
 
 /** Refuses with the verdict; a client that already has part of an answer is cut off. */
-function refuse(response: ServerResponse, verdict: EgressRefusal, connection: ProxiedConnection, late?: boolean): void {
+function refuse(
+  response: ServerResponse,
+  verdict: EgressRefusal,
+  connection: ProxiedConnection,
+  cause?: RefusalCause,
+): void {
   connection.end(verdict);
   if (response.headersSent) {
     response.destroy();
     return;
   }
-  const { status, reason, headers, body } = refusalResponse(verdict, late);
+  const { status, reason, headers, body } = refusalResponse(verdict, cause);
   response.writeHead(status, reason, headers);
   response.end(body);
 }

@@ -125,7 +125,7 @@ function serveProxy(server: Server, begin: Begin, onFailure: (error: unknown) =>
   server.on('clientError', (error: NodeJS.ErrnoException, client) => {
     const connection = client.writable ? begin(client as Socket) : undefined;
     connection?.end('refused_request');
-    if (connection) sendRefusal(client, refusalResponse('refused_request', false, statuses[error.code ?? '']));
+    if (connection) sendRefusal(client, refusalResponse('refused_request', {}, statuses[error.code ?? '']));
     else client.destroy();
   });
   return server;

@@ -17,11 +17,18 @@ const table: Record<EgressRefusal, readonly [status: number, sentence: string]> 
   limited: [503, 'A limit of the proxy is reached.'],
 };
 
-/** Returns the answer for a verdict. `late` means that DNS or the server did not answer in time: 504 instead of 502. */
-export function refusalResponse(verdict: EgressRefusal, late = false, status = table[verdict][0]) {
+export interface RefusalCause {
+  /** DNS or the server did not answer in time. */
+  readonly late?: boolean;
+  /** The resolvers answer for no name at all. */
+  readonly unserved?: boolean;
+}
+
+/** Returns the answer for a verdict: with 504 instead of 502 for a late answer, and with 503 when it is our own fault. */
+export function refusalResponse(verdict: EgressRefusal, cause: RefusalCause = {}, status = statusOf(verdict, cause)) {
   const body = `${table[verdict][1]}\n`;
   return {
-    status: late && status === 502 ? 504 : status,
+    status,
     /** Some clients show nothing else of a refused CONNECT. */
     reason: verdict,
     headers: {
@@ -32,6 +39,13 @@ export function refusalResponse(verdict: EgressRefusal, late = false, status = t
     },
     body,
   };
+}
+
+function statusOf(verdict: EgressRefusal, { late, unserved }: RefusalCause): number {
+  const [status] = table[verdict];
+  if (status !== 502) return status;
+  if (unserved) return 503;
+  return late ? 504 : 502;
 }
 
 /** Sends it to a client that speaks no HTTP, or no more. What still comes from there is dropped: it is no request. */

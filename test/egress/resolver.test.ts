@@ -132,11 +132,31 @@ describe('a proxy that resolves names', () => {
 
   it('answers 504 failed_dns within its time limit when the resolver is silent', async () => {
     await start({ dnsSeconds: 0.2 });
-    dns.answers = () => null;
+    dns.answers = (name) => (name === '' ? [] : null);
     expect(await verdictsOf('silent.example')).to.deep.equal([504, 'failed_dns']);
     // Both ways ask for two kinds of addresses, and nothing is asked a second time.
-    expect(dns.asked).to.have.length(4);
+    expect(dns.asked.filter((question) => question.endsWith('silent.example'))).to.have.length(4);
   });
+
+  it('answers 502 failed_dns for a name whose own name servers fail, while its resolver answers for the root', async () => {
+    await start();
+    dns.answers = (name) => (name === '' ? [] : 'failed');
+    expect(await verdictsOf('broken.example')).to.deep.equal([502, 'failed_dns']);
+  });
+
+  for (const [title, answer] of [
+    ['keeps silent', null],
+    ['fails', 'failed'],
+  ] as const) {
+    it(`answers 503 failed_dns while its resolver ${title} for every name: the source was blamed`, async () => {
+      await start({ dnsSeconds: 0.2 });
+      dns.answers = () => answer;
+      expect(await verdictsOf('any.example')).to.deep.equal([503, 'failed_dns']);
+      expect(await verdictsOf('no-such-name.invalid'), 'by its standard').to.deep.equal([502, 'failed_dns']);
+      dns.answers = (name) => (name === 'any.example' ? [openAddress] : []);
+      expect(await verdictsOf('any.example')).to.deep.equal([200, 'source']);
+    });
+  }
 
   it('does not use a connection whose peer is not the judged address', async () => {
     // A real connection to the source, whatever address is asked for.

@@ -2,8 +2,11 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { isIPv6 } from 'node:net';
 
-/** The addresses of a name, which is asked for its records A or AAAA; without any it does not exist, and null is no answer at all. */
-export type Answers = (name: string, type: string) => readonly string[] | null;
+/**
+ * The addresses of a name, which is asked for its records A or AAAA; without any it does not exist, null is no answer at all, and
+ * `failed` is SERVFAIL. The root has an empty name.
+ */
+export type Answers = (name: string, type: string) => readonly string[] | null | 'failed';
 
 export interface TestDns {
   readonly port: number;
@@ -26,8 +29,9 @@ export async function startDns(host = '127.0.0.1', port = 0): Promise<TestDns> {
     dns.asked.push(`${typeName} ${name}`);
     const addresses = dns.answers(name, typeName);
     if (addresses === null) return;
-    const fitting = addresses.filter((address) => (isIPv6(address) ? 28 : 1) === type);
-    socket.send(writeAnswer(query.subarray(0, end), type, addresses.length > 0, fitting), from.port, from.address);
+    const fitting = addresses === 'failed' ? [] : addresses.filter((address) => (isIPv6(address) ? 28 : 1) === type);
+    const code = addresses === 'failed' ? 2 : addresses.length > 0 ? 0 : 3;
+    socket.send(writeAnswer(query.subarray(0, end), type, code, fitting), from.port, from.address);
   });
   socket.bind(port, host);
   await once(socket, 'listening');
@@ -44,9 +48,9 @@ function readQuestion(query: Buffer): { name: string; type: number; end: number 
   return { name: labels.join('.'), type: query.readUInt16BE(at + 1), end: at + 5 };
 }
 
-function writeAnswer(question: Buffer, type: number, exists: boolean, addresses: readonly string[]): Buffer {
+function writeAnswer(question: Buffer, type: number, code: number, addresses: readonly string[]): Buffer {
   const head = Buffer.from(question.subarray(0, 12));
-  head.writeUInt16BE(exists ? 0x8180 : 0x8183, 2);
+  head.writeUInt16BE(0x8180 | code, 2);
   head.writeUInt16BE(addresses.length, 6);
   head.writeUInt32BE(0, 8);
   const records = addresses.map((address) => {
