@@ -1,8 +1,15 @@
 import { randomInt } from 'node:crypto';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { unservedAnswer } from '../base/egress-verdict.ts';
 import { codeOf } from '../base/errors.ts';
 import { listenAt, type ServerAddress, trustOf, usesTls } from '../base/server-address.ts';
+
+/** Fault of our own installation: egress took no connection, or says that its resolvers answer for no name. */
+export type EgressFault = 'unreachable' | 'unserved';
+
+/** Told the fault of each connection of a port, `null` for one that egress answers. No child can make up either. */
+export type NoteFault = (port: number, fault: EgressFault | null) => void;
 
 interface ForwarderOptions {
   readonly to: ServerAddress;
@@ -15,7 +22,11 @@ interface ForwarderOptions {
   readonly ports: number;
   /** Connections to egress by each port: a hostile child must not use up those that all workers share. */
   readonly maxConnections: number;
+  readonly noteFault?: NoteFault;
 }
+
+/** A connection that egress has not taken by then is given up, before yt-dlp does at 15 s. */
+const maxConnectMs = 10_000;
 
 /** First port inside the sandbox's own network, where nothing else listens. */
 const firstInsidePort = 3128;
@@ -31,7 +42,7 @@ const portRange = { first: 61_000, last: 65_535 };
  * `close` may be repeated.
  */
 export async function startEgressForwarder(options: ForwarderOptions) {
-  const { to, folder, maxConnections } = options;
+  const { to, folder, maxConnections, noteFault = () => undefined } = options;
   const all = new Map<number, { readonly server: Server; readonly open: Set<Socket> }>();
   /** Ends every connection of a port, so that its next user finds none that counts. */
   const endConnections = (port: number) => {
@@ -45,9 +56,10 @@ export async function startEgressForwarder(options: ForwarderOptions) {
   try {
     for (let n = 0; n < options.ports; n++) {
       const open = new Set<Socket>();
-      const server = makeServer(to, maxConnections, open);
       const inside = firstInsidePort + n;
-      const port = folder === null ? await listenAtFreePort(server) : await listenInFolder(server, folder, inside);
+      let port = inside;
+      const server = makeServer(to, maxConnections, open, (fault) => noteFault(port, fault));
+      port = folder === null ? await listenAtFreePort(server) : await listenInFolder(server, folder, inside);
       all.set(port, { server, open });
     }
   } catch (error) {
@@ -67,12 +79,23 @@ function end(socket: Socket): void {
   else socket.resetAndDestroy();
 }
 
-function makeServer(to: ServerAddress, maxConnections: number, open: Set<Socket>): Server {
+function makeServer(
+  to: ServerAddress,
+  maxConnections: number,
+  open: Set<Socket>,
+  note: (fault: EgressFault | null) => void,
+): Server {
   let taken = 0;
   return createServer({ allowHalfOpen: true, noDelay: true }, (near) => {
-    const far = taken < maxConnections ? connectTo(to) : null;
-    if (far === null) return void near.destroy();
+    if (taken >= maxConnections) return void near.destroy();
+    const far = connectTo(to);
+    if (far === null) {
+      note('unreachable');
+      near.destroy();
+      return;
+    }
     taken++;
+    watchAnswer(far, usesTls(to) ? 'secureConnect' : 'connect', note);
     for (const socket of [near, far]) {
       open.add(socket);
       // A broken side closes.
@@ -91,6 +114,21 @@ function makeServer(to: ServerAddress, maxConnections: number, open: Set<Socket>
     });
     near.pipe(far);
     far.pipe(near);
+  });
+}
+
+/** Only egress writes the beginning of an answer: it names all that it gives itself, and a source writes no status line. */
+function watchAnswer(far: Socket, connected: string, note: (fault: EgressFault | null) => void): void {
+  const fail = () => note('unreachable');
+  const timer = setTimeout(() => far.destroy(new Error('egress took no connection in time')), maxConnectMs);
+  far.once('error', fail).once('close', () => clearTimeout(timer));
+  far.once(connected, () => {
+    clearTimeout(timer);
+    far.off('error', fail);
+  });
+  far.once('data', (bytes: Buffer) => {
+    const beginning = bytes.toString('latin1', 0, unservedAnswer.length);
+    note(beginning === unservedAnswer ? 'unserved' : null);
   });
 }
 

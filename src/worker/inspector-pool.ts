@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { retry } from '../base/backoff.ts';
 import { failures } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
+import { onceAMinute } from '../base/once-a-minute.ts';
 import { connectionsOfInspection, inspectionFileBytes, inspectionMemoryBytes } from '../base/resource-limits.ts';
 import { shareRun } from '../base/single-flight.ts';
 import { removeFolder } from '../media/child-folder.ts';
@@ -15,6 +16,7 @@ import type { InspectionFailure, Inspector } from '../model/inspection-result.ts
 import { readDetail } from '../model/outcome.ts';
 import { type Breach, breaches, type ChildLimits } from './child-limits.ts';
 import { childUsers } from './child-users.ts';
+import type { EgressFault, NoteFault } from './egress-forwarder.ts';
 import { readableFolders } from './find-programs.ts';
 import { InspectorBusy, shareSlots } from './inspection-slots.ts';
 import { type InspectorParent, startInspectorParent } from './inspector-parent.ts';
@@ -51,8 +53,16 @@ export async function startInspectorPool(options: InspectorPoolOptions) {
   const memoryBytes = options.maxConcurrent * inspectionMemoryBytes;
   const maxConnections = connectionsOfInspection(options.maxConcurrent);
   const connections = { ports: options.maxConcurrent, maxConnections };
+  const warn = onceAMinute((fault: EgressFault) => options.log.warn('the inspector has no use of egress', { fault }));
+  /** By port: ends the request that has it when egress cannot be used, which is no fault of its URL. */
+  const away = new Map<number, AbortController>();
+  const noteFault: NoteFault = (port, fault) => {
+    if (fault === null) return;
+    warn(fault);
+    away.get(port)?.abort();
+  };
   const beginning = join(options.root, homeName);
-  const home = await openHome({ ...options, memoryBytes, connections, beginning, name: 'requests' });
+  const home = await openHome({ ...options, memoryBytes, connections, noteFault, beginning, name: 'requests' });
   const freePorts = [...home.route.ports];
   const watch = startChildWatch();
   const ended = new AbortController();
@@ -63,7 +73,11 @@ export async function startInspectorPool(options: InspectorPoolOptions) {
     runInSlot(account, gone, (signal) => {
       const warm = parents.current();
       if (warm === null) throw new InspectorBusy('the inspector starts');
-      return withPort(freePorts, home, (port) => readOne(read, warm, { ...home, watch, port }, options, signal));
+      return withPort(freePorts, home, (port) => {
+        const cut = new AbortController();
+        away.set(port, cut);
+        return readOne(read, warm, { ...home, watch, port }, options, AbortSignal.any([signal, cut.signal]));
+      });
     });
   const inspect: Inspector['inspect'] = (url, account, gone) =>
     ask(account, gone, async (tools, signal) => {

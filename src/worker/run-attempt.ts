@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { retry } from '../base/backoff.ts';
 import { failures } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { copiesOfFile } from '../base/resource-limits.ts';
@@ -7,6 +8,7 @@ import type { AttemptProgress, AttemptSpec } from '../model/attempt-protocol.ts'
 import { type Metadata, shortenMetadata } from '../model/metadata.ts';
 import { type Delivered, maxDetailLength, type Outcome, readDetail } from '../model/outcome.ts';
 import { type Breach, breaches, type ChildLimits } from './child-limits.ts';
+import type { EgressFault, NoteFault } from './egress-forwarder.ts';
 import { readableFolders } from './find-programs.ts';
 import { AttemptOver, type GatewayClient } from './gateway-client.ts';
 import { startProgressReporter } from './progress-reporter.ts';
@@ -48,6 +50,22 @@ class AttemptCut extends Error {
   }
 }
 
+/** The media failed while egress could not be used. */
+class EgressAway extends Error {
+  constructor(fault: EgressFault, cause: unknown) {
+    super(fault, { cause });
+  }
+}
+
+/** The last connection to egress: `isTried` is false while the present run of the media has made none. */
+interface EgressWay {
+  fault: EgressFault | null;
+  isTried: boolean;
+}
+
+const awayBackoff = { firstMs: 1_000, maxMs: 30_000, hasJitter: true };
+const awayText = 'This service had no way to the Internet for as long as the job could wait';
+
 /** Progress when the file is made; the upload is the rest. */
 const madePercent = 90;
 /** yt-dlp counts bytes too and reports a clear failure: the kernel's limit comes a little later. */
@@ -64,16 +82,19 @@ export async function runAttempt(options: AttemptOptions): Promise<Outcome | nul
   signal.addEventListener('abort', stop);
   if (signal.aborted) stop();
   const reporter = startProgressReporter(options, cutShort);
+  const way: EgressWay = { fault: null, isTried: false };
   let timer: NodeJS.Timeout | undefined;
   try {
     const spec = await gateway.readSpec();
     stages.enter('inspect');
     timer = setTimeout(() => cutShort('time'), spec.limits.seconds * 1000);
-    const done = await work(spec, options, cutShort, reporter.note, cut.signal);
+    const done = await workUntilOnline(way, spec, options, cutShort, reporter.note, cut.signal);
     // The gateway takes no longer ones.
     return { is: 'done', ...done, metadata: shortenMetadata(done.metadata) };
   } catch (error) {
-    return outcomeOf(cut.signal.aborted ? cut.signal.reason : error, log);
+    const outcome = outcomeOf(cut.signal.aborted ? cut.signal.reason : error, log);
+    const waited = way.fault !== null && outcome?.is === 'failed' && outcome.code === 'timeout';
+    return waited ? { ...outcome, text: awayText } : outcome;
   } finally {
     clearTimeout(timer);
     reporter.stop();
@@ -81,7 +102,19 @@ export async function runAttempt(options: AttemptOptions): Promise<Outcome | nul
   }
 }
 
+/** Works again, until the attempt is cut short, as long as it fails for want of egress. */
+async function workUntilOnline(...given: Parameters<typeof work>): ReturnType<typeof work> {
+  const [, , { log }, , , signal] = given;
+  const delayOf = (error: unknown, delayMs: number) => {
+    if (!(error instanceof EgressAway)) return null;
+    log.warn('the attempt waits for egress', { fault: error.message, seconds: Math.round(delayMs / 1000) });
+    return delayMs;
+  };
+  return retry(() => work(...given), { ...awayBackoff, signal, delayOf });
+}
+
 async function work(
+  way: EgressWay,
   spec: AttemptSpec,
   options: AttemptOptions,
   onBreach: (breach: Breach) => void,
@@ -89,15 +122,23 @@ async function work(
   signal: AbortSignal,
 ): Promise<{ metadata: Metadata; delivered: Delivered | null }> {
   const { media, gateway, egress, patienceSeconds } = options;
-  const workspace = await openWorkspace(workspaceOptions(spec, options, onBreach, signal));
+  way.isTried = false;
+  const noteFault: NoteFault = (_, fault) => void Object.assign(way, { fault, isTried: true });
+  const workspace = await openWorkspace({ ...workspaceOptions(spec, options, onBreach, signal), noteFault });
   try {
     const tools = toolsOf(spec, options, workspace);
+    const tellAway = (error: unknown) => {
+      // What the caller has to mend was read from the source.
+      const isRead = error instanceof Failed && failures[error.code].blame === 'caller';
+      throw way.fault === null || !way.isTried || isRead ? error : new EgressAway(way.fault, error);
+    };
     if (spec.endpoint === 'metadata') {
-      return { metadata: await media.inspectUrl(spec, tools, signal), delivered: null };
+      const asked = media.inspectUrl(spec, tools, signal);
+      return { metadata: await asked.catch(tellAway), delivered: null };
     }
     const onProgress = (made: AttemptProgress) =>
       note({ ...made, progress: Math.floor((made.progress * madePercent) / 100) });
-    const produced = await media.produce(spec, tools, onProgress, signal);
+    const produced = await media.produce(spec, tools, onProgress, signal).catch(tellAway);
     note({ progress: madePercent, stage: 'upload', speed_bytes: null, eta_seconds: null });
     const store = { gateway, egress, folder: workspace.folder, partBytes: spec.part_bytes, patienceSeconds, signal };
     return { metadata: produced.metadata, delivered: await uploadFile(produced, store) };

@@ -8,7 +8,7 @@ import { spawnChild } from '../media/spawn-child.ts';
 import type { ChildEnd, RunChild } from '../media/tools.ts';
 import { makeChildCgroup } from './child-cgroup.ts';
 import type { Breach } from './child-limits.ts';
-import { startEgressForwarder } from './egress-forwarder.ts';
+import { type NoteFault, startEgressForwarder } from './egress-forwarder.ts';
 import type { ProgramPaths } from './find-programs.ts';
 import { startOrphanCleaner } from './orphan-cleaner.ts';
 import {
@@ -29,6 +29,7 @@ export interface WorkspaceOptions extends Pick<SandboxOptions, 'sandbox' | 'limi
   /** Folder of the cgroup below which the children get one of their own; `null` where none can be made. */
   readonly cgroups: string | null;
   readonly egress: ServerAddress;
+  readonly noteFault?: NoteFault;
   /** Text of a cookie file that children may read. */
   readonly cookies: string | null;
   readonly onBreach: (breach: Breach) => void;
@@ -95,6 +96,7 @@ interface HomeOptions {
   readonly cgroups: string | null;
   /** Ways to egress: ports, and the connections by each. */
   readonly connections: { readonly ports: number; readonly maxConnections: number };
+  readonly noteFault?: NoteFault;
   /** Limit of its cgroup. */
   readonly memoryBytes: number;
   readonly programs: Pick<ProgramPaths, 'ffmpeg' | 'ffprobe'>;
@@ -104,7 +106,7 @@ export type WorkerHome = Awaited<ReturnType<typeof openHome>>;
 
 /** Makes a closed folder with a folder for children in it, and beside that what they need but must not change. */
 export async function openHome(options: HomeOptions) {
-  const { beginning, name, egress, sandbox, cgroups, memoryBytes, programs, connections } = options;
+  const { beginning, name, egress, sandbox, cgroups, memoryBytes, programs, connections, noteFault } = options;
   await makeFolder(dirname(beginning), 0o700);
   const cleaner = await startOrphanCleaner(beginning, cgroups);
   /** The only folder that children may write to. */
@@ -124,6 +126,7 @@ export async function openHome(options: HomeOptions) {
     // Last, because it must be closed again.
     const forwarder = await startEgressForwarder({
       ...connections,
+      ...(noteFault && { noteFault }),
       to: egress,
       folder: hasNamespaces(sandbox) ? sockets : null,
     });

@@ -5,7 +5,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { startEgressForwarder } from '../../src/worker/egress-forwarder.ts';
+import { type EgressFault, startEgressForwarder } from '../../src/worker/egress-forwarder.ts';
 import { aFolder } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
@@ -121,6 +121,36 @@ describe('The egress forwarder of one worker', () => {
       killSignal: 'SIGKILL',
     });
     expect(stdout).to.equal('closed');
+  });
+
+  it('tells egress that takes no connection, or has no resolver, from a source that fails', async () => {
+    const answers = [
+      ['HTTP/1.1 503 failed_dns\r\n\r\n', 'unserved'],
+      ['HTTP/1.1 502 failed_dns\r\n\r\n', null],
+      ['HTTP/1.1 503 Service Unavailable\r\n\r\nHTTP/1.1 503 failed_dns\r\n\r\n', null],
+      ['', 'silent'],
+    ] as const;
+    let answer = '';
+    const egress = createServer((socket) => void socket.on('error', () => undefined).end(answer));
+    await once(egress.listen(0, '127.0.0.1'), 'listening');
+    const to = { host: '127.0.0.1', port: (egress.address() as AddressInfo).port };
+    const told: unknown[] = [];
+    const noteFault = (port: number, fault: EgressFault | null) => told.push([port, fault]);
+    const { ports, close } = await startEgressForwarder({ to, folder: null, ports: 1, maxConnections: 9, noteFault });
+    const meet = async () => {
+      const socket = connect(ports[0] as number, '127.0.0.1').on('error', () => undefined);
+      await once(socket.resume(), 'close');
+    };
+    for (const [text] of answers) {
+      answer = text;
+      await meet();
+    }
+    egress.close();
+    await once(egress, 'close');
+    await meet();
+    const faults = [...answers.map(([, fault]) => fault).filter((fault) => fault !== 'silent'), 'unreachable'];
+    expect(told).to.deep.equal(faults.map((fault) => [ports[0], fault]));
+    await close();
   });
 
   it('closes a connection when egress, which speaks TLS, is away', async () => {

@@ -100,6 +100,18 @@ describe('A worker', () => {
       },
     ));
 
+  it('waits for egress that is away, and tells so when its time is up', () =>
+    withWorker(
+      '',
+      async ({ worker, gateway }) => {
+        expect(await worker.exit, worker.stderr()).to.deep.equal({ code: 75, signal: null });
+        const text = 'This service had no way to the Internet for as long as the job could wait';
+        expect(gateway.verdicts[0]).to.include({ is: 'failed', code: 'timeout', text });
+        expect(worker.stderr()).to.contain('the attempt waits for egress');
+      },
+      { media: 'real', limits: { seconds: 20 } },
+    ));
+
   const ends: readonly {
     readonly title: string;
     readonly script: string;
