@@ -93,11 +93,16 @@ export function deleteJob(routes: JobRoutes): KeyedHandler {
   return async (call) => {
     const { job, fields } = await enterJob(routes, call);
     // One that ends meanwhile keeps its file: the caller has not seen that it is charged.
-    if (isEnded(job.status) && job.delivered !== null) await removeFile(routes.store, job);
+    if (isEnded(job.status) && mayHaveFile(job)) await removeFile(routes.store, job);
     else await cancelIfOpen(routes, job);
     const after = (await readOwnJob(routes.store, call.key.accountId, job.id)) ?? job;
     return { status: 200, body: filterFields(routes.viewJob(after, null), fields) };
   };
+}
+
+/** A completed job whose record is damaged may have a file that its record does not name any more. */
+function mayHaveFile({ status, delivered, unreadable }: Job): boolean {
+  return delivered !== null || (status === 'CompletedJob' && unreadable !== undefined);
 }
 
 /** Cancels a job unless it has ended. */

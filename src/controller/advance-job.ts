@@ -118,6 +118,7 @@ export class JobAdvancer {
   async #readVerdict(job: Job, seen: Seen): Promise<Job> {
     if (!isGone(seen) || job.verdict !== null || isEnded(job.status) || !hasOpenAttempt(job)) return job;
     const now = await readJob(this.#options.store, job.id);
+    if (now?.unreadable && !isEnded(now.status)) throw new DamagedRecord(now.unreadable);
     return now?.attempt === job.attempt ? { ...job, verdict: now.verdict } : job;
   }
 

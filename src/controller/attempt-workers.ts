@@ -38,7 +38,7 @@ export function noteFailedSteps({
   const warnOfFailure = fewLines(log.warn);
   const warnOfDelay = onceAMinute((reason: string) => log.warn('jobs wait for their start', { reason }));
   const warnOfDamage = fewLines(log.error);
-  const damaged = new Set<string>();
+  const named = new Set<string>();
   return (jobId: string, error: unknown): void => {
     if (error instanceof StartDelayed) {
       warnOfDelay(error.reason);
@@ -46,9 +46,9 @@ export function noteFailedSteps({
     }
     metrics.reconcile_errors_total.inc();
     if (error instanceof DamagedRecord) {
-      if (!damaged.has(jobId))
-        warnOfDamage('the record of a job is damaged: cancel the job', { job: jobId, unreadable: error.unreadable });
-      damaged.add(jobId);
+      const fields = { job: jobId, unreadable: error.unreadable };
+      // One that is left out of a full minute is named in a later one: no list names the damaged jobs.
+      if (!named.has(jobId) && warnOfDamage('the record of a job is damaged: cancel the job', fields)) named.add(jobId);
       return;
     }
     warnOfFailure('a step of the job failed: it is tried again', { job: jobId, error });

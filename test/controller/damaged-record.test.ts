@@ -1,6 +1,7 @@
+import { mock } from 'node:test';
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
-import { noteFailedSteps } from '../../src/controller/attempt-workers.ts';
+import { DamagedRecord, noteFailedSteps } from '../../src/controller/attempt-workers.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { recordVerdict } from '../../src/store/jobs/record-verdict.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
@@ -44,6 +45,36 @@ describe('the controller, with a job whose record is damaged', () => {
       expect(runner.stopped).to.deep.equal([attempt]);
     });
   }
+
+  it('names each of many damaged jobs, those beyond ten in a later minute', () => {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    const { lines, log } = aLog();
+    const note = noteFailedSteps({ metrics: makeMetrics(), log });
+    const ids = Array.from({ length: 12 }, (_, n) => `job ${n}`);
+    const noteAll = () => {
+      for (const id of ids) note(id, new DamagedRecord(['asked']));
+    };
+    noteAll();
+    mock.timers.tick(60_000);
+    noteAll();
+    mock.timers.tick(60_000);
+    mock.timers.reset();
+    const named = lines.map((line) => JSON.parse(line).job).filter((id) => id !== undefined);
+    expect(named).to.deep.equal(ids);
+  });
+
+  it('decides nothing without a verdict that was damaged after the job was read', async () => {
+    const store = storeOf(redis.connection);
+    const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
+    const runner = aRunner({ [`${job.id}-1`]: { is: 'interrupted', reason: 'its node was shut down' } });
+    const see = async (name: string) => {
+      await redis.connection.send(['HSET', keys.job(job.id), 'verdict', '{"is":"do']);
+      return runner.see(name);
+    };
+    const error = await advanceWith(store, { ...runner, see })(job.id).catch((thrown) => thrown);
+    expect(error).to.be.instanceOf(DamagedRecord);
+    expect(await theJob(store, job.id)).to.include({ status: job.status, attempt: 1, interruptions: 0 });
+  });
 
   it('stops the worker of an ended job whose texts cannot be read, and removes no file that it may have delivered', async () => {
     const { store, job, attempt } = await damaged('stage');

@@ -153,8 +153,11 @@ export function parseEnd(bytes: Buffer): StoredEnd {
   const first = bytes.indexOf('\n');
   const second = bytes.indexOf('\n', first + 1);
   const line = bytes.toString('utf8', 0, first).split(' ');
-  const words = pairs(endWords.flatMap((name, n) => [name, line[n] === '-' ? '' : line[n]])) as Record<EndWord, string>;
-  words.status = jobStatuses.find((status) => status.startsWith(words.status)) ?? '';
+  const words = pairs(endWords.flatMap((name, n) => [name, line[n] === '-' ? '' : (line[n] ?? '')])) as Record<
+    EndWord,
+    string
+  >;
+  words.status = jobStatuses.find((status) => words.status !== '' && status.startsWith(words.status)) ?? '';
   for (const name of relativeWords)
     if (words[name]) words[name] = String(Number(words.created_at) + Number(words[name]));
   return {

@@ -1,3 +1,4 @@
+import { failures } from '../../base/errors.ts';
 import { msOf, readStages, type StageMark } from '../../model/attempt-stages.ts';
 import { endpoints, type Job, type JobStatus } from '../../model/job.ts';
 import type { QueuePosition } from '../../model/job-json.ts';
@@ -94,7 +95,10 @@ export interface AttemptMark extends AttemptTimes {
   readonly reason?: string;
 }
 
-/** Reads the JSON texts of one job, each as `null` where it is damaged: whoever reads many jobs goes on, and an operator can end this one. */
+/** Milliseconds since 1970 of the last moment that a `Date` can be; no other number of a job is as large. */
+const latestMs = 8_640_000_000_000_000;
+
+/** Reads the JSON texts, the numbers and the code of one job, each as `null` where it is damaged: whoever reads many jobs goes on, and an operator can end this one. */
 class DamageReader {
   readonly unreadable: string[] = [];
 
@@ -112,6 +116,20 @@ class DamageReader {
   /** Reads an object that may be absent. */
   readOptional<T extends object>(name: string, json: string | undefined): T | null {
     return json ? this.read<T>(name, json, isObject) : null;
+  }
+
+  readNumber(name: string, fields: Readonly<Record<string, string>>): number | null {
+    const read = number(fields[name]);
+    if (read === null || Math.abs(read) <= latestMs) return read;
+    this.unreadable.push(name);
+    return null;
+  }
+
+  readCode(code: string | undefined): Job['error_code'] {
+    if (!code) return null;
+    if (Object.hasOwn(failures, code)) return code as Job['error_code'];
+    this.unreadable.push('error_code');
+    return null;
   }
 
   readMarks(json: string | undefined): readonly StoredMark[] {
@@ -135,7 +153,7 @@ export function openJobOf(fields: Readonly<Record<string, string>>): StoredJob {
     delivered: reader.readOptional<NonNullable<Job['delivered']>>('delivered', fields.delivered),
   };
   const verdict = reader.readOptional<NonNullable<Job['verdict']>>('verdict', fields.verdict);
-  const job = jobOf(text(fields.id), fields, { ...texts, verdict }, reader.unreadable);
+  const job = jobOf(text(fields.id), fields, { ...texts, verdict }, reader);
   const attempts = openMarksOf(job, reader.readMarks(fields.attempts), fields.stages);
   return { job, webhook: jobWebhookOf(job, fields.receiver), attempts, unreadable: reader.unreadable };
 }
@@ -154,7 +172,7 @@ function askedBy(line: string): Asked {
 export function storedEndOf(jobId: string, { words, texts, attempts }: StoredEnd): StoredJob {
   const reader = new DamageReader();
   if (texts === null) reader.unreadable.push('texts');
-  const job = jobOf(jobId, words, { ...(texts ?? lostTexts), verdict: null }, reader.unreadable);
+  const job = jobOf(jobId, words, { ...(texts ?? lostTexts), verdict: null }, reader);
   const marks = marksOf(job, reader.readMarks(attempts));
   return { job, webhook: jobWebhookOf(job, words.receiver), attempts: marks, unreadable: reader.unreadable };
 }
@@ -213,30 +231,32 @@ function jobOf(
   jobId: string,
   fields: Readonly<Record<string, string>>,
   texts: JobTexts & Pick<Job, 'verdict'>,
-  unreadable: readonly string[],
+  reader: DamageReader,
 ): Job {
-  return {
+  const read = (name: string) => reader.readNumber(name, fields);
+  const job: Job = {
     id: jobId,
     account: text(fields.account),
     status: fields.status as JobStatus,
-    revision: Number(fields.revision),
-    created_at: Number(fields.created_at),
-    started_at: number(fields.started_at),
-    ended_at: number(fields.ended_at),
-    progress: Number(fields.progress ?? 0),
+    revision: read('revision') ?? 0,
+    created_at: read('created_at') ?? 0,
+    started_at: read('started_at'),
+    ended_at: read('ended_at'),
+    progress: read('progress') ?? 0,
     stage: fields.stage || null,
-    speed_bytes: number(fields.speed_bytes),
-    eta_seconds: number(fields.eta_seconds),
-    attempt: Number(fields.attempt ?? 0),
-    failures: Number(fields.failures ?? 0),
-    interruptions: Number(fields.interruptions ?? 0),
-    preempted: number(fields.preempted),
-    not_before: Number(fields.not_before ?? 0),
-    deadline: number(fields.deadline),
-    storing_since: number(fields.storing_since),
-    error_code: (fields.error_code || null) as Job['error_code'],
-    removed_at: number(fields.removed_at),
+    speed_bytes: read('speed_bytes'),
+    eta_seconds: read('eta_seconds'),
+    attempt: read('attempt') ?? 0,
+    failures: read('failures') ?? 0,
+    interruptions: read('interruptions') ?? 0,
+    preempted: read('preempted'),
+    not_before: read('not_before') ?? 0,
+    deadline: read('deadline'),
+    storing_since: read('storing_since'),
+    error_code: reader.readCode(fields.error_code),
+    removed_at: read('removed_at'),
     ...texts,
-    ...(unreadable.length > 0 && { unreadable: [...unreadable] }),
   };
+  const { unreadable } = reader;
+  return unreadable.length > 0 ? { ...job, unreadable: [...unreadable] } : job;
 }
