@@ -35,8 +35,8 @@ class Clock:
         self.size_of, self.size = size_of, None
         self.is_transport, self.codecs = False, [(kinds, []) for kinds in wanted]
 
-    def lacks(self, content):
-        """Returns True for a fragment that is none: a page, or cut, or noise amid a transport stream, as a wrong key leaves it."""
+    def is_missing(self, content):
+        """Returns True for a fragment that counts as missing: a page, or cut, or noise amid a transport stream, as a wrong key leaves it."""
         is_noise = self.is_transport and content[:1] != b'G' and not IN_STEP.search(content)
         # Pieces of MP4 may hold such bytes, but do not begin with them.
         self.is_transport = self.is_transport or IN_STEP.match(without_tags(content)) is not None

@@ -156,7 +156,7 @@ def download(fetcher, filename, info):
 
     def place(content, index):
         nonlocal broken
-        if clock.lacks(content):
+        if clock.is_missing(content):
             return b''
         try:
             return clock.place(content, length=apart if is_anew else None)

@@ -58,7 +58,7 @@ export async function readPartChanges(file: string, format: string, signal: Abor
   return {
     ...told,
     /** AAC goes on with another sample rate or other channels: a copy would play all of it with the first ones. */
-    sound: changes || isChain || (told.numbers && everyConfig.size > 1),
+    sound: changes || isChain || (told.isRenumbered && everyConfig.size > 1),
     /** An Ogg goes on with streams that ffmpeg does not read: of another codec, or more than one. */
     unread,
     /** An Ogg without a second song ends inside of a page. */
@@ -68,13 +68,13 @@ export async function readPartChanges(file: string, format: string, signal: Abor
 
 /** Throws a `Failed` for a part that goes on with what ffmpeg does not read, and for a direct link to an Ogg that was cut off. */
 export function refuseChanges(
-  { sound, unread, cut, others }: PartChanges,
+  { sound, unread, cut, changed }: PartChanges,
   { format, video, audio, begin }: FileProbe,
   part: ChosenFormat,
   direct: boolean,
 ): void {
   const played = [part.video ? video : null, part.audio ? audio : null];
-  const isOther = others.some((number) => played.some((stream) => stream?.number === number));
+  const isOther = changed.some((number) => played.some((stream) => stream?.number === number));
   if (unread || isOther || (sound && format === 'ogg' && video !== null)) {
     throw new Failed('unsupported_url', 'it goes on with other streams');
   }

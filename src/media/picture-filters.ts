@@ -27,9 +27,9 @@ export function filterOf(
   fetched: readonly FetchedFile[],
   args: Args,
   choice: FormatChoice,
-  held: number,
+  heldSeconds: number,
 ): string | null {
-  const slow = held > 0 ? filmRate(video) : slowRate(video, args, choice, longestOf(fetched));
+  const slow = heldSeconds > 0 ? filmRate(video) : slowRate(video, args, choice, longestOf(fetched));
   if (slow !== null) return `fps=${slow},${encodable(video)}`;
   const untimed = fetched.find(({ probe }) => isUntimed(probe));
   if (video === null || untimed === undefined) return null;

@@ -31,13 +31,13 @@ const [audible, farthest] = [0.05, 60];
 /**
  * Plans the conversion: stream copy before remux before encoding. A picture is encoded only when mp4 is needed and cannot hold it, as for a
  * file that begins within the source and for a turned picture; when it is so slow that a copy would end too late; when its pictures have no
- * times; and when the one of its start has been `held` for some seconds and still is.
+ * times; and when the one of its start was shown `heldSeconds` before it and still is.
  */
 export function planConversion(
   fetched: readonly FetchedFile[],
   choice: FormatChoice,
   order: MediaOrder,
-  held = 0,
+  heldSeconds = 0,
 ): ConversionPlan {
   const video = findStream('video', fetched, choice);
   const sound = findStream('audio', fetched, choice);
@@ -48,7 +48,7 @@ export function planConversion(
   const isUnknown = (soundOnly ? [sound] : [video, sound]).some((source) => source?.stream.codec === '');
   if (isUnknown) throw new Failed('unsupported_url', 'its codec is not known');
   const starts = startsOf(fetched, choice);
-  const lead = leadOf(fetched, choice, held);
+  const lead = leadOf(fetched, choice, heldSeconds);
   const hasEnded = (source: SourceStream | null) =>
     source !== null && endOf(source, fetched) <= (starts[source.input] ?? 0);
   if (choice.start >= longestOf(fetched) || hasEnded(soundOnly ? sound : video)) throw new Failed('start_beyond_end');
@@ -61,7 +61,7 @@ export function planConversion(
           audio,
           order.args,
           isMp4Only(video, fetched, choice),
-          filterOf(video, fetched, order.args, choice, held),
+          filterOf(video, fetched, order.args, choice, heldSeconds),
         );
   const sources = [video, audio].filter((source) => source !== null);
   const length = exactLength(fetched, sources, choice);
@@ -91,8 +91,8 @@ function findStream(
 }
 
 /** Returns the seconds before the start which ffmpeg decodes and leaves out: of a file in which it finds no second all, else those of a held picture. */
-function leadOf(fetched: readonly FetchedFile[], { start }: FormatChoice, held: number): number {
-  return start > 0 && isUnsought(fetched, start) ? start : held;
+function leadOf(fetched: readonly FetchedFile[], { start }: FormatChoice, heldSeconds: number): number {
+  return start > 0 && isUnsought(fetched, start) ? start : heldSeconds;
 }
 
 /** Returns true for a file in which ffmpeg finds no second: it seeks by the picture, and would leave out sound before its first key frame. */

@@ -90,8 +90,8 @@ async function probeToEnd(
   const joined = await joinRecordings(file, wanted, direct, tools, signal);
   const changes = await readPartChanges(file, format, signal);
   refuseChanges(changes, found.probe, part, direct);
-  const late = format === 'mpegts' && beginsLate(part, found.probe, changes.late);
-  const reading = { renumbered: changes.numbers, late };
+  const late = format === 'mpegts' && beginsLate(part, found.probe, changes.unlisted);
+  const reading = { renumbered: changes.isRenumbered, late };
   const again = joined !== null || late;
   const probed = again ? await probeFile(file, late ? 'shown' : 'none', tools, signal, inputOptions(reading)) : found;
   const { probe } = probed;
@@ -101,10 +101,10 @@ async function probeToEnd(
 }
 
 /** Returns true where ffprobe did not find the first pictures or the first sound that are wanted, of which tables tell. */
-function beginsLate(part: ChosenFormat, { streams }: FileProbe, late: readonly Medium[]): boolean {
+function beginsLate(part: ChosenFormat, { streams }: FileProbe, unlisted: readonly Medium[]): boolean {
   const isMissing = (kind: Stream['kind'], medium: Medium) => {
     const first = streams.find((stream) => stream.kind === kind);
-    return first === undefined ? late.includes(medium) : first.unseen === true;
+    return first === undefined ? unlisted.includes(medium) : first.unseen === true;
   };
   return (part.video && isMissing('video', 'picture')) || (part.audio && isMissing('audio', 'sound'));
 }

@@ -196,7 +196,7 @@ class Fragments(HlsFD):
 
 
 def media_of(clock, content, index):
-    if clock.lacks(content):
+    if clock.is_missing(content):
         raise ExtractorError(f'fragment {index} not found: its server answers with a page, or with a part of it', expected=True)
     return content
 

@@ -43,13 +43,13 @@ const maxPrograms = 256;
  */
 export function followTables() {
   const programs = new Map<number, Partial<Record<Medium, TableEntry>>>();
-  const [others, late] = [new Set<number>(), new Set<Medium>()];
-  let numbers = false;
+  const [changed, unlisted] = [new Set<number>(), new Set<Medium>()];
+  let isRenumbered = false;
   const follow = (medium: Medium, begun: TableEntry, { streams, isWhole }: Table) => {
     const same = streams.find(({ number }) => number === begun.number) ?? streams[begun.place];
-    if (same?.codec === begun.codec) numbers ||= same?.number !== begun.number;
+    if (same?.codec === begun.codec) isRenumbered ||= same?.number !== begun.number;
     // Without any, an advertisement is silent.
-    else if (isWhole && streams.some(({ codec }) => isOf(medium, codec))) others.add(begun.number);
+    else if (isWhole && streams.some(({ codec }) => isOf(medium, codec))) changed.add(begun.number);
   };
   return {
     note: (section: Buffer): void => {
@@ -62,16 +62,16 @@ export function followTables() {
         const first = begun[medium];
         if (first !== undefined) follow(medium, first, table);
         else begun[medium] = table.streams.find(({ codec }) => isOf(medium, codec));
-        if (first === undefined && begun[medium] !== undefined && known !== undefined) late.add(medium);
+        if (first === undefined && begun[medium] !== undefined && known !== undefined) unlisted.add(medium);
       }
     },
     end: () => ({
       /** A stream goes on under another number (PID), which ffmpeg takes for another stream. */
-      numbers,
+      isRenumbered,
       /** Numbers of pictures and sound that go on in another codec, or place of the table: ffmpeg would take them for the first one, or leave them out. */
-      others: [...others],
+      changed: [...changed],
       /** Pictures or sound that a first table does not list. */
-      late: [...late],
+      unlisted: [...unlisted],
     }),
   };
 }
