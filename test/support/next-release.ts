@@ -29,8 +29,8 @@ const changes: readonly (readonly [file: string, from: string | RegExp, to: stri
   ],
   [
     'src/store/jobs/ended-job.ts',
-    '  const json = inflateRawSync(packed, {',
-    '  const json = packed[0] === 7 ? Buffer.from(packed.subarray(1)).toString() : inflateRawSync(packed, {',
+    'JSON.parse(inflateRawSync(packed, {',
+    'JSON.parse(packed[0] === 7 ? Buffer.from(packed.subarray(1)).toString() : inflateRawSync(packed, {',
   ],
 ];
 
