@@ -24,6 +24,8 @@ const startMilliseconds = 400;
 /** The clip takes so long at the source's pace. */
 const jobMilliseconds = 3500;
 const bytesPerSecond = 100_000;
+/** Limit of a job that loses its way to egress: it waits for that as long as it may. */
+const waitSeconds = 5;
 
 describe(`A part of a job that is killed at a random moment (SEED=${seed})`, function () {
   this.timeout(isLong ? 1_800_000 : 300_000);
@@ -77,7 +79,8 @@ async function killDuring(
   const work = join(folder, 'work');
   const query = `${source.url}/rate/${bytesPerSecond}/clip.mp4`;
   const args = { query, download_type: 'audio_video', video_quality: 'best', video_format: 'mp4' };
-  const gateway = await startGateway({ folder, order: { endpoint: 'video', args } });
+  const limits = victim === 'proxy' ? { seconds: waitSeconds } : {};
+  const gateway = await startGateway({ folder, order: { endpoint: 'video', args }, limits });
   const proxy = await startPart('proxy', source.host);
   const options = { folder, gateway: gateway.address, egress: proxy.line, sandbox, media: 'real' };
   const parent = await startPart('parent', JSON.stringify(options));
