@@ -93,7 +93,7 @@ export class JobAdvancer {
       this.#ends.forget(jobId);
       return null;
     }
-    if (read.unreadable && !isEnded(read.status)) throw new DamagedRecord(read.unreadable);
+    DamagedRecord.refuse(read);
     await this.#ends.tellUnanswered(read);
     const runner = this.#options.runnerOf(read);
     const seen = await seeWorker(runner, read);
@@ -118,7 +118,7 @@ export class JobAdvancer {
   async #readVerdict(job: Job, seen: Seen): Promise<Job> {
     if (!isGone(seen) || job.verdict !== null || isEnded(job.status) || !hasOpenAttempt(job)) return job;
     const now = await readJob(this.#options.store, job.id);
-    if (now?.unreadable && !isEnded(now.status)) throw new DamagedRecord(now.unreadable);
+    DamagedRecord.refuse(now);
     return now?.attempt === job.attempt ? { ...job, verdict: now.verdict } : job;
   }
 
@@ -192,13 +192,9 @@ export class JobAdvancer {
     const { term, job, runner } = situation;
     const moved = await retryJob(store, term, job, step);
     if (moved.refused === 'early') return this.#decide(situation, moved.now);
-    const { counts, code, text } = step;
-    logOfJob(this.#options.log, job).info('the attempt ended', {
-      counts,
-      code,
-      reason: text,
-      moved: moved.done === true,
-    });
+    const { counts, code, text: reason } = step;
+    const fields = { counts, code, reason, moved: moved.done === true };
+    logOfJob(this.#options.log, job).info('the attempt ended', fields);
     // Another controller leads: it still has to read from the worker how the attempt ended.
     if (!moved.done) return null;
     countRetriedAttempt(metrics, job, counts);
@@ -210,22 +206,18 @@ export class JobAdvancer {
   async #confirm(situation: Situation, step: StepOf<'confirm'>): NextDelay {
     const { job } = situation;
     const isAsked = this.#options.lane.add(job.id, () => this.#confirmNow(situation, step));
-    if (!isAsked && job.storing_since === null) await this.#noteStoring(situation, step);
+    if (!isAsked && job.storing_since === null) await noteStoring(this.#options.store, situation.term, job, step);
     return null;
-  }
-
-  async #noteStoring({ term, job }: Situation, { delivered, metadata }: StepOf<'confirm'>): Promise<void> {
-    await noteStoring(this.#options.store, term, job, { metadata, delivered });
   }
 
   /** Completes the job if the object store has the file. */
   async #confirmNow(situation: Situation, step: StepOf<'confirm'>): NextDelay {
     const { store, objects } = this.#options;
     const { delivered, metadata } = step;
-    const { job } = situation;
+    const { term, job } = situation;
     const storingMs = job.storing_since === null ? null : store.clock.now() - job.storing_since;
     const found = await seeDelivered(objects, delivered.key, storingMs).catch(async (error) => {
-      await this.#noteStoring(situation, step);
+      await noteStoring(store, term, job, step);
       throw error;
     });
     if (found?.bytes === delivered.bytes && found.checksum === delivered.sha256) {
@@ -266,7 +258,7 @@ export class JobAdvancer {
     return isEnded(job.status) ? null : afterStopMs;
   }
 
-  /** Removes the worker of an attempt that is over, and its objects unless the record says that the job delivered them. */
+  /** Removes the worker of an attempt that is over, and its objects unless the record says that the job delivered them, or may have said so. */
   async #clear(
     runner: Runner,
     { id, attempt, endpoint }: Job,
@@ -280,9 +272,9 @@ export class JobAdvancer {
     await runner.stop(name);
     if (endpoint === 'metadata') return;
     const prefix = objectPrefix(id, attempt);
-    const isKept = record?.delivered?.key.startsWith(prefix) || record?.unreadable;
-    const isDelivered = record !== null && isEnded(record.status) && isKept;
+    const mayBeDelivered = record?.delivered?.key.startsWith(prefix) || record?.unreadable !== undefined;
+    const isKept = record !== null && isEnded(record.status) && mayBeDelivered;
     // The sweeper removes what is still there after the end of the job.
-    if (!isDelivered) this.#options.lane.addOptional(prefix, () => this.#options.objects.remove(prefix));
+    if (!isKept) this.#options.lane.addOptional(prefix, () => this.#options.objects.remove(prefix));
   }
 }

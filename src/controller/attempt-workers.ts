@@ -22,6 +22,11 @@ export class DamagedRecord extends Error {
     super(`${unreadable.join(', ')} cannot be read`);
     this.unreadable = unreadable;
   }
+
+  /** Throws one for an open job that is damaged. */
+  static refuse(job: Job | null): void {
+    if (job?.unreadable && !isEnded(job.status)) throw new DamagedRecord(job.unreadable);
+  }
 }
 
 /**
