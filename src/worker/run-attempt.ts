@@ -88,7 +88,8 @@ export async function runAttempt(options: AttemptOptions): Promise<Outcome | nul
     const spec = await gateway.readSpec();
     stages.enter('inspect');
     timer = setTimeout(() => cutShort('time'), spec.limits.seconds * 1000);
-    const done = await workUntilOnline(way, spec, options, cutShort, reporter.note, cut.signal);
+    const run = () => work(way, spec, options, cutShort, reporter.note, cut.signal);
+    const done = await repeatUntilOnline(run, log, cut.signal);
     // The gateway takes no longer ones.
     return { is: 'done', ...done, metadata: shortenMetadata(done.metadata) };
   } catch (error) {
@@ -102,15 +103,14 @@ export async function runAttempt(options: AttemptOptions): Promise<Outcome | nul
   }
 }
 
-/** Works again, until the attempt is cut short, as long as it fails for want of egress. */
-async function workUntilOnline(...given: Parameters<typeof work>): ReturnType<typeof work> {
-  const [, , { log }, , , signal] = given;
+/** Runs the media again, until the attempt is cut short, as long as it fails for want of egress. */
+function repeatUntilOnline<T>(run: () => Promise<T>, log: Log, signal: AbortSignal): Promise<T> {
   const delayOf = (error: unknown, delayMs: number) => {
     if (!(error instanceof EgressAway)) return null;
     log.warn('the attempt waits for egress', { fault: error.message, seconds: Math.round(delayMs / 1000) });
     return delayMs;
   };
-  return retry(() => work(...given), { ...awayBackoff, signal, delayOf });
+  return retry(run, { ...awayBackoff, signal, delayOf });
 }
 
 async function work(
