@@ -17,7 +17,7 @@ describe('the client of an API server', () => {
   let hasty: KubeClient;
 
   beforeEach(async () => {
-    on = await startKubeClients(hastyMs);
+    on = await startKubeClients({ maxHastyMs: hastyMs });
     ({ server, client, hasty } = on);
   });
   afterEach(() => on.stop());

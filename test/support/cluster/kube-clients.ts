@@ -15,16 +15,27 @@ interface KubeClients {
 
 export const hastyMs = 800;
 
-/** Starts the server and its clients, the hasty one with this limit for answers that it waits for longer. */
-export async function startKubeClients(maxAnswerMs?: number): Promise<KubeClients> {
+interface AnswerLimits {
+  /** Usual limit of the client that is not hasty. */
+  readonly answerMs?: number;
+  /** Limit of the hasty client for answers that it waits for longer. */
+  readonly maxHastyMs?: number;
+}
+
+/** Starts the server and its clients. */
+export async function startKubeClients({ answerMs, maxHastyMs }: AnswerLimits = {}): Promise<KubeClients> {
   const server = await startFakeApiServer();
   let slowed = 0;
   const options = {
     access: { server: server.url, tls: async () => ({}), headers: async () => ({ authorization: 'Bearer word' }) },
     rateLimit: { ...makeRateLimiter(10_000, 10_000), halve: () => void slowed++ },
   };
-  const client = openKubeClient(options);
-  const hasty = openKubeClient({ ...options, answerMs: hastyMs, ...(maxAnswerMs !== undefined && { maxAnswerMs }) });
+  const client = openKubeClient({ ...options, ...(answerMs !== undefined && { answerMs }) });
+  const hasty = openKubeClient({
+    ...options,
+    answerMs: hastyMs,
+    ...(maxHastyMs !== undefined && { maxAnswerMs: maxHastyMs }),
+  });
   const stop = async () => {
     await client.close();
     await hasty.close();
