@@ -6,6 +6,7 @@ import { writeTime } from '../model/timestamp.ts';
 import { readAccount } from '../store/accounts/read-accounts.ts';
 import { readQueue, readTimeline } from '../store/job-timeline.ts';
 import { cancelJob } from '../store/jobs/cancel-job.ts';
+import { mendJob } from '../store/jobs/mend-job.ts';
 import { readStored, type StoredJob } from '../store/jobs/read-job.ts';
 import { noteOperation } from '../store/note-operation.ts';
 import type { RecordStore } from '../store/script.ts';
@@ -47,6 +48,8 @@ export const jobCommands = [
     json,
     operands: { ID: id },
     run: async (given, tools) => {
+      // Also one whose record names no account any more, or is lost.
+      await mendJob(tools.store, given.ID);
       const { job } = await findJob(tools.store, given.ID);
       if (!isEnded(job.status)) {
         await noteOperation(tools.store, job.account, { action: 'job.cancel', target: job.id });

@@ -92,6 +92,18 @@ describe('jobs whose record is damaged', () => {
     expect((await api.get('/v1/usage', caller.key)).json).to.include({ held: 0 });
   });
 
+  for (const field of ['created_at', 'attempt', 'status', 'revision', 'started_at']) {
+    it(`are cancelled by their caller, who gets the credit back, when ${field} cannot be read`, async () => {
+      const id = await submit();
+      await api.store.connection.send(['HSET', keys.job(id), field, '17x']);
+      expect(await poll(id)).to.include({ id, success: null });
+      const { status, json } = await api.call('DELETE', `/v1/jobs/${id}`, { key: caller.key });
+      expect([status, json.error_code]).to.deep.equal([200, 'cancelled']);
+      expect((await api.get('/v1/usage', caller.key)).json).to.include({ held: 0 });
+      expect(await poll(id)).to.include({ status: 'Error', error_code: 'cancelled' });
+    });
+  }
+
   it('are not started again without their parameters', async () => {
     const id = await submit();
     await endJob(api.store, id, failed);

@@ -2,6 +2,7 @@ import { recordingStage } from '../../src/model/attempt-stages.ts';
 import type { Job } from '../../src/model/job.ts';
 import type { CreditCall } from '../../src/store/access/admit-call.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
+import { mendJob } from '../../src/store/jobs/mend-job.ts';
 import { noteProgress } from '../../src/store/jobs/note-progress.ts';
 import { offerTurns } from '../../src/store/jobs/offer-turns.ts';
 import { preemptJob } from '../../src/store/jobs/preempt-job.ts';
@@ -78,6 +79,12 @@ export const jobScenarios: Readonly<Record<string, Scenario>> = {
     const caller = await anAccount(store, busy);
     const job = await theJob(store, await admitted(store, caller));
     return { account: caller.accountId, step: (s) => cancelJob(s, job) };
+  },
+  'mend-job of a damaged job': async (store) => {
+    const { job, account } = await running(store, busy);
+    const fields = ['created_at', '17x', 'attempt', '1x', 'started_at', '17x', 'storing_since', '17x'];
+    await store.connection.send(['HSET', keys.job(job.id), ...fields]);
+    return { account, step: (s) => mendJob(s, job.id) };
   },
   'cancel-job of a running job': async (store) => {
     const { job, account } = await running(store, busy, withWebhook);

@@ -66,6 +66,8 @@ export function readFound(jobId: string, [found, rank, shared]: ScriptReply) {
   const stored = found as Buffer;
   // The stored form begins with the id of an account.
   const isOpen = stored[0] === 0x5b;
-  const { job } = isOpen ? openJobOf(pairs(JSON.parse(stored.toString()))) : storedEndOf(jobId, parseEnd(stored));
+  const { job } = isOpen
+    ? openJobOf(jobId, pairs(JSON.parse(stored.toString())))
+    : storedEndOf(jobId, parseEnd(stored));
   return { job, position };
 }

@@ -58,7 +58,7 @@ export async function readStoredEnds(store: RecordStore, ids: readonly string[])
 /** Reads what is open first: a job only ever goes from there to those that have ended. */
 export async function readStored(store: RecordStore, jobId: string): Promise<StoredJob | null> {
   const fields = pairs(await store.connection.read(['HGETALL', keys.job(jobId)]));
-  if (fields.id !== undefined) return openJobOf(fields);
+  if (Object.keys(fields).length > 0) return openJobOf(jobId, fields);
   const [end] = await readEnds(store, [jobId]);
   return end ? storedEndOf(jobId, end) : null;
 }
@@ -70,7 +70,7 @@ export async function readStoredAtOnce(store: RecordStore, jobId: string): Promi
     readStoredEnds(store, [jobId]),
   ]);
   const fields = pairs(flat);
-  return fields.id === undefined ? (end ?? null) : openJobOf(fields);
+  return Object.keys(fields).length > 0 ? openJobOf(jobId, fields) : (end ?? null);
 }
 
 export async function readPositions(
@@ -109,8 +109,7 @@ class DamageReader {
     } catch {
       // No JSON.
     }
-    this.unreadable.push(name);
-    return null;
+    return this.#note(name);
   }
 
   /** Reads an object that may be absent. */
@@ -121,15 +120,32 @@ class DamageReader {
   readNumber(name: string, fields: Readonly<Record<string, string>>): number | null {
     const read = number(fields[name]);
     if (read === null || Math.abs(read) <= latestMs) return read;
-    this.unreadable.push(name);
-    return null;
+    return this.#note(name);
   }
 
   readCode(code: string | undefined): Job['error_code'] {
     if (!code) return null;
     if (Object.hasOwn(failures, code)) return code as Job['error_code'];
-    this.unreadable.push('error_code');
+    return this.#note('error_code');
+  }
+
+  /** Notes the numbers that scripts calculate with and that are none; without the first two there is no job. */
+  noteCounts(fields: Readonly<Record<string, string>>): void {
+    const { revision = '', created_at = '', attempt = '0', failures = '0', interruptions = '0' } = fields;
+    const counts = { revision, created_at, attempt, failures, interruptions };
+    for (const [name, count] of Object.entries(counts)) if (!/^\d+$/.test(count)) this.#note(name);
+  }
+
+  #note(name: string): null {
+    if (!this.unreadable.includes(name)) this.unreadable.push(name);
     return null;
+  }
+
+  /** A job that is open, whatever its status says, waits or runs. */
+  readOpenStatus({ status, started_at }: Readonly<Record<string, string>>): JobStatus {
+    if (status === 'QueuedJob' || status === 'Running') return status;
+    this.#note('status');
+    return started_at ? 'Running' : 'QueuedJob';
   }
 
   readMarks(json: string | undefined): readonly StoredMark[] {
@@ -138,8 +154,9 @@ class DamageReader {
   }
 }
 
-export function openJobOf(fields: Readonly<Record<string, string>>): StoredJob {
+export function openJobOf(jobId: string, fields: Readonly<Record<string, string>>): StoredJob {
   const reader = new DamageReader();
+  reader.noteCounts(fields);
   const hasArgs = (asked: unknown) => isObject(asked) && isObject(asked.args);
   const asked = reader.read<Asked>('asked', text(fields.asked), hasArgs) ?? askedBy(text(fields.line));
   const { endpoint, path, args, webhook_url, authorization, trace } = asked;
@@ -153,7 +170,8 @@ export function openJobOf(fields: Readonly<Record<string, string>>): StoredJob {
     delivered: reader.readOptional<NonNullable<Job['delivered']>>('delivered', fields.delivered),
   };
   const verdict = reader.readOptional<NonNullable<Job['verdict']>>('verdict', fields.verdict);
-  const job = jobOf(text(fields.id), fields, { ...texts, verdict }, reader);
+  const status = reader.readOpenStatus(fields);
+  const job = { ...jobOf(jobId, fields, { ...texts, verdict }, reader), status };
   const attempts = openMarksOf(job, reader.readMarks(fields.attempts), fields.stages);
   return { job, webhook: jobWebhookOf(job, fields.receiver), attempts, unreadable: reader.unreadable };
 }

@@ -38,5 +38,10 @@ export function scoreOfStatus(created_at: string, status: string): string {
   return `string.format('%d', ${created_at} * ${width} + (${chosen}))`;
 }
 
+/** Lua of the time and of the place of the status among all, out of the score of an open job. */
+export function placeOf(score: string): string {
+  return `math.floor((${score} - ${openShift}) / ${width}), (${score} - ${openShift}) % ${width}`;
+}
+
 /** Lua of the number of open jobs of an account. */
 export const countOpenJobs = `redis.call('ZCOUNT', jobs, '${leastOpen}', '+inf')`;
