@@ -1,19 +1,21 @@
 import { expect } from 'chai';
 import type { PaymentParts } from '../../src/billing/apply-payment.ts';
 import type { PaymentProvider } from '../../src/billing/payment-provider.ts';
-
+import type { Purchase } from '../../src/model/purchase.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { removeAccount } from '../../src/store/accounts/remove-account.ts';
 import { setAccount } from '../../src/store/accounts/set-account.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { dropPurchase } from '../../src/store/money/drop-purchase.ts';
+import { endPurchase } from '../../src/store/money/end-purchase.ts';
+import { grantCredits } from '../../src/store/money/grant-credits.ts';
 import { lookAtTopup } from '../../src/store/money/look-at-topup.ts';
 import { listPurchases } from '../../src/store/money/read-purchases.ts';
 import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
 import { aPlan, type TestStore } from '../support/record.ts';
 import { contentOf } from '../support/script-faults.ts';
 import type { StripeStandIn } from '../support/stripe-stand-in.ts';
-import { aBuyer, buyDue, eachWithStripe, spend, takenPurchase } from '../support/topups.ts';
+import { aBuyer, buyDue, eachWithStripe, seller, spend, takenPurchase } from '../support/topups.ts';
 
 type Buyer = Awaited<ReturnType<typeof aBuyer>>;
 
@@ -73,6 +75,48 @@ describe('a purchase that is wanted no more after its first try', () => {
       await change(buyer.accountId);
       expect([await buyAll(lease), await packsOf(buyer.accountId)]).to.deep.equal([1, 1]);
       expect((await verifyLedger(store, buyer.accountId)).problems).to.deep.equal([]);
+    });
+  }
+
+  const bought: Omit<Purchase, 'account'> = {
+    ...{ id: 'visit', kind: 'offer', pack_title: 'Big', pack_total: 10, price_cents: 900, currency: 'eur' },
+    ...{ customer: 'c', payment_method: 'm' },
+  };
+  const grown = {
+    'its owner paid for a pack': (account: string) =>
+      endPurchase(store, { ...bought, account }, { verdict: 'paid', payment: 'pi_visit', seller }),
+    'its account was given credits': (account: string) => grantCredits(store, account, 10),
+    'the next billing period of its account began': async () => store.advance(31 * 24 * hour),
+    'its account got a larger plan': async (account: string) => {
+      await aPlan(store, 'larger', { paid: true, quota: 100 });
+      await setAccount(store, account, { plan: 'larger' });
+    },
+  };
+  const topupsOf = async (account: string) =>
+    (await listPurchases(store, account)).filter(({ kind }) => kind === 'topup');
+  for (const [what, change] of Object.entries(grown)) {
+    it(`a purchase is never charged when ${what} before its first try, until a charge asks again`, async () => {
+      const buyer = await aBuyer(store);
+      await spend(store, buyer, 10);
+      await change(buyer.accountId);
+      expect([await buyAll(), await topupsOf(buyer.accountId)]).to.deep.equal([0, []]);
+      await spend(store, buyer, (await readSnapshot(store, buyer.accountId)).balances.quota > 10 ? 74 : 5);
+      expect(await buyAll()).to.equal(1);
+      expect((await verifyLedger(store, buyer.accountId)).problems).to.deep.equal([]);
+    });
+
+    it(`a purchase whose first try did not reach Stripe is dropped when ${what}`, async () => {
+      const { accountId } = await aTriedBuyer('before');
+      await change(accountId);
+      expect([await buyAll(lease), await buyAll(30 * hour), await topupsOf(accountId)]).to.deep.equal([0, 0, []]);
+      expect(await outcomes()).to.deep.equal({ unknown: 1, dropped: 1 });
+    });
+
+    it(`a purchase that was charged at its first try brings its pack although ${what}`, async () => {
+      const { accountId } = await aTriedBuyer('after');
+      await change(accountId);
+      expect([await buyAll(lease), (await topupsOf(accountId)).map(({ state }) => state)]).to.deep.equal([1, ['paid']]);
+      expect((await verifyLedger(store, accountId)).problems).to.deep.equal([]);
     });
   }
 
