@@ -4,6 +4,7 @@ import type { Log } from '../base/log.ts';
 import type { Seal } from '../base/seal.ts';
 import { readDrain } from '../store/access/drain.ts';
 import { readStrayProxy } from '../store/access/stray-proxy.ts';
+import { listDamaged } from '../store/accounts/read-plans.ts';
 import { listUnreadableSecrets } from '../store/accounts/reseal-webhook-secret.ts';
 import { readBackupNotes } from '../store/backup/backup-notes.ts';
 import { readRestore } from '../store/backup/restore-lease.ts';
@@ -22,6 +23,7 @@ import { type Finding, fine, judged, problem } from './doctor-finding.ts';
 import {
   checkBackup,
   checkClockDifference,
+  checkDamage,
   checkDrain,
   checkLayout,
   checkLeaderClock,
@@ -76,6 +78,7 @@ export async function checkConnection(connection: Connection, config: Rules): Pr
     checkDrain(await readDrain({ connection })),
     checkLayout(await readRecordState({ connection })),
     checkRestore(await readRestore({ connection })),
+    ...checkDamage(await listDamaged({ connection })),
   ];
 }
 

@@ -1,7 +1,7 @@
 import { UsageError } from '../base/command-line.ts';
 import type { Plan } from '../model/account.ts';
 import { readPlanName } from '../model/operator-input.ts';
-import { listPlans, planOf, readPlanText } from '../store/accounts/read-plans.ts';
+import { listPlans, parsePlan, readPlanText } from '../store/accounts/read-plans.ts';
 import { removePlan } from '../store/accounts/remove-plan.ts';
 import { setPlan } from '../store/accounts/set-plan.ts';
 import { command } from './command.ts';
@@ -33,9 +33,10 @@ export const planCommands = [
     run: async (given, { store }) => {
       for (;;) {
         const text = await readPlanText(store, given.NAME);
-        const before = text === null ? null : planOf(text);
+        const before = text === null ? null : parsePlan(text);
         const quota = given.quota ?? before?.quota;
-        if (quota === undefined) throw new UsageError(`--quota is missing: there is no plan ${given.NAME} yet`);
+        const missing = text === null ? `there is no plan ${given.NAME} yet` : `the record of ${given.NAME} is damaged`;
+        if (quota === undefined) throw new UsageError(`--quota is missing: ${missing}`);
         const { 'per-second': perSecond = before?.per_second, 'per-minute': perMinute = before?.per_minute } = given;
         const plan: Plan = {
           name: given.NAME,

@@ -67,6 +67,14 @@ export function checkWebhookSecrets(unreadable: readonly string[]): Finding {
   );
 }
 
+/** Names plans and offers whose record is damaged; nothing where none is. */
+export function checkDamage(damaged: readonly string[]): Finding[] {
+  const effects =
+    'A damaged plan limits no rate and keeps the quota that its accounts have booked; a damaged offer is not sold';
+  const remedy = 'write each anew with `trawl admin plan set` or `offer set`';
+  return damaged.length === 0 ? [] : [problem('plans', `Damaged: ${damaged.join(', ')}. ${effects}: ${remedy}.`)];
+}
+
 /** Checks that the last complete backup is younger than 26 hours, and not of a time that is yet to come. */
 export function checkBackup(notes: BackupNotes | null, now: number): Finding {
   const about = 'backup';

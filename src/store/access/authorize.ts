@@ -78,7 +78,10 @@ ${readFields('account', `plan suspended removed_at period_end rate ${account}`)}
 if account_removed_at ~= '' then return turn_away('invalid_api_key') end
 ${rolls ? "if account_period_end ~= '' and now >= tonumber(account_period_end) then return { 'roll' } end" : ''}
 local plan_json = account_plan ~= '' and redis.call('HGET', plans, account_plan)
-local plan = plan_json and cjson.decode(plan_json) or nil
+local is_whole, plan = true, nil
+if plan_json then is_whole, plan = pcall(cjson.decode, plan_json) end
+-- Nothing is known of a damaged plan but what the account has booked of it: its callers go on.
+if not is_whole then plan = { quota = tonumber(redis.call('HGET', account, 'quota')) } end
 local per_second = plan and type(plan.per_second) == 'number' and plan.per_second
 local per_minute = plan and type(plan.per_minute) == 'number' and plan.per_minute
 local second, minute

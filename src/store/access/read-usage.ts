@@ -24,7 +24,8 @@ return { 'entered', '', '', rates, redis.call('HGETALL', account), redis.call('H
 export async function readUsage(store: RecordStore, caller: Caller) {
   const reply = await withRolledPeriod(store, caller.accountId, () => run(store, readUsageScript, caller));
   return readAuthorized(reply, ([account, packs, key, planJson]): AccountSnapshot & { readonly key: Key } => {
-    const plan = planJson ? planOf(text(planJson)) : null;
-    return { ...snapshotOf(pairs(account), pairs(packs), plan), key: keyOf(pairs(key)) };
+    const fields = pairs(account);
+    const plan = planJson ? planOf(text(planJson), { name: text(fields.plan), quota: Number(fields.quota) }) : null;
+    return { ...snapshotOf(fields, pairs(packs), plan), key: keyOf(pairs(key)) };
   });
 }

@@ -20,7 +20,8 @@ export async function readSnapshot(store: RecordStore, accountId: string) {
     // Read again also where another reader has rolled it meanwhile.
     seen = await readRawBalances(store, accountId);
   }
-  const plan = seen.fields.plan ? await readPlan(store, seen.fields.plan) : null;
+  const { plan: name, quota } = seen.fields;
+  const plan = name ? await readPlan(store, { name, quota: Number(quota) }) : null;
   return { ...snapshotOf(seen.fields, seen.packs, plan), newestEntry: seen.newestEntry };
 }
 

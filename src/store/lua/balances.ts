@@ -51,7 +51,10 @@ local function read_balances()
     alert = f[15] or '' }
   values, older = f, {}
   local json = b.plan ~= '' and redis.call('HGET', plans, b.plan)
-  b.terms = json and cjson.decode(json) or nil
+  local is_whole, terms = true, nil
+  if json then is_whole, terms = pcall(cjson.decode, json) end
+  -- A damaged plan lapses no credit: its quota is as it was booked, and nothing is bought.
+  b.terms = is_whole and terms or not is_whole and { quota = b.quota } or nil
   if b.period_end ~= '' and now >= tonumber(b.period_end) then return { 'roll' } end
   return nil
 end
@@ -138,13 +141,17 @@ local function grant_pack(id, json, total, purchased)
   end
 end
 
--- The id of the pack that pays; nil when packs_left promises more than there is, which the check of the ledger tells.
-local function draw_from_pack(jobId)
-  local first = b.packs_left > 0 and redis.call('ZRANGE', packQueue, 0, 0, 'WITHSCORES') or {}
+-- The id of the pack that pays; nil when packs_left promises more than there is, which the check of the ledger tells. No charge waits for a
+-- damaged pack, or one that is lost: the next one pays.
+local function draw_from_pack(jobId, place)
+  place = place or 0
+  local first = b.packs_left > 0 and redis.call('ZRANGE', packQueue, place, place, 'WITHSCORES') or {}
   local id, purchased = first[1], first[2]
-  local seen = id and redis.call('HMGET', packs, id, 'used:' .. id) or {}
-  if not seen[1] or not seen[2] then return nil end
-  local used, total = seen[2] + 1, cjson.decode(seen[1]).total
+  if not id then return nil end
+  local seen = redis.call('HMGET', packs, id, 'used:' .. id)
+  local is_whole, pack = pcall(cjson.decode, seen[1] or '')
+  if not is_whole or not seen[2] then return draw_from_pack(jobId, place + 1) end
+  local used, total = seen[2] + 1, pack.total
   set_field('packs_left', b.packs_left - 1)
   write_entry('charge', 'packs', 1, jobId, id)
   others[#others + 1] = function()

@@ -1,4 +1,5 @@
 import { refuse } from '../../base/errors.ts';
+import { isJsonObject, membersOf, parseJson } from '../../base/parse-json.ts';
 import { type Offer, priceProblem } from '../../model/purchase.ts';
 import { recordLimits } from '../../model/record-limits.ts';
 import { keys } from '../keys.ts';
@@ -32,7 +33,7 @@ export async function setOffer(
   // Each turn but the last one is lost to another change of this offer.
   for (;;) {
     const before = text(await store.connection.read(['HGET', keys.offers, name]));
-    const known: Partial<Offer> = before === '' ? {} : JSON.parse(before);
+    const known: Partial<Offer> = membersOf(parseJson(before));
     const { title, credits, price_cents, currency } = { ...known, ...change };
     if (title === undefined || credits === undefined || price_cents === undefined || currency === undefined)
       return null;
@@ -47,10 +48,10 @@ export async function setOffer(
   }
 }
 
-/** Returns the catalogue, cheapest first. */
+/** Returns the catalogue, cheapest first, without an offer that is damaged. */
 export async function listOffers(store: RecordStore): Promise<Offer[]> {
   const found = pairs(await store.connection.read(['HGETALL', keys.offers]));
-  const offers = Object.values(found).map((json) => JSON.parse(json) as Offer);
+  const offers = Object.values(found).map(parseJson).filter(isJsonObject) as unknown as Offer[];
   return offers.sort((a, b) => a.price_cents - b.price_cents || (a.name < b.name ? -1 : 1));
 }
 

@@ -1,4 +1,5 @@
 import { refuse } from '../../base/errors.ts';
+import { isJsonObject, parseJson } from '../../base/parse-json.ts';
 import type { AccountBalances, Pack } from '../../model/money.ts';
 import { countOpenJobs } from '../lua/job-index.ts';
 import { number, pairs, type RecordStore, run, script, text } from '../script.ts';
@@ -58,13 +59,16 @@ export function parseBalances(
     period_end: number(fields.period_end),
     packs: Object.entries(packs)
       .filter(([name]) => !name.startsWith('used:'))
-      .map(([id, json]) => ({
-        ...(JSON.parse(json) as Omit<Pack, 'id' | 'used'>),
-        id,
-        used: Number(packs[`used:${id}`]),
-      })),
+      .map(([id, json]) => packOf(id, json, Number(packs[`used:${id}`]))),
     credits_given: Number(fields.credits_given),
     credits_consumed: Number(fields.credits_consumed),
     held: Number(fields.held),
   };
+}
+
+/** Reads a pack. Nothing is left of one that is damaged, and `ledger verify` tells what it had. */
+function packOf(id: string, json: string, used: number): Pack {
+  const read = parseJson(json);
+  if (!isJsonObject(read)) return { id, used, title: 'Damaged', purchased_at: 0, total: used };
+  return { ...(read as unknown as Omit<Pack, 'id' | 'used'>), id, used };
 }

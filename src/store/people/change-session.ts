@@ -1,4 +1,5 @@
 import type { PersonSecret } from '../../model/person.ts';
+import { readJson } from '../lua/read-json.ts';
 import { notedScript, type RecordStore, run, runNoted, script } from '../script.ts';
 
 /** Moves a session to another account of its person. Answers {'moved'} or {'refused'}. */
@@ -32,7 +33,7 @@ const setPasswordScript = notedScript(
   'needs memory',
   ['person', 'sessions', 'signInLinks', 'passkeys', 'passkeyOwners'],
   ['secretHash', 'password'],
-)`
+)`${readJson}
 local json = redis.call('HGET', sessions, secretHash)
 if not json or redis.call('EXISTS', person) == 0 then return { 'refused' } end
 local session, removed = cjson.decode(json), 0
@@ -46,7 +47,7 @@ end
 local function remove_passkeys()
   local flat = session.link and redis.call('HGETALL', passkeys) or {}
   for n = 1, #flat, 2 do
-    local passkey = cjson.decode(flat[n + 1])
+    local passkey = read_json(flat[n + 1])
     if passkey.session ~= secretHash and (not session.bound or passkey.account == session.account) then
       local owner = redis.call('HGET', passkeyOwners, flat[n])
       undos[#undos + 1] = function()
@@ -66,7 +67,7 @@ if session.bound then
   for _, name in ipairs({ sessions, signInLinks }) do
     local flat = redis.call('HGETALL', name)
     for n = 1, #flat, 2 do
-      local other = cjson.decode(flat[n + 1])
+      local other = read_json(flat[n + 1])
       if other.bound and other.account == session.account and flat[n] ~= secretHash then redis.call('HDEL', name, flat[n]) end
     end
   end

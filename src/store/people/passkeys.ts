@@ -1,7 +1,9 @@
 import { refuse } from '../../base/errors.ts';
+import { isJsonObject, parseJson } from '../../base/parse-json.ts';
 import type { Passkey } from '../../model/passkey.ts';
 import { recordLimits } from '../../model/record-limits.ts';
 import { keys } from '../keys.ts';
+import { readJson } from '../lua/read-json.ts';
 import { notedScript, pairs, type RecordStore, run, runNoted, script, text } from '../script.ts';
 
 /**
@@ -13,14 +15,14 @@ const addPasskeyScript = notedScript(
   'needs memory',
   ['person', 'sessions', 'passkeys', 'passkeyOwners'],
   ['personId', 'secretHash', 'passkeyId', 'name', 'publicKey', 'counter', 'transports'],
-)`
+)`${readJson}
 local json = redis.call('HGET', sessions, secretHash)
 if not json or redis.call('EXISTS', person) == 0 then return { 'refused' } end
 if redis.call('HEXISTS', passkeyOwners, passkeyId) == 1 then return { 'taken' } end
 local session = cjson.decode(json)
 local account, alike = session.bound and session.account or '', 0
 for _, other in ipairs(redis.call('HVALS', passkeys)) do
-  if cjson.decode(other).account == account then alike = alike + 1 end
+  if read_json(other).account == account then alike = alike + 1 end
 end
 if alike >= ${recordLimits.passkeysOfPerson} then return { 'too_many' } end
 if note_change() then return { 'audit_full' } end
@@ -50,7 +52,7 @@ const removePasskeyScript = notedScript(
   'always',
   ['person', 'passkeys', 'passkeyOwners'],
   ['passkeyId', 'scope', 'hasOther'],
-)`
+)`${readJson}
 local json = redis.call('HGET', passkeys, passkeyId)
 local passkey = json and cjson.decode(json)
 if not passkey or (scope ~= '' and passkey.account ~= scope) then return { 'not_found' } end
@@ -59,7 +61,7 @@ local known = redis.call('HMGET', person, 'password', 'password_account')
 local is_open = hasOther == '1' or ((known[1] or '') ~= '' and opens(known[2] or ''))
 local flat = redis.call('HGETALL', passkeys)
 for n = 1, #flat, 2 do
-  if flat[n] ~= passkeyId and opens(cjson.decode(flat[n + 1]).account) then is_open = true end
+  if flat[n] ~= passkeyId and opens(read_json(flat[n + 1]).account) then is_open = true end
 end
 if not is_open then return { 'last_way' } end
 if note_change() then return { 'audit_full' } end
@@ -119,10 +121,10 @@ export async function removePasskey(
   if (word !== 'removed') throw refuse('not_found', 'There is no such passkey');
 }
 
-/** Returns the passkeys of a person that a session may see, oldest first. */
+/** Returns the passkeys of a person that a session may see and that are not damaged, oldest first. */
 export async function listPasskeys(store: RecordStore, personId: string, scope: string): Promise<Passkey[]> {
   const found = pairs(await store.connection.read(['HGETALL', keys.passkeys(personId)]));
-  const passkeys = Object.entries(found).map(([id, json]) => ({ id, ...(JSON.parse(json) as Omit<Passkey, 'id'>) }));
+  const passkeys = Object.entries(found).flatMap(([id, json]) => passkeyOf(id, json) ?? []);
   return passkeys.filter(({ account }) => scope === '' || account === scope).sort((a, b) => a.at - b.at);
 }
 
@@ -130,5 +132,12 @@ export async function listPasskeys(store: RecordStore, personId: string, scope: 
 export async function findPasskey(store: RecordStore, id: string) {
   const personId = text(await store.connection.read(['HGET', keys.passkeyOwners, id]));
   const json = personId === '' ? '' : text(await store.connection.read(['HGET', keys.passkeys(personId), id]));
-  return json === '' ? null : { personId, passkey: { id, ...(JSON.parse(json) as Omit<Passkey, 'id'>) } };
+  const passkey = passkeyOf(id, json);
+  return passkey && { personId, passkey };
+}
+
+/** Returns `null` for one that is damaged: it signs nobody in. */
+function passkeyOf(id: string, json: string): Passkey | null {
+  const read = parseJson(json);
+  return isJsonObject(read) ? { id, ...(read as unknown as Omit<Passkey, 'id'>) } : null;
 }

@@ -1,3 +1,4 @@
+import { isJsonObject, parseJson } from '../../base/parse-json.ts';
 import { type Person, type PersonRole, type PersonSecret, personIdOf, personRoles } from '../../model/person.ts';
 import { keys } from '../keys.ts';
 import { pairs, type RecordStore, text } from '../script.ts';
@@ -34,14 +35,14 @@ export async function readSession(store: RecordStore, { personId, secretHash }: 
   const person = personOf(personId, pairs(fields));
   if (person === null || typeof json !== 'string') return null;
   const session = sessionOf(secretHash, json);
-  return session.until > store.clock.now() ? { session, person } : null;
+  return session !== null && session.until > store.clock.now() ? { session, person } : null;
 }
 
 /** Returns the sessions of a person that have not ended, newest first. */
 export async function listSessions(store: RecordStore, personId: string): Promise<StoredSession[]> {
   const found = pairs(await store.connection.read(['HGETALL', keys.sessions(personId)]));
   return Object.entries(found)
-    .map(([secretHash, json]) => sessionOf(secretHash, json))
+    .flatMap(([secretHash, json]) => sessionOf(secretHash, json) ?? [])
     .filter(({ until }) => until > store.clock.now())
     .sort((a, b) => b.at - a.at);
 }
@@ -65,8 +66,10 @@ export async function listPeople(store: RecordStore, accountId: string) {
     .sort((a, b) => (a.email < b.email ? -1 : 1));
 }
 
-function sessionOf(secretHash: string, json: string): StoredSession {
-  return { secretHash, ...(JSON.parse(json) as Omit<StoredSession, 'secretHash'>) };
+/** Returns `null` for a session that is damaged: its person signs in again. */
+function sessionOf(secretHash: string, json: string): StoredSession | null {
+  const read = parseJson(json);
+  return isJsonObject(read) ? { secretHash, ...(read as unknown as Omit<StoredSession, 'secretHash'>) } : null;
 }
 
 function personOf(id: string, fields: Readonly<Record<string, string>>): Person | null {

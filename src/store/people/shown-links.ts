@@ -2,6 +2,7 @@ import { refuse } from '../../base/errors.ts';
 import { personIdOf } from '../../model/person.ts';
 import { recordLimits } from '../../model/record-limits.ts';
 import { keys } from '../keys.ts';
+import { readJson } from '../lua/read-json.ts';
 import { pairs, type RecordStore, type ScriptReply } from '../script.ts';
 
 /** Limits of taking a role. */
@@ -25,7 +26,7 @@ export const lastOwner = 'An account keeps at least one owner: make somebody els
  *   the role of a person is somebody else, and must be able to go on.
  * make_changes() runs what change(…) has noted, and may be repeated.
  */
-export const shownLinks = /* lua */ `
+export const shownLinks = /* lua */ `${readJson}
 local changes = {}
 local function change(...) changes[#changes + 1] = { ... } end
 local function make_changes()
@@ -33,7 +34,7 @@ local function make_changes()
 end
 local function each_entry(name, judge)
   local flat = redis.call('HGETALL', name)
-  for n = 1, #flat, 2 do judge(flat[n], cjson.decode(flat[n + 1])) end
+  for n = 1, #flat, 2 do judge(flat[n], read_json(flat[n + 1])) end
 end
 local function has_all_others()
   if field == 'operator' then return true end
