@@ -123,7 +123,7 @@ async function comeBack(parts: OpenidParts, provider: oidc.Configuration, { req,
     throw refuse('sign_in_failed', 'Nobody was invited with an e-mail address that the provider has verified');
   const { ip } = findCaller(req.socket.remoteAddress, req.get('x-forwarded-for'));
   const identity = identityOf(provider.serverMetadata().issuer, { iss, sub });
-  const proof = { identity, accountId: accountToOpen(person, begun.account) };
+  const proof = { identity, accountId: accountToOpen(person, begun.account), email: person.email };
   const header = await cookies.open(req, ip, personIdOf(person.email), proof);
   if (header === null)
     throw refuse('sign_in_failed', 'This e-mail address belongs to another identity of the provider');

@@ -17,6 +17,7 @@ export type AuditAction =
   | 'person.invite'
   | 'person.remove'
   | 'person.password'
+  | 'person.identity'
   | 'passkey.add'
   | 'passkey.remove'
   | 'block.clear'

@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import type { Seal } from '../../src/base/seal.ts';
-import { identityOf } from '../../src/model/person.ts';
+import { identityOf, personIdOf } from '../../src/model/person.ts';
 import { listBlocks } from '../../src/store/access/list-blocks.ts';
+import { keys } from '../../src/store/keys.ts';
+import { readAudit } from '../../src/store/log/read-audit.ts';
 import { openSession } from '../../src/store/people/open-session.ts';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
 import { invited } from '../support/browser-session.ts';
@@ -60,6 +62,17 @@ describe('the sign-in with OpenID Connect', () => {
     expect([path, status]).to.deep.equal(['/', 200]);
     expect(JSON.parse(text)).to.deep.include({ role: 'member', account: { slug: caller.slug, name: caller.slug } });
     expect((await signIn('ada')).status).to.equal(200);
+  });
+
+  it('notes in the audit log which identity a person got, once, and not the sign-ins after it', async () => {
+    await invited(api.store, caller.account, 'owner', 'ada@example.com');
+    await api.store.connection.send(['HDEL', keys.person(personIdOf('ada@example.com')), 'identity']);
+    for (const _ of [1, 2]) expect((await signIn('ada')).status).to.equal(200);
+    const entries = await readAudit(api.store, caller.account, { limit: 10, open: async () => null });
+    const noted = entries.filter(({ action }) => action === 'person.identity');
+    expect(noted.map(({ who, from, change }) => ({ who, from, change }))).to.deep.equal([
+      { who: 'ada@example.com', from: '127.0.0.1', change: { identity: `${provider.issuer} ada` } },
+    ]);
   });
 
   it('leads back to the view and the account from which it was begun, and to no other place', async () => {
@@ -143,8 +156,9 @@ describe('the sign-in with OpenID Connect', () => {
     const issuer = 'https://login.example.com/{tenantid}/v2.0';
     const enter = (tenant: string) => {
       const iss = issuer.replace('{tenantid}', tenant);
-      const proof = { identity: identityOf(issuer, { iss, sub: 'ada' }), accountId: caller.account };
-      return openSession(api.store, proof, { session: aSecret('ada@example.com'), oldHash: '', ip: '', agent: '' });
+      const email = 'ada@example.com';
+      const proof = { identity: identityOf(issuer, { iss, sub: 'ada' }), accountId: caller.account, email };
+      return openSession(api.store, proof, { session: aSecret(email), oldHash: '', ip: '', agent: '' });
     };
     expect([await enter('one'), await enter('other'), await enter('one')]).to.deep.equal([true, false, true]);
   });

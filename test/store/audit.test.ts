@@ -54,14 +54,16 @@ interface Row {
   readonly isOfService?: true;
 }
 
-const email = 'bob@example.com';
+const email = person.who;
 const link = aSecret(email);
 const session = aSecret(email);
 const invite = (store: RecordStore, { accountId }: Caller) =>
   invitePerson(store, { accountId, email, role: 'owner', secret: link.text, isBound: false });
+const enter = (store: RecordStore, proof: Parameters<typeof openSession>[1]) =>
+  openSession(store, proof, { session, oldHash: '', ip: person.from, agent: '' });
 const signIn = async (store: RecordStore, caller: Caller) => {
   await invite(store, caller);
-  await openSession(store, { linkHash: link.secretHash }, { session, oldHash: '', ip: '', agent: '' });
+  await enter(store, { linkHash: link.secretHash });
 };
 const passkey = { id: 'passkey', name: 'laptop', key: 'key', counter: 0, transports: [] };
 const aliasOf = ({ keyId }: Caller) => keyId.slice(0, 8);
@@ -141,6 +143,11 @@ const rows: Readonly<Record<AuditAction, Row>> = {
     change: (store, { accountId }) => setPassword(store, { ...session, accountId }, 'hidden'),
     target: () => person.who,
   },
+  'person.identity': {
+    prepare: invite,
+    change: (store, { accountId }) => enter(store, { identity: 'https://id.example.com ada', accountId, email }),
+    target: () => email,
+  },
   'passkey.add': {
     prepare: signIn,
     change: (store, { accountId }) => addPasskey(store, { ...session, accountId }, passkey),
@@ -156,12 +163,7 @@ const rows: Readonly<Record<AuditAction, Row>> = {
     target: () => 'laptop',
   },
   'drain.on': { change: (store) => beginDrain(store), target: () => '', isOfService: true },
-  'drain.off': {
-    prepare: (store) => beginDrain(store),
-    change: endDrain,
-    target: () => '',
-    isOfService: true,
-  },
+  'drain.off': { prepare: (store) => beginDrain(store), change: endDrain, target: () => '', isOfService: true },
   'record.restore': operation('record.restore'),
   'record.seal': {
     prepare: ({ connection }) => connection.send(['SET', keys.schema, String(layouts.own - 1)]),

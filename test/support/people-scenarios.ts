@@ -138,6 +138,11 @@ export const peopleScenarios: Readonly<Record<string, Scenario>> = {
     const session = aSecret();
     return (s) => openSession(s, { linkHash: link.secretHash }, { session, ...from });
   }, true),
+  'open-session by an identity': withAda((accountId) => {
+    const session = aSecret();
+    const proof = { identity: 'https://id.example.com ada', accountId, email };
+    return (s) => openSession(s, proof, { session, ...from });
+  }),
   'open-session by a passkey': withPasskey((accountId) => {
     const proof = { passkeyId: passkey.id, challengedAt: 1, counter: 1 };
     const session = aSecret();

@@ -1,5 +1,5 @@
 import type { PersonSecret } from '../../model/person.ts';
-import { type RecordStore, run, script } from '../script.ts';
+import { notedScript, type RecordStore, runNoted } from '../script.ts';
 import { keepNewest } from './keep-newest.ts';
 
 /** A session ends after 14 days. */
@@ -8,9 +8,9 @@ export const sessionMs = 14 * 86_400_000;
 /**
  * Opens a session, by a sign-in link, which is used up by it, or for a person whose password, identity or passkey was just verified. It is
  * bound to one account when the link is, or when the password or passkey was set in such a session. A passkey takes only a challenge that is
- * newer than the last one. The session that the browser had before ends. Answers {'opened'} or {'refused'}.
+ * newer than the last one. A name at the provider that is kept is noted in the audit log. The session that the browser had before ends. Answers {'opened'} or {'refused'}.
  */
-const openSessionScript = script(
+const openSessionScript = notedScript(
   'open-session',
   'needs memory',
   ['person', 'signInLinks', 'sessions', 'passkeys'],
@@ -49,8 +49,12 @@ else
 end
 local is_operator = redis.call('HGET', person, 'operator') == '1'
 if not is_operator and redis.call('HEXISTS', person, 'role:' .. account) == 0 then return { 'refused' } end
+if identity ~= '' and identity ~= newest then note_change() end
 undos[#undos + 1] = function() redis.pcall('HDEL', sessions, secretHash) end
 if identity ~= '' and identity ~= newest then
+  undos[#undos + 1] = function()
+    if newest ~= '' then redis.pcall('HSET', person, 'identity', newest) else redis.pcall('HDEL', person, 'identity') end
+  end
   if newest ~= '' then redis.call('HSET', person, 'identity:' .. issuer_of(newest), newest) end
   redis.call('HSET', person, 'identity', identity)
 end
@@ -78,7 +82,7 @@ type Proof =
   | { readonly linkHash: string }
   | { readonly password: string; readonly accountId: string }
   /** Configured issuer and name of them there, which are kept at the first session. */
-  | { readonly identity: string; readonly accountId: string }
+  | { readonly identity: string; readonly accountId: string; readonly email: string }
   | (PasskeyProof & { readonly accountId: string });
 
 /** Signature of a passkey that was just verified. */
@@ -103,6 +107,11 @@ export async function openSession(
   const { personId, secretHash } = session;
   const until_at = store.clock.now() + sessionMs;
   const values = { ...noProof, ...proof, personId, secretHash, oldHash, until_at, ip, agent: agent.slice(0, 200) };
-  const [word] = await run(store, openSessionScript, values);
+  const target = 'email' in proof ? proof.email : '';
+  // A person who signs in is the author only of what a provider says of them.
+  const actor = { via: 'dashboard', who: target, from: ip } as const;
+  const change = { identity: values.identity };
+  const note = { accountId: values.accountId, action: 'person.identity', target, change } as const;
+  const [word] = await runNoted(target === '' ? store : { ...store, actor }, openSessionScript, values, note);
   return word === 'opened';
 }
