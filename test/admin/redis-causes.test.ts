@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { createServer } from 'node:tls';
+import { createServer, getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { expect } from 'chai';
 import { runAdmin } from '../../src/admin/admin.ts';
 import { reportError } from '../../src/admin/command-io.ts';
@@ -10,7 +10,7 @@ import { runDoctor } from '../../src/admin/doctor.ts';
 import type { Terminal } from '../../src/base/terminal.ts';
 import { keys } from '../../src/store/keys.ts';
 import { connect } from '../../src/store/redis/connection.ts';
-import { makeCertificate } from '../support/certificate.ts';
+import { makeAuthority, makeCertificate } from '../support/certificate.ts';
 import { startCutRedis } from '../support/cut-redis.ts';
 import { freePort } from '../support/free-port.ts';
 import { aLog, patient, startTestRedis, startTestServer, type TestRecord, type TestRedis } from '../support/redis.ts';
@@ -95,6 +95,23 @@ describe('a command that Redis refuses', () => {
     );
     expect(doctor.said).to.match(
       /problem +record +Redis cannot be reached at .*: self-signed certificate.*NODE_EXTRA_/,
+    );
+  });
+
+  it('names a certificate of Redis that has ended, and no setting, which is right', async () => {
+    const authority = makeAuthority('the authority of Redis');
+    const trusted = getCACertificates();
+    const ended = { name: 'localhost', hosts: ['localhost'], ends: new Date('2021-01-01T00:00:00Z') };
+    const tls = createServer(authority.issue(ended)).listen(0, '127.0.0.1');
+    await once(tls, 'listening');
+    setDefaultCACertificates([...trusted, authority.cert]);
+    const url = `rediss://:${secret}@localhost:${(tls.address() as AddressInfo).port}`;
+    const { said } = await admin(url, 'plan', 'list').finally(() => {
+      setDefaultCACertificates(trusted);
+      tls.close();
+    });
+    expect(said).to.match(
+      /^Redis cannot be reached at localhost:\d+: certificate has expired: renew the certificate of Redis, or correct the clock of this machine\n$/,
     );
   });
 

@@ -17,6 +17,7 @@ const remedies: readonly (readonly [RegExp, string])[] = [
   [/\bECONNREFUSED\b/, `start Redis, or correct host and port in ${urlSetting}`],
   [/\b(ENOENT|EACCES)\b/, 'start trawl up again, as the user who owns its folder'],
   [/\b(ENOTFOUND|EAI_AGAIN)\b/, `correct the host in ${urlSetting}, or the name service of this machine`],
+  [/\bCERT_(HAS_EXPIRED|NOT_YET_VALID)\b/, 'renew the certificate of Redis, or correct the clock of this machine'],
   [
     /\b(CERT_\w+|DEPTH_ZERO_\w+|SELF_SIGNED_\w+|UNABLE_TO_\w+|ERR_TLS_CERT_\w+)/,
     `the host in ${urlSetting} must be one of the certificate, and NODE_EXTRA_CA_CERTS must name the file of its authority`,
