@@ -119,7 +119,7 @@ const declared = {
   clock_difference_seconds: gauge(
     'Seconds by which the clock of this machine differs from that of Redis, which decides; above 2 is too much.',
   ),
-  object_store_ready: gauge('1 while the object store answers, else 0.'),
+  object_store_ready: gauge('1 while the object store answers and takes files, else 0.'),
   stray_objects: gauge(
     'Jobs whose objects were found in the object store although the record does not know them; they are removed after `TRAWL_FILE_HOURS` and a week.',
   ),

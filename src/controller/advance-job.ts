@@ -4,6 +4,7 @@ import {
   attemptMsOf,
   endOf,
   failAttempt,
+  failureOf,
   hasOpenAttempt,
   type JobLimits,
   next,
@@ -39,7 +40,7 @@ export interface AdvanceOptions extends UpkeepParts {
   /** The term of this controller as leader: scripts refuse steps that were decided in an earlier one. */
   readonly term: () => string;
   readonly limits: JobLimits;
-  readonly objects: Pick<ObjectStore, 'finish' | 'see' | 'remove'>;
+  readonly objects: Pick<ObjectStore, 'finish' | 'see' | 'keep' | 'remove'>;
   /** Where the object store is asked. */
   readonly lane: StorageLane;
   readonly runners: readonly Runner[];
@@ -80,7 +81,7 @@ export class JobAdvancer {
 
   constructor(options: AdvanceOptions) {
     this.#options = options;
-    this.#starter = new AttemptStarter(options.store);
+    this.#starter = new AttemptStarter(options);
     this.#ends = new JobEnds(options);
   }
 
@@ -134,6 +135,7 @@ export class JobAdvancer {
   /** Decides again by TIME of the script that found an end too early: the clock went back since it was last read. */
   #decide(situation: Omit<Situation, 'decidedAt'>, decidedAt = this.#options.store.clock.now()): NextDelay {
     const step = next(situation.job, situation.seen, decidedAt, this.#limits());
+    if (failureOf(step) === 'storage_unavailable') this.#options.lane.doubt();
     return this.#carryOut({ ...situation, decidedAt }, step);
   }
 

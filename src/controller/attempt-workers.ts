@@ -9,9 +9,12 @@ import { noteProgress } from '../store/jobs/note-progress.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { startAttempt } from '../store/jobs/start-attempt.ts';
 import type { RecordStore } from '../store/script.ts';
+import type { StorageLane } from './storage-lane.ts';
 
 /** Stage of a job whose worker cannot be made. */
 export const startRefused = 'It cannot be started now';
+/** Stage of a job whose download would cost one of its attempts in vain. */
+const storageAway = 'The storage of finished files takes no files';
 const waitingForStart = { progress: 0, running: false, speed_bytes: null, eta_seconds: null };
 
 /** An open job whose record is damaged: what is left of it could not decide a step, so it waits until an operator or its caller cancels it. */
@@ -94,10 +97,12 @@ export async function stopOtherAttempts(
 /** Records attempts, starts their workers and remembers those whose start failed: without a worker they cannot be interrupted. */
 export class AttemptStarter {
   readonly #store: RecordStore;
+  readonly #lane: Pick<StorageLane, 'takesFiles'>;
   readonly #failed = new Set<string>();
 
-  constructor(store: RecordStore) {
+  constructor({ store, lane }: { readonly store: RecordStore; readonly lane: Pick<StorageLane, 'takesFiles'> }) {
     this.#store = store;
+    this.#lane = lane;
   }
 
   hasFailed(attemptName: string): boolean {
@@ -121,6 +126,7 @@ export class AttemptStarter {
   async start(runner: Runner, job: Job, attempt: number, maxMs: number): Promise<void> {
     const name = attemptNameOf(job.id, attempt);
     try {
+      if (job.endpoint !== 'metadata' && !this.#lane.takesFiles()) throw new StartDelayed(storageAway, new Error());
       await runner.start({ name, jobId: job.id, attempt, endpoint: job.endpoint, maxMs });
       this.#failed.delete(name);
     } catch (error) {

@@ -5,15 +5,18 @@ import { shareRun } from '../base/single-flight.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 
 interface StorageProbeOptions {
-  readonly objects: Pick<ObjectStore, 'see'>;
+  readonly objects: Pick<ObjectStore, 'see' | 'keep' | 'remove'>;
   readonly metrics: Metrics;
   readonly log: Log;
   /** The first delay between two probes; each further one is longer. */
   readonly firstMs?: number;
 }
 
+const probePrefix = 'probe/';
 /** No object has this key: an object store that says so works. */
-const probeKey = 'probe/absent';
+const probeKey = `${probePrefix}absent`;
+/** This object is written, and removed at once, while a full or read-only object store may take no file. */
+const trialKey = `${probePrefix}trial`;
 const firstMs = 1_000;
 const maxMs = 10_000;
 
@@ -25,10 +28,12 @@ export class StorageProbe {
   readonly #options: StorageProbeOptions;
   readonly #returned = new Set<() => void>();
   #isAway = false;
+  #isDoubted = false;
   #isClosed = false;
   #failures = 0;
   readonly #asking = shareRun(() => this.#ask());
   #timer: NodeJS.Timeout | undefined;
+  #trialTimer: NodeJS.Timeout | undefined;
 
   constructor(options: StorageProbeOptions) {
     this.#options = options;
@@ -37,6 +42,21 @@ export class StorageProbe {
 
   isAway(): boolean {
     return this.#isAway;
+  }
+
+  /**
+   * Returns false from a file that a worker could not store, for as long as it tries, until a trial object could be written. A store that is
+   * merely away may be back before a download needs it.
+   */
+  takesFiles(): boolean {
+    return !this.#isDoubted;
+  }
+
+  /** Called when a worker could not store its file. */
+  doubt(): void {
+    if (this.#isDoubted || this.#isClosed) return;
+    this.#isDoubted = true;
+    void this.#tryToWrite(1);
   }
 
   /** Calls the listener each time when the object store answers again. */
@@ -53,32 +73,52 @@ export class StorageProbe {
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
+    clearTimeout(this.#trialTimer);
   }
 
   async #ask(): Promise<boolean> {
-    const { objects, metrics, log } = this.#options;
+    const { objects, log } = this.#options;
     try {
       await objects.see(probeKey);
       this.#failures = 0;
       if (!this.#isAway) return true;
       this.#isAway = false;
-      metrics.object_store_ready.set(1);
+      this.#tell(!this.#isDoubted);
       log.info('the object store answers again');
       for (const listener of this.#returned) listener();
       return true;
     } catch (error) {
       if (!this.#isAway) log.warn('the object store does not answer: what needs it waits', { error });
       this.#isAway = true;
-      metrics.object_store_ready.set(0);
-      this.#askLater();
+      this.#tell(false);
+      this.#failures += 1;
+      this.#timer = this.#later(this.#failures, () => this.check());
       return false;
     }
   }
 
-  #askLater(): void {
-    if (this.#isClosed) return;
-    this.#failures += 1;
+  async #tryToWrite(times: number): Promise<void> {
+    const { objects, log } = this.#options;
+    try {
+      await objects.keep(trialKey, Buffer.from('trawl'));
+      await objects.remove(probePrefix);
+      this.#isDoubted = false;
+      this.#tell(!this.#isAway);
+      if (times > 1) log.info('the object store takes files again');
+    } catch (error) {
+      if (times === 1) log.error('the object store takes no file: no download begins', { error });
+      this.#tell(false);
+      this.#trialTimer = this.#later(times, () => this.#tryToWrite(times + 1));
+    }
+  }
+
+  #tell(isReady: boolean): void {
+    this.#options.metrics.object_store_ready.set(isReady ? 1 : 0);
+  }
+
+  #later(failures: number, again: () => Promise<unknown>): NodeJS.Timeout | undefined {
+    if (this.#isClosed) return undefined;
     const delays = { firstMs: this.#options.firstMs ?? firstMs, maxMs, hasJitter: true };
-    this.#timer = setTimeout(() => void this.check(), backoffMs(this.#failures, delays));
+    return setTimeout(() => void again(), backoffMs(failures, delays));
   }
 }

@@ -195,6 +195,12 @@ function startLater(job: Job, now: number, limits: JobLimits): Step {
   return { do: 'start', attempt: job.attempt + 1 };
 }
 
+/** Returns the failure of an attempt that a step records; `null` for none. */
+export function failureOf(step: Step): FailureCode | null {
+  if (step.do === 'retry') return step.code;
+  return step.do === 'settle' ? step.end.code : null;
+}
+
 function judgeOutcome(job: Job, outcome: Outcome, now: number, limits: JobLimits): Step {
   switch (outcome.is) {
     case 'interrupted':

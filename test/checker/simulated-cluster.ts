@@ -78,6 +78,7 @@ export class SimulatedCluster {
     return {
       finish: (key: string) => ask(`finish ${key}`, () => false),
       see: (key: string) => ask(`see ${key}`, () => this.files.get(key) ?? null),
+      keep: (key: string) => ask(`keep ${key}`, () => undefined),
       remove: (prefix: string) =>
         ask(`remove ${prefix}`, () => {
           for (const key of [...this.files.keys()]) if (key.startsWith(prefix)) this.files.delete(key);

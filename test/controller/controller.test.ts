@@ -9,6 +9,7 @@ import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { readActiveJobs } from '../../src/store/jobs/open-work.ts';
 import { keys } from '../../src/store/keys.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
+import { emptyObjects } from '../support/advance.ts';
 import { jobLimits } from '../support/job-limits.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
 import { admitted, anAccount, storeOf, type TestStore, theJob } from '../support/record.ts';
@@ -57,7 +58,7 @@ describe('the controller', () => {
         return names;
       },
     };
-    objects = { finish: async () => false, see: async () => null, remove: async () => {} };
+    objects = emptyObjects;
     begin = (slots, times = {}) =>
       startController({
         ...{
@@ -168,7 +169,7 @@ describe('the controller', () => {
       const { bytes, sha256 } = kept(key) ?? {};
       return bytes === undefined ? null : { bytes, checksum: String(sha256) };
     };
-    objects = { finish: () => away.promise.then(() => false), see, remove: () => away.promise };
+    objects = { ...emptyObjects, finish: () => away.promise.then(() => false), see, remove: () => away.promise };
     controller = await begin(50);
     const caller = await anAccount(store, { credits: 45, max_open: 45 });
     const films = await Promise.all(Array.from({ length: 40 }, () => admitted(store, caller)));

@@ -6,6 +6,7 @@ import { StorageLane } from '../../src/controller/storage-lane.ts';
 import { StorageProbe } from '../../src/controller/storage-probe.ts';
 import { startSweeper } from '../../src/controller/sweeper.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
+import { emptyObjects } from '../support/advance.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
 import { anAccount, aRunningJob, type TestStore } from '../support/record.ts';
 import { aLog } from '../support/redis.ts';
@@ -30,7 +31,7 @@ describe('a fault that many jobs meet', () => {
 
   it('is ten lines a minute for calls of the object store that fail', async () => {
     const { lines, log } = aLog();
-    const probe = new StorageProbe({ objects: { see: async () => null }, metrics: makeMetrics(), log });
+    const probe = new StorageProbe({ objects: emptyObjects, metrics: makeMetrics(), log });
     const lane = new StorageLane({ probe, log, again: () => undefined });
     for (let n = 0; n < 40; n++)
       lane.add(`job ${n}`, () => Promise.reject(new Error('S3 answered AccessDenied (403)')));

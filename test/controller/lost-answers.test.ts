@@ -7,7 +7,7 @@ import { takeLead } from '../../src/store/jobs/leadership.ts';
 import { keys } from '../../src/store/keys.ts';
 import { type Connection, connect } from '../../src/store/redis/connection.ts';
 import { scripts } from '../../src/store/script.ts';
-import { advanceWith, aRunner, type PlayedRunner } from '../support/advance.ts';
+import { advanceWith, aRunner, emptyObjects, type PlayedRunner } from '../support/advance.ts';
 import { type CutRedis, startCutRedis } from '../support/cut-redis.ts';
 import { jobLimits } from '../support/job-limits.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
@@ -141,7 +141,7 @@ describe('a controller whose answer from Redis is lost', () => {
       ...{ store, limits: jobLimits, metrics, traces: null, log: aLog().log, shares: sharesOf(1, 0, 30) },
       times: { fullPassMs: 3_600_000 },
       ...{ runners: [runner], runnerOf: () => runner },
-      objects: { finish: async () => false, see: async () => null, remove: async () => {} },
+      objects: emptyObjects,
     });
     try {
       const passes = () => metrics.registry.getSingleMetricAsString('trawl_reconcile_seconds');

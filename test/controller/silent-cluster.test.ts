@@ -6,7 +6,7 @@ import { openKubeClient } from '../../src/runners/kubernetes/kube-client.ts';
 import { KubernetesRunner } from '../../src/runners/kubernetes/kubernetes-runner.ts';
 import { makeRateLimiter } from '../../src/runners/kubernetes/rate-limiter.ts';
 import { readActiveJobs } from '../../src/store/jobs/open-work.ts';
-import { aRunner } from '../support/advance.ts';
+import { aRunner, emptyObjects } from '../support/advance.ts';
 import { startFakeApiServer } from '../support/cluster/fake-api-server.ts';
 import { aShape } from '../support/cluster/runner.ts';
 import { jobLimits } from '../support/job-limits.ts';
@@ -27,7 +27,7 @@ describe('a controller whose API server swallows requests', () => {
     const inspections = aRunner({});
     const controller = await startController({
       ...{ store, limits: jobLimits, metrics, traces: null, log, shares: sharesOf(100, 0, 30) },
-      objects: { finish: async () => false, see: async () => null, remove: async () => {} },
+      objects: emptyObjects,
       runners: [workers, inspections],
       runnerOf: ({ endpoint }) => (endpoint === 'metadata' ? inspections : workers),
     });
@@ -60,7 +60,7 @@ describe('a controller whose API server swallows requests', () => {
         log: aLog().log,
         shares: sharesOf(100, 0, 30),
       },
-      objects: { finish: async () => false, see: async () => null, remove: async () => {} },
+      objects: emptyObjects,
       runners: [workers, inspections],
       runnerOf: ({ endpoint }) => (endpoint === 'metadata' ? inspections : workers),
     });

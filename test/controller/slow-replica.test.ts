@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { startController } from '../../src/controller/controller.ts';
 import { sharesOf } from '../../src/model/preemption.ts';
-import { aRunner } from '../support/advance.ts';
+import { aRunner, emptyObjects } from '../support/advance.ts';
 import { freezeProcess } from '../support/freeze-process.ts';
 import { jobLimits } from '../support/job-limits.ts';
 import { storeOf } from '../support/record.ts';
@@ -33,7 +33,7 @@ describe('a controller whose changes reach no replica in time', () => {
     const controller = await startController({
       ...{ store: storeOf(pair.connection), limits: jobLimits, metrics, traces: null, log: aLog().log },
       ...{ shares: sharesOf(1, 0, 30), runners: [counted], runnerOf: () => counted },
-      objects: { finish: async () => false, see: async () => null, remove: async () => {} },
+      objects: emptyObjects,
     });
     try {
       const failures = async () =>

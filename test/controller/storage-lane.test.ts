@@ -7,7 +7,9 @@ import { until } from '../support/until.ts';
 
 describe('the calls of the object store', () => {
   let isAway: boolean;
+  let isFull: boolean;
   let probes: number;
+  let stored: string[];
   let asked: string[];
   let probe: StorageProbe;
   let lane: StorageLane;
@@ -15,7 +17,9 @@ describe('the calls of the object store', () => {
 
   beforeEach(() => {
     isAway = false;
+    isFull = false;
     probes = 0;
+    stored = [];
     asked = [];
     metrics = makeMetrics();
     const see = async () => {
@@ -23,7 +27,14 @@ describe('the calls of the object store', () => {
       if (isAway) throw new Error('it is away');
       return null;
     };
-    probe = new StorageProbe({ objects: { see }, metrics, log: aLog().log, firstMs: 5 });
+    const keep = async (key: string) => {
+      if (isFull) throw new Error('it is full');
+      stored.push(key);
+    };
+    const remove = async (prefix: string) => {
+      stored = stored.filter((key) => !key.startsWith(prefix));
+    };
+    probe = new StorageProbe({ objects: { see, keep, remove }, metrics, log: aLog().log, firstMs: 5 });
     lane = new StorageLane({ probe, log: aLog().log, again: (jobId) => asked.push(jobId), firstMs: 5 });
   });
   afterEach(() => {
@@ -99,5 +110,18 @@ describe('the calls of the object store', () => {
     expect(asked).to.include('waits');
     expect(asked).not.to.include('optional');
     expect(calls).to.equal(0);
+  });
+
+  it('show no place for files from one that could not be stored until a trial object can be written', async () => {
+    expect(lane.takesFiles()).to.equal(true);
+    isFull = true;
+    lane.doubt();
+    expect(lane.takesFiles(), 'before the trial').to.equal(false);
+    const readiness = () => renderMetrics(metrics).then((text) => /^trawl_object_store_ready (\d)$/m.exec(text)?.[1]);
+    await until(async () => (await readiness()) === '0', 5, 'the metric to tell of it');
+    expect([lane.takesFiles(), probe.isAway()]).to.deep.equal([false, false]);
+    isFull = false;
+    await until(() => lane.takesFiles(), 5, 'a trial object to be written');
+    expect([await readiness(), stored]).to.deep.equal(['1', []]);
   });
 });

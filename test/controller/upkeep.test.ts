@@ -5,6 +5,7 @@ import { sharesOf } from '../../src/model/preemption.ts';
 import { workRanges } from '../../src/store/jobs/work-ranges.ts';
 import { keys } from '../../src/store/keys.ts';
 import type { Connection } from '../../src/store/redis/connection.ts';
+import { emptyObjects } from '../support/advance.ts';
 import { jobLimits } from '../support/job-limits.ts';
 import { storeOf } from '../support/record.ts';
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
@@ -40,7 +41,7 @@ describe('the upkeep of a controller', () => {
         log,
       },
       ...{ shares: sharesOf(1, 0, 30), runners: [], runnerOf: () => expect.fail('there is no job') },
-      objects: { finish: async () => false, see: async () => null, remove: async () => {} },
+      objects: emptyObjects,
     });
     await until(async () => (await failuresOf(metrics, 'pass')) > 0, 5, 'the failure');
     expect(lines.filter((line) => line.includes('"warn"') && line.includes('the full pass failed'))).to.not.be.empty;

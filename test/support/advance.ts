@@ -42,13 +42,24 @@ export function aRunner(ended: Readonly<Record<string, Outcome>>, running: reado
   return runner;
 }
 
+/** An object store that has nothing, and keeps nothing. */
+export const emptyObjects = {
+  finish: async () => false,
+  see: async () => null,
+  keep: async () => {},
+  remove: async () => {},
+};
+
 /** Returns how a leading controller advances a job of this runner, with an object store that has nothing. */
 export function advanceWith(
   store: TestStore,
   runner: Runner,
-  given: Partial<AdvanceOptions> & { readonly holder?: string } = {},
+  given: Partial<Omit<AdvanceOptions, 'objects'>> & {
+    readonly objects?: Partial<AdvanceOptions['objects']>;
+    readonly holder?: string;
+  } = {},
 ) {
-  const objects = { finish: async () => false, see: async () => null, remove: async () => {}, ...given.objects };
+  const objects = { ...emptyObjects, ...given.objects };
   const [metrics, { log }] = [makeMetrics(), aLog()];
   const probe = new StorageProbe({ objects, metrics, log });
   const lane = new StorageLane({ probe, log, again: () => {}, firstMs: 1 });

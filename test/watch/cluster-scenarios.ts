@@ -124,7 +124,7 @@ export const clusterScenarios: readonly Scenario[] = [
     change: { 'trawl_object_store_ready{instance="controller"}': '1x379 0x20' },
     fires: {
       TrawlObjectStoreAway: {
-        summary: 'The object store does not answer, so no download can end',
+        summary: 'The object store does not answer or takes no file, so no download can end',
         description: 'Without an answer: controller',
       },
     },
