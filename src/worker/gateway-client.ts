@@ -61,8 +61,9 @@ export function openGatewayClient(
     reportProgress: async (progress: AttemptProgress) => {
       await callOnce('POST', '/v1/attempt/progress', progress);
     },
+    /** Not retried: each try of an upload asks anew. */
     askPermit: async (upload: UploadRequest) => {
-      const permit = await call('POST', '/v1/attempt/permit', upload, permitTimeoutMs);
+      const permit = await callOnce('POST', '/v1/attempt/permit', upload, permitTimeoutMs);
       return readPermit(permit) ?? refuse('The permit makes no sense');
     },
     /** Not retried: the stream can be read only once. */

@@ -79,14 +79,19 @@ describe('A worker that uploads to S3', () => {
   const start = () => startWorker({ folder, gateway: gateway.address, egress: 'http://127.0.0.1:9' });
 
   /** Uploads the film as an attempt does at its end. */
-  async function upload(egress: ServerAddress, patienceSeconds = 10, said: Partial<Produced> = {}): Promise<Delivered> {
+  async function upload(
+    egress: ServerAddress,
+    patienceSeconds = 10,
+    said: Partial<Produced> = {},
+    callSeconds = patienceSeconds,
+  ): Promise<Delivered> {
     const file = join(folder, 'media.mp4');
     writeFileSync(file, film);
     const metadata = readMetadata({ title: 'film' });
     if (metadata === null) throw new Error('an object is metadata');
     const what = { bytes, sha256: seen.checksum, content_type: 'video/mp4', ext: 'mp4', ...said };
     const { signal } = new AbortController();
-    const own = openGatewayClient(gateway.address, () => token, patienceSeconds, signal);
+    const own = openGatewayClient(gateway.address, () => token, callSeconds, signal);
     return uploadFile(
       { file, metadata, ...what },
       { gateway: own, egress, folder, partBytes, patienceSeconds, signal },
@@ -157,6 +162,13 @@ describe('A worker that uploads to S3', () => {
       'storage_unavailable',
       'Error: The object store answered with 500',
     ]);
+  });
+
+  it('gives up after its patience although single calls of the gateway are repeated for longer', async () => {
+    const restore = await s3.lose();
+    const code = await upload(nowhere, 1, {}, 3_600).catch((error) => error.code);
+    await restore();
+    expect(code).to.equal('storage_unavailable');
   });
 
   it('uploads nothing of a file that changed after it was proved', async () => {
