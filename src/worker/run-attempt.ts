@@ -5,6 +5,7 @@ import type { Log } from '../base/log.ts';
 import { copiesOfFile } from '../base/resource-limits.ts';
 import { Failed, type MediaOrder, type MediaTools, type Produced } from '../media/tools.ts';
 import type { AttemptProgress, AttemptSpec } from '../model/attempt-protocol.ts';
+import { recordingStage } from '../model/attempt-stages.ts';
 import { type Metadata, shortenMetadata } from '../model/metadata.ts';
 import { type Delivered, maxDetailLength, type Outcome, readDetail } from '../model/outcome.ts';
 import { type Breach, breaches, type ChildLimits } from './child-limits.ts';
@@ -66,6 +67,8 @@ interface EgressWay {
 const awayBackoff = { firstMs: 1_000, maxMs: 30_000, hasJitter: true };
 const awayText = 'This service had no way to the Internet for as long as the job could wait';
 
+/** Time before the end of an attempt in which it still tells that its file could not be stored. */
+const lastWordMs = 30_000;
 /** Progress when the file is made; the upload is the rest. */
 const madePercent = 90;
 /** yt-dlp counts bytes too and reports a clear failure: the kernel's limit comes a little later. */
@@ -87,8 +90,10 @@ export async function runAttempt(options: AttemptOptions): Promise<Outcome | nul
   try {
     const spec = await gateway.readSpec();
     stages.enter('inspect');
-    timer = setTimeout(() => cutShort('time'), spec.limits.seconds * 1000);
-    const run = () => work(way, spec, options, cutShort, reporter.note, cut.signal);
+    const lastsMs = spec.limits.seconds * 1000;
+    const timed = { ...options, endsAtMs: performance.now() + lastsMs };
+    timer = setTimeout(() => cutShort('time'), lastsMs);
+    const run = () => work(way, spec, timed, cutShort, reporter.note, cut.signal);
     const done = await repeatUntilOnline(run, log, cut.signal);
     // The gateway takes no longer ones.
     return { is: 'done', ...done, metadata: shortenMetadata(done.metadata) };
@@ -116,12 +121,13 @@ function repeatUntilOnline<T>(run: () => Promise<T>, log: Log, signal: AbortSign
 async function work(
   way: EgressWay,
   spec: AttemptSpec,
-  options: AttemptOptions,
+  options: AttemptOptions & { readonly endsAtMs: number },
   onBreach: (breach: Breach) => void,
   note: (progress: AttemptProgress) => void,
   signal: AbortSignal,
 ): Promise<{ metadata: Metadata; delivered: Delivered | null }> {
-  const { media, gateway, egress, patienceSeconds } = options;
+  const { media, gateway, egress, endsAtMs } = options;
+  let { patienceSeconds } = options;
   way.isTried = false;
   const noteFault: NoteFault = (_, fault) => void Object.assign(way, { fault, isTried: true });
   const workspace = await openWorkspace({ ...workspaceOptions(spec, options, onBreach, signal), noteFault });
@@ -136,10 +142,16 @@ async function work(
       const asked = media.inspectUrl(spec, tools, signal);
       return { metadata: await asked.catch(tellAway), delivered: null };
     }
-    const onProgress = (made: AttemptProgress) =>
+    let isRecorded = false;
+    const onProgress = (made: AttemptProgress) => {
+      isRecorded ||= made.stage === recordingStage;
       note({ ...made, progress: Math.floor((made.progress * madePercent) / 100) });
+    };
     const produced = await media.produce(spec, tools, onProgress, signal).catch(tellAway);
     note({ progress: madePercent, stage: 'upload', speed_bytes: null, eta_seconds: null });
+    const leftSeconds = (endsAtMs - performance.now() - lastWordMs) / 1000;
+    // The past of a live source is gone: what was recorded waits for the store as long as the attempt lasts.
+    if (isRecorded) patienceSeconds = Math.max(patienceSeconds, leftSeconds);
     const store = { gateway, egress, folder: workspace.folder, partBytes: spec.part_bytes, patienceSeconds, signal };
     return { metadata: produced.metadata, delivered: await uploadFile(produced, store) };
   } finally {

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { openGatewayClient } from '../../src/worker/gateway-client.ts';
-import { runAttempt } from '../../src/worker/run-attempt.ts';
+import { type MediaActions, runAttempt } from '../../src/worker/run-attempt.ts';
 import type { Sandbox } from '../../src/worker/sandbox-command.ts';
 import { startStageClock } from '../../src/worker/stage-clock.ts';
 import { startGateway, type TestGateway, token } from '../support/gateway.ts';
@@ -13,15 +13,20 @@ import { sandboxes } from '../support/workspace.ts';
 
 describe('An attempt', () => {
   /** Runs a script as an attempt in this process, with little memory and patience. */
-  async function attempt(script: string, sandbox: Sandbox, look: (gateway: TestGateway) => void = () => undefined) {
+  async function attempt(
+    script: string,
+    sandbox: Sandbox,
+    look: (gateway: TestGateway) => void = () => undefined,
+    media: MediaActions = scripted,
+  ) {
     const { folder, remove } = aFolder();
     const order = { endpoint: 'video' as const, args: { query: 'http://a.example/', script } };
-    const server = await startGateway({ folder, order });
+    const server = await startGateway({ folder, order, limits: { seconds: 3_600 } });
     const { signal } = new AbortController();
     const gateway = openGatewayClient(server.address, () => token, 1, signal);
     const root = join(folder, 'work');
     const attempt = runAttempt({
-      ...{ gateway, media: scripted, programs, root, cgroups: null, sandbox, plugins: [], log: aLog().log, signal },
+      ...{ gateway, media, programs, root, cgroups: null, sandbox, plugins: [], log: aLog().log, signal },
       ...{ egress: { host: '127.0.0.1', port: 9 }, memoryBytes: 2 ** 28, slowBytes: 1, slowSeconds: 60 },
       patienceSeconds: 1,
       stages: startStageClock(),
@@ -39,6 +44,19 @@ describe('An attempt', () => {
     const leave = (gateway: TestGateway) => setTimeout(() => void gateway.stop(), 1000);
     const outcome = await attempt('sleep 60', 'none', leave);
     expect(outcome).to.deep.equal({ is: 'interrupted', reason: 'The gateway could not be reached' });
+  });
+
+  it('waits with what it recorded for a store that is away for longer than its patience, and with nothing else', async () => {
+    // The delays between these tries are longer than its patience.
+    const refuse = ({ refuse }: TestGateway) => refuse('/v1/attempt/permit', 503, 503, 503, 503, 503);
+    const film = 'echo film > media.mp4';
+    expect(await attempt(film, 'none', refuse)).to.include({ is: 'failed', code: 'storage_unavailable' });
+    const produce: MediaActions['produce'] = (order, tools, told, signal) => {
+      told({ progress: 50, stage: 'record', speed_bytes: null, eta_seconds: null });
+      return scripted.produce(order, tools, told, signal);
+    };
+    const outcome = await attempt(film, 'none', refuse, { ...scripted, produce });
+    expect(outcome).to.deep.include({ is: 'done' }).and.have.nested.property('delivered.bytes', 5);
   });
 
   for (const sandbox of sandboxes) {
