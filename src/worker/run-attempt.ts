@@ -11,7 +11,7 @@ import { type Delivered, maxDetailLength, type Outcome, readDetail } from '../mo
 import { type Breach, breaches, type ChildLimits } from './child-limits.ts';
 import type { EgressFault, NoteFault } from './egress-forwarder.ts';
 import { readableFolders } from './find-programs.ts';
-import { AttemptOver, type GatewayClient } from './gateway-client.ts';
+import { AttemptOver, type GatewayClient, GatewayRefusal } from './gateway-client.ts';
 import { startProgressReporter } from './progress-reporter.ts';
 import type { StageClock } from './stage-clock.ts';
 import { uploadFile } from './upload-file.ts';
@@ -88,7 +88,7 @@ export async function runAttempt(options: AttemptOptions): Promise<Outcome | nul
   const way: EgressWay = { fault: null, isTried: false };
   let timer: NodeJS.Timeout | undefined;
   try {
-    const spec = await gateway.readSpec();
+    const spec = await readSpec(gateway, log);
     stages.enter('inspect');
     const lastsMs = spec.limits.seconds * 1000;
     const timed = { ...options, endsAtMs: performance.now() + lastsMs };
@@ -105,6 +105,17 @@ export async function runAttempt(options: AttemptOptions): Promise<Outcome | nul
     clearTimeout(timer);
     reporter.stop();
     signal.removeEventListener('abort', stop);
+  }
+}
+
+/** A gateway that cannot be reached, as from a node without a network, tells nothing of the job: its attempt is interrupted. */
+async function readSpec(gateway: GatewayClient, log: Log): Promise<AttemptSpec> {
+  try {
+    return await gateway.readSpec();
+  } catch (error) {
+    if (error instanceof AttemptOver || error instanceof GatewayRefusal) throw error;
+    log.warn('the gateway gives no order', { error });
+    throw new AttemptCut('lost');
   }
 }
 

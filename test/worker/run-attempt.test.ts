@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { openGatewayClient } from '../../src/worker/gateway-client.ts';
@@ -25,6 +25,7 @@ describe('An attempt', () => {
     const { signal } = new AbortController();
     const gateway = openGatewayClient(server.address, () => token, 1, signal);
     const root = join(folder, 'work');
+    mkdirSync(root);
     const attempt = runAttempt({
       ...{ gateway, media, programs, root, cgroups: null, sandbox, plugins: [], log: aLog().log, signal },
       ...{ egress: { host: '127.0.0.1', port: 9 }, memoryBytes: 2 ** 28, slowBytes: 1, slowSeconds: 60 },
@@ -43,6 +44,12 @@ describe('An attempt', () => {
   it('is interrupted and leaves no process and no file when its gateway stays away', async () => {
     const leave = (gateway: TestGateway) => setTimeout(() => void gateway.stop(), 1000);
     const outcome = await attempt('sleep 60', 'none', leave);
+    expect(outcome).to.deep.equal({ is: 'interrupted', reason: 'The gateway could not be reached' });
+  });
+
+  it('is interrupted, and no failure of the worker, when its gateway gives it no order', async () => {
+    const refuse = ({ refuse }: TestGateway) => refuse('/v1/attempt', ...Array.from({ length: 100 }, () => 503));
+    const outcome = await attempt('exit 0', 'none', refuse);
     expect(outcome).to.deep.equal({ is: 'interrupted', reason: 'The gateway could not be reached' });
   });
 
