@@ -16,6 +16,8 @@ interface YtDlpFailure {
 }
 
 const maxWordsLength = 4000;
+/** The driver writes some 7,500 characters. What a taken-over child writes is cut: a pattern may take the square of its length. */
+const maxMessageLength = 10_000;
 
 /** A map, because a child may name any class: an object has a `constructor` for everybody. */
 const byClass: ReadonlyMap<string, FailureCode> = new Map([
@@ -136,7 +138,7 @@ export function readFailure(json: unknown): YtDlpFailure {
   const causes = asList(fields.causes).map(asText);
   return {
     classes: asList(fields.class).map(asText),
-    message: [asText(fields.message), ...causes].join(' | '),
+    message: [asText(fields.message), ...causes].join(' | ').slice(0, maxMessageLength),
     stage: fields.stage === 'fetch' ? 'fetch' : 'inspect',
     http: typeof fields.http === 'number' ? fields.http : null,
     expected: fields.expected === true,

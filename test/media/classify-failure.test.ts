@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { failures, isFailureCode } from '../../src/base/errors.ts';
-import { classifyFailure, classifyFfmpeg } from '../../src/media/classify-failure.ts';
+import { classifyFailure, classifyFfmpeg, readFailure } from '../../src/media/classify-failure.ts';
 import { python } from '../support/media.ts';
 
 interface Row {
@@ -106,6 +106,11 @@ describe('The failure code of a message of yt-dlp or ffmpeg', () => {
         classifyFailure({ ...said({ message: '', class: 'ExtractorError' }), expected: false, ...failure }),
       ).to.equal(code));
   }
+
+  it('is sought in 10,000 characters: a child that wrote 1 MB kept the inspector from all others for a minute', () => {
+    const { message } = readFailure({ message: '[generic] '.repeat(50_000), causes: ['[generic] '.repeat(50_000)] });
+    expect(message.length).to.equal(10_000);
+  });
 
   it('has a sentence that needs no knowledge of yt-dlp', () => {
     for (const { sentence } of Object.values(failures)) expect(sentence).to.not.match(/yt-dlp|ffmpeg|--/);
