@@ -17,7 +17,9 @@ interface Bom {
 const programs = {
   server: ['usr/local/bin/node'],
   worker: [
-    ...['dash', 'ffmpeg', 'ffprobe', 'prlimit', 'python3.13', 'rm', 'sleep', 'tini'].map((name) => `usr/bin/${name}`),
+    ...'chmod dash ffmpeg ffprobe prlimit python3.13 rm rmdir seq sleep tini'
+      .split(' ')
+      .map((name) => `usr/bin/${name}`),
     'usr/local/bin/node',
   ],
 };

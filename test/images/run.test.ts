@@ -111,6 +111,18 @@ describe('The images under a read-only root', () => {
     expect(Number(count)).to.be.above(100);
   });
 
+  it('remove a folder that a taken-over child left unreadable: an inspector did not start again in the same pod', async () => {
+    const lay = `import os; os.makedirs('/scratch/a'); os.mkdir('/scratch/a/closed', 0o300); open('/scratch/a/closed/file', 'w')`;
+    const remove = `import('/opt/trawl/src/media/child-folder.ts').then(({ removeFolder }) => removeFolder('/scratch/a'))`;
+    const left = `python3 -c "${lay}" && node -e "${remove}" && ! [ -e /scratch/a ]`;
+    expect(await ask(images.worker, 'sh', '-c', left)).to.equal('');
+    const called = ['chmod', 'kill', 'rm', 'rmdir', 'seq', 'sleep'];
+    expect(
+      await ask(images.worker, 'sh', '-c', `command -V ${called.join(' ')} >/dev/null`),
+      'orphan cleaner',
+    ).to.equal('');
+  });
+
   it('have no writable folder but the work folder', async () => {
     const tried = `for place in / /tmp /opt/trawl /usr/bin /scratch; do ( : >"$place/x" ) && echo "$place"; done 2>/dev/null; true`;
     expect(await ask(images.worker, 'sh', '-c', tried)).to.equal('/scratch');
