@@ -15,10 +15,20 @@ import { codeOf } from '../base/errors.ts';
 const blockBytes = 512;
 /** Size that every name counts at least. */
 const entryBytes = 4096;
-/** Names below one folder, of which yt-dlp makes some dozens: empty files cost inodes, of which a file system has some millions. */
-const maxNames = 10_000;
-/** Of all lists of mappings together. A program of ours has some 100 KB, and the kernel writes 16 MB in some 100 ms. */
-const maxMapsBytes = 2 ** 24;
+
+/** Bounds of one look at children: a longer one would keep the process that looks, and with it all others that it serves. */
+export interface LookLimits {
+  /** Names below their folder, of which yt-dlp makes some dozens: empty files cost inodes, of which a file system has some millions. */
+  readonly names: number;
+  /** Of all processes together. Programs of ours have some hundred. */
+  readonly openFiles: number;
+  /** Of all lists of mappings together. A program of ours has some 100 KB, and the kernel writes 16 MB in some 100 ms. */
+  readonly mapsBytes: number;
+}
+
+/** For the children of an attempt, which have the process that checks them to themselves. */
+export const attemptLooks: LookLimits = { names: 10_000, openFiles: 8192, mapsBytes: 2 ** 24 };
+
 /** Longer than any line of a list, whose path may have 4 KiB with each letter as four. */
 const lines = Buffer.alloc(2 ** 16);
 const deleted = ' (deleted)';
@@ -29,7 +39,11 @@ const sharedMemory = /^\/(?:dev\/zero|SYSV\w+) \(deleted\)$/;
  * Returns the bytes on disk of all files below a folder, each counted once, and 4 KiB for each name. Too many names, and what cannot be measured, such as a
  * folder that is closed or whose path is too long, count without limit: no program of ours makes them, and anything could hide in it.
  */
-export function folderBytes(folder: string, seen = new Set<number>(), namesLeft = { count: maxNames }): number {
+export function folderBytes(
+  folder: string,
+  seen = new Set<number>(),
+  namesLeft = { count: attemptLooks.names },
+): number {
   let total = 0;
   let entries: Dirent[];
   try {
@@ -63,11 +77,11 @@ function bytesBehind(error: unknown): number {
 
 /**
  * Returns the usage of memory files, and of deleted files on disk, that processes have open or mapped, without the files in `seen`; stops
- * after `maxOpenFiles`. `openFiles` is infinite for processes with more mappings than can be looked through while others wait.
+ * after `limits.openFiles`. `openFiles` is infinite for processes with more mappings than can be looked through while others wait.
  */
-export function namelessFiles(ids: Iterable<number>, seen: Set<number>, maxOpenFiles: number) {
+export function namelessFiles(ids: Iterable<number>, seen: Set<number>, limits: LookLimits) {
   const seenInMemory = new Set<number>();
-  let [memoryBytes, diskBytes, openFiles, mapsLeft] = [0, 0, 0, maxMapsBytes];
+  let [memoryBytes, diskBytes, openFiles, mapsLeft] = [0, 0, 0, limits.mapsBytes];
   const count = (name: string, stats: FileSize | undefined) => {
     if (name.startsWith('/memfd:')) memoryBytes += bytesOnce(stats, seenInMemory);
     else diskBytes += bytesOnce(stats, seen);
@@ -75,7 +89,7 @@ export function namelessFiles(ids: Iterable<number>, seen: Set<number>, maxOpenF
   for (const id of ids) {
     const folder = join('/proc', String(id), 'fd');
     for (const file of names(folder)) {
-      if (++openFiles > maxOpenFiles) return { memoryBytes, diskBytes, openFiles };
+      if (++openFiles > limits.openFiles) return { memoryBytes, diskBytes, openFiles };
       const name = nameOf(join(folder, file));
       if (name.endsWith(deleted)) count(name, statOf(join(folder, file)));
     }

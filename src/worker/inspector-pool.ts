@@ -17,6 +17,7 @@ import { readDetail } from '../model/outcome.ts';
 import { type Breach, breaches, type ChildLimits } from './child-limits.ts';
 import { childUsers } from './child-users.ts';
 import type { EgressFault, NoteFault } from './egress-forwarder.ts';
+import type { LookLimits } from './file-usage.ts';
 import { readableFolders } from './find-programs.ts';
 import { InspectorBusy, shareSlots } from './inspection-slots.ts';
 import { type InspectorParent, startInspectorParent } from './inspector-parent.ts';
@@ -43,6 +44,8 @@ export interface InspectorPoolOptions
 export type InspectorPool = Awaited<ReturnType<typeof startInspectorPool>>;
 
 const maxProcesses = 128;
+/** One process checks all inspections, some dozen of which one account may have: together they must leave it time. */
+const looks: LookLimits = { names: 500, openFiles: 512, mapsBytes: 2 ** 21 };
 const backoff = { firstMs: 500, maxMs: 30_000 };
 const homeName = 'inspector-';
 
@@ -146,7 +149,7 @@ async function readOne<T>(
     breach = limit;
     broken.abort();
   };
-  const stopWatch = watch.add({ limits: limitsOf(inspectSeconds), folder, groups, cgroup: null, onBreach });
+  const stopWatch = watch.add({ limits: limitsOf(inspectSeconds), looks, folder, groups, cgroup: null, onBreach });
   const limits = { fileBytes: inspectionFileBytes, inspectSeconds, slowBytes: 1, slowSeconds: inspectSeconds };
   const proxy = `http://127.0.0.1:${port}`;
   try {

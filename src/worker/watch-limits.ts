@@ -1,11 +1,13 @@
 import type { ChildCgroup } from './child-cgroup.ts';
 import type { Breach, ChildLimits } from './child-limits.ts';
-import { folderBytes, namelessFiles } from './file-usage.ts';
+import { attemptLooks, folderBytes, type LookLimits, namelessFiles } from './file-usage.ts';
 import { type ProcessRow, readProcessTable, usageOf } from './process-usage.ts';
 
 /** Children that share one set of limits. */
 interface WatchedChildren {
   readonly limits: ChildLimits;
+  /** `attemptLooks` unless given. */
+  readonly looks?: LookLimits;
   readonly folder: string;
   /** Process groups that run; more may join. */
   readonly groups: Iterable<number>;
@@ -19,8 +21,6 @@ export type ChildWatch = ReturnType<typeof startChildWatch>;
 const checkEveryMs = 250;
 /** Files are measured at every fourth check, because reading them takes longer. */
 const filesEvery = 4;
-/** Of all children together: more would make each check slow. Programs of ours have some hundred. */
-const maxOpenFiles = 8192;
 
 /** Checks the usage of children regularly. */
 export function startChildWatch() {
@@ -46,7 +46,7 @@ export function startChildWatch() {
   return { add, stop: () => clearInterval(timer) };
 }
 
-function makeCheck({ limits, folder, groups, cgroup }: WatchedChildren) {
+function makeCheck({ limits, looks = attemptLooks, folder, groups, cgroup }: WatchedChildren) {
   const cpuSeconds = new Map<number, number>();
   let turn = 0;
   let hiddenMemory = 0;
@@ -60,10 +60,10 @@ function makeCheck({ limits, folder, groups, cgroup }: WatchedChildren) {
     if (spentSeconds > limits.cpuSeconds) return 'cpu';
     if (turn++ % filesEvery !== 0) return null;
     const seen = new Set<number>();
-    const namedBytes = folderBytes(folder, seen);
-    const nameless = namelessFiles(usage.ids, seen, maxOpenFiles);
+    const namedBytes = folderBytes(folder, seen, { count: looks.names });
+    const nameless = namelessFiles(usage.ids, seen, looks);
     hiddenMemory = nameless.memoryBytes;
-    if (nameless.openFiles > maxOpenFiles) return 'processes';
+    if (nameless.openFiles > looks.openFiles) return 'processes';
     if (usage.memoryBytes + hiddenMemory > limits.memoryBytes) return 'memory';
     return namedBytes + nameless.diskBytes > limits.folderBytes ? 'folder' : null;
   };

@@ -42,22 +42,28 @@ signal.pause()
 `;
 
 /** Costs no bytes, but inodes of the file system and time of whoever looks at it. */
-const manyNames = `
+const manyNames = (count: number) => `
 import signal
-for number in range(15000):
+for number in range(${count}):
     open(f'x{number}', 'w').close()
 print('made', flush=True)
 signal.pause()
 `;
 /** Neighbours of other rights stay apart. */
-const manyMappings = `
+const manyMappings = (count: number) => `
 import ctypes, os, signal
 libc = ctypes.CDLL(None)
 for number in range(6):
     if os.fork() == 0: break
-for number in range(60000):
+for number in range(${count}):
     libc.mmap(None, ctypes.c_size_t(4096), number % 2, 0x22, -1, ctypes.c_long(0))
 print('made', flush=True)
+signal.pause()
+`;
+
+const manyOpenFiles = `
+import os, signal
+files = [os.open('/dev/null', os.O_RDONLY) for number in range(700)]
 signal.pause()
 `;
 
@@ -70,14 +76,25 @@ describe('Space that a taken-over yt-dlp fills', () => {
 
   for (const sandbox of sandboxes) {
     for (const [title, text, breach] of [
-      ['files without content', manyNames, 'folder'],
-      ['mappings whose list takes long to read', manyMappings, 'processes'],
+      ['files without content', manyNames(15_000), 'folder'],
+      ['mappings whose list takes long to read', manyMappings(60_000), 'processes'],
     ] as const) {
       it(`ends an attempt: ${title} (sandbox ${sandbox})`, async () => {
         const place = await openTestWorkspace(sandbox, 1, { cpuSeconds: 600 });
         await place.python(text);
         await place.stop();
         expect(place.breaches).to.deep.equal([breach]);
+      });
+    }
+    for (const [title, text, code] of [
+      ['files without content', manyNames(5_000), 'file_too_large'],
+      ['mappings', manyMappings(10_000), 'worker_failed'],
+      ['open files', manyOpenFiles, 'worker_failed'],
+    ] as const) {
+      it(`ends an inspection before looking through it keeps all others waiting: ${title} (sandbox ${sandbox})`, async () => {
+        const { outcome, left } = await attackInspector({ source, sandbox, url: source.lay(text), seconds: 50 });
+        expect(outcome).to.have.nested.property('failure.code', code);
+        expect(left).to.deep.equal([]);
       });
     }
     for (const [title, text] of Object.entries(fills)) {
