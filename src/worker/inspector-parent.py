@@ -177,7 +177,8 @@ def run_child(request, driver, near_in, far_out):
         os.chdir(request['folder'])
         os.environ.clear()
         os.environ.update(request['env'])
-        landlock.restrict(request['folder'], [request['port']], request['paths'])
+        if landlock.restrict(request['folder'], [request['port']], request['paths']):
+            supervisor.show()
         landlock.load_filter(bytes.fromhex(request['filter']))
         with open(0, encoding='utf-8') as orders, open(1, 'w', encoding='utf-8') as answers:
             print(json.dumps(driver.answer_inspect(json.loads(orders.readline()))), file=answers)

@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { retry } from '../base/backoff.ts';
 import { failures } from '../base/errors.ts';
+import { readLandlockVersion } from '../base/landlock-version.ts';
 import type { Log } from '../base/log.ts';
 import { onceAMinute } from '../base/once-a-minute.ts';
 import { connectionsOfInspection, inspectionFileBytes, inspectionMemoryBytes } from '../base/resource-limits.ts';
@@ -67,7 +68,8 @@ export async function startInspectorPool(options: InspectorPoolOptions) {
   const beginning = join(options.root, homeName);
   const home = await openHome({ ...options, memoryBytes, connections, noteFault, beginning, name: 'requests' });
   const freePorts = [...home.route.ports];
-  const watch = startChildWatch();
+  // Without Landlock inspections hide from each other, and so from the watch.
+  const watch = startChildWatch((await readLandlockVersion(options.programs.python)) === 0);
   const ended = new AbortController();
   const parents = keepWarm(() => startParent(options, home, ended.signal), options, ended.signal);
   await parents.first;

@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { codeOf } from '../base/errors.ts';
 
 /** One line of the process table. */
 export interface ProcessRow {
@@ -56,6 +57,17 @@ function membersOf(groups: Iterable<number>, table: readonly ProcessRow[]): Proc
     }
   }
   return [...members.values()];
+}
+
+/** Returns true for a process of our own user whose open files cannot be seen: it has hidden them, or has only just been started by one that has. */
+export function isHidden(id: number): boolean {
+  try {
+    readlinkSync(join('/proc', String(id), 'cwd'));
+    return false;
+  } catch (error) {
+    const user = /^Uid:\t\d+\t(\d+)/m.exec(readProc(String(id), 'status'))?.[1];
+    return codeOf(error) === 'EACCES' && Number(user) === process.geteuid?.();
+  }
 }
 
 function findOtherThread(id: string): string {

@@ -1,7 +1,7 @@
 import type { ChildCgroup } from './child-cgroup.ts';
 import type { Breach, ChildLimits } from './child-limits.ts';
 import { attemptLooks, folderBytes, type LookLimits, namelessFiles } from './file-usage.ts';
-import { type ProcessRow, readProcessTable, usageOf } from './process-usage.ts';
+import { isHidden, type ProcessRow, readProcessTable, usageOf } from './process-usage.ts';
 
 /** Children that share one set of limits. */
 interface WatchedChildren {
@@ -21,9 +21,11 @@ export type ChildWatch = ReturnType<typeof startChildWatch>;
 const checkEveryMs = 250;
 /** Files are measured at every fourth check, because reading them takes longer. */
 const filesEvery = 4;
+/** Looks, one a second, at which processes of ours may be hidden: they are so until they are restricted, which takes some milliseconds. */
+const maxHiddenLooks = 5;
 
-/** Checks the usage of children regularly. */
-export function startChildWatch() {
+/** Checks the usage of children regularly. With `mayHide` children are not ended when they hide their open files. */
+export function startChildWatch(mayHide = false) {
   const all = new Map<WatchedChildren, (table: readonly ProcessRow[]) => Breach | null>();
   const timer = setInterval(() => {
     if (all.size === 0) return;
@@ -37,7 +39,7 @@ export function startChildWatch() {
   }, checkEveryMs);
   /** Returns a function that checks what is still known afterwards and ends the watch over these children. */
   const add = (children: WatchedChildren) => {
-    all.set(children, makeCheck(children));
+    all.set(children, makeCheck(children, mayHide));
     return () => {
       // The kernel may have ended a child since the last check, and its own report says nothing of memory.
       if (all.delete(children) && children.cgroup?.wasReached()) children.onBreach('memory');
@@ -46,10 +48,11 @@ export function startChildWatch() {
   return { add, stop: () => clearInterval(timer) };
 }
 
-function makeCheck({ limits, looks = attemptLooks, folder, groups, cgroup }: WatchedChildren) {
+function makeCheck({ limits, looks = attemptLooks, folder, groups, cgroup }: WatchedChildren, mayHide: boolean) {
   const cpuSeconds = new Map<number, number>();
   let turn = 0;
   let hiddenMemory = 0;
+  const hasHidden = makeHiddenCheck(groups, mayHide);
   return (table: readonly ProcessRow[]): Breach | null => {
     const usage = usageOf(groups, table);
     for (const [id, seconds] of usage.cpuSeconds) cpuSeconds.set(id, seconds);
@@ -59,6 +62,7 @@ function makeCheck({ limits, looks = attemptLooks, folder, groups, cgroup }: Wat
     const spentSeconds = [...cpuSeconds.values()].reduce((sum, seconds) => sum + seconds, 0);
     if (spentSeconds > limits.cpuSeconds) return 'cpu';
     if (turn++ % filesEvery !== 0) return null;
+    if (hasHidden(usage.ids)) return 'processes';
     const seen = new Set<number>();
     const namedBytes = folderBytes(folder, seen, { count: looks.names });
     const nameless = namelessFiles(usage.ids, seen, looks);
@@ -66,5 +70,17 @@ function makeCheck({ limits, looks = attemptLooks, folder, groups, cgroup }: Wat
     if (nameless.openFiles > looks.openFiles) return 'processes';
     if (usage.memoryBytes + hiddenMemory > limits.memoryBytes) return 'memory';
     return namedBytes + nameless.diskBytes > limits.folderBytes ? 'folder' : null;
+  };
+}
+
+/** Returns a function that tells whether processes have hidden their open files for too long: any number of deleted files may lie behind one. */
+function makeHiddenCheck(groups: Iterable<number>, mayHide: boolean): (ids: readonly number[]) => boolean {
+  let hiddenLooks = 0;
+  return (ids) => {
+    if (mayHide) return false;
+    // The first process of a group is a program of ours, which hides.
+    const ours = new Set(groups);
+    hiddenLooks = ids.some((id) => !ours.has(id) && isHidden(id)) ? hiddenLooks + 1 : 0;
+    return hiddenLooks > maxHiddenLooks;
   };
 }
