@@ -13,15 +13,8 @@ import { readJob, readJobs } from '../store/jobs/read-job.ts';
 import type { RecordStore } from '../store/script.ts';
 import { fewAtATime } from './account-turns.ts';
 import type { KeyedCall, KeyedHandler } from './api-call.ts';
-import {
-  askWithin,
-  type CreditRoutes,
-  faultOf,
-  idempotencyKeyOf,
-  newJob,
-  repeatOf,
-  webhookOf,
-} from './credit-routes.ts';
+import { askWithin } from './ask-inspector.ts';
+import { type CreditRoutes, faultOf, idempotencyKeyOf, newJob, repeatOf, webhookOf } from './credit-routes.ts';
 import { enterFree, requireFlags, requireParameters, requireParsed } from './free-call.ts';
 import { cancelIfOpen, type JobRoutes } from './job-routes.ts';
 import { type ApiReply, acceptedReply, failureReply, rateSentence, requireAllowed } from './reply.ts';

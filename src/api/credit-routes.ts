@@ -1,10 +1,9 @@
 import { hash, randomUUID } from 'node:crypto';
-import { failures, isRefusal, type Refusal, refuse, refuseWithout } from '../base/errors.ts';
-import { hasBrokenOff } from '../base/http-client.ts';
+import { failures, isRefusal, type Refusal, refuse } from '../base/errors.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Seal } from '../base/seal.ts';
 import type { AddressException } from '../base/settings/kinds.ts';
-import type { InspectionFailure, InspectionResult, Inspector } from '../model/inspection-result.ts';
+import type { InspectionResult, Inspector } from '../model/inspection-result.ts';
 import { type Endpoint, isEnded, type Job } from '../model/job.ts';
 import { receiverOf } from '../model/public-address.ts';
 import {
@@ -26,13 +25,13 @@ import { readStored, type StoredJob } from '../store/jobs/read-job.ts';
 import type { AdmissionGate } from '../store/redis/admission-gate.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { KeyedCall, KeyedHandler } from './api-call.ts';
+import { askWithin, type InspectionLimits } from './ask-inspector.ts';
 import { requireFlags } from './free-call.ts';
-import { onLeave } from './on-leave.ts';
 import { type ApiReply, acceptedReply, errorReply, failureReply, requireAllowed } from './reply.ts';
 import { headerOf } from './request-syntax.ts';
 import { routes } from './routes.ts';
 
-export interface CreditRoutes {
+export interface CreditRoutes extends InspectionLimits {
   readonly store: RecordStore;
   readonly seal: Seal;
   /** Status of an accepted call (D1). */
@@ -43,9 +42,6 @@ export interface CreditRoutes {
   readonly exceptions: readonly AddressException[];
   readonly admissions: Pick<AdmissionGate, 'isOpen'>;
   readonly inspector: Inspector;
-  readonly inspectSeconds: number;
-  /** Aborted shortly before a process that stops cuts its connections. */
-  readonly ending: AbortSignal;
   readonly metrics: Pick<Metrics, 'charges_total' | 'overdrafts_total'>;
 }
 
@@ -251,32 +247,4 @@ async function inspect(credit: CreditRoutes, call: KeyedCall, held: HeldCall, ur
 
 function metadataReply(call: KeyedCall, body: { readonly metadata: unknown }): ApiReply {
   return { status: 200, body: filterFields(body, requireFlags(call).fields) };
-}
-
-/** The sentence of the failure speaks of a job, which this caller does not have. */
-const readTooLong = 'Reading the source took longer than its time limit';
-
-/** Asks the inspector until the time limit; the question ends when the caller has gone, and with a 503 when the process ends before. */
-export async function askWithin<T>(
-  { inspectSeconds, ending }: Pick<CreditRoutes, 'inspectSeconds' | 'ending'>,
-  { res }: KeyedCall,
-  ask: (gone: AbortSignal) => Promise<T>,
-): Promise<T | InspectionFailure> {
-  const gone = new AbortController();
-  const leave = () => gone.abort();
-  const forget = onLeave(res, leave);
-  // A caller who left while the call was admitted is not heard of again.
-  if (res.destroyed || ending.aborted) leave();
-  ending.addEventListener('abort', leave);
-  const limit = AbortSignal.timeout(inspectSeconds * 1000);
-  try {
-    return await ask(AbortSignal.any([gone.signal, limit]));
-  } catch (error) {
-    if (limit.aborted) return { failure: { code: 'timeout', text: readTooLong } } as const;
-    if (ending.aborted) throw refuse('unavailable');
-    throw hasBrokenOff(error) ? refuseWithout('inspector', error) : error;
-  } finally {
-    forget();
-    ending.removeEventListener('abort', leave);
-  }
 }
