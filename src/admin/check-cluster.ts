@@ -9,7 +9,7 @@ import { podShapeOf } from '../runners/kubernetes/pod-shape.ts';
 import { makeRateLimiter } from '../runners/kubernetes/rate-limiter.ts';
 import { type Finding, fine, judged, problem } from './doctor-finding.ts';
 
-const attempt = { name: 'doctor-1', jobId: 'doctor', attempt: 1, endpoint: 'video', maxMs: 60_000 } as const;
+const attempt = { name: 'doctor-1', jobId: 'doctor', attempt: 1, maxMs: 60_000 } as const;
 const foreignImage = 'local.invalid/no-worker:1';
 const perSecond = 20;
 /** Reasons for which a pod waits for its image. */

@@ -39,7 +39,6 @@ export interface HttpRequest {
 
 export interface HttpAnswer {
   readonly status: number;
-  readonly headers: IncomingMessage['headers'];
   readonly text: string;
 }
 
@@ -138,7 +137,7 @@ async function exchange(asked: ClientRequest, sent: HttpRequest, isThroughProxy 
     if (isThroughProxy && response.headers[proxyVerdictHeader] !== undefined) throw new ProxyRefusal(response);
     if (bytes === null && !ignoresBody) throw new Error('the answer is too large');
     const text = ignoresBody ? '' : String(bytes);
-    return { status: response.statusCode ?? 0, headers: response.headers, text };
+    return { status: response.statusCode ?? 0, text };
   } finally {
     asked.destroy();
     if (typeof body !== 'string') body.destroy();

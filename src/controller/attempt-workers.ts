@@ -127,7 +127,7 @@ export class AttemptStarter {
     const name = attemptNameOf(job.id, attempt);
     try {
       if (job.endpoint !== 'metadata' && !this.#lane.takesFiles()) throw new StartDelayed(storageAway, new Error());
-      await runner.start({ name, jobId: job.id, attempt, endpoint: job.endpoint, maxMs });
+      await runner.start({ name, jobId: job.id, attempt, maxMs });
       this.#failed.delete(name);
     } catch (error) {
       this.#failed.add(name);

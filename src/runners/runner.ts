@@ -1,4 +1,3 @@
-import type { Endpoint } from '../model/job.ts';
 import type { Seen } from '../model/next.ts';
 import type { Outcome } from '../model/outcome.ts';
 
@@ -6,7 +5,6 @@ export interface AttemptToRun {
   readonly name: string;
   readonly jobId: string;
   readonly attempt: number;
-  readonly endpoint: Endpoint;
   /** Longest run of its worker in milliseconds; its wait for a place to run does not count. */
   readonly maxMs: number;
 }

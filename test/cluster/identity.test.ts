@@ -41,7 +41,7 @@ describe('the identity of a worker in a cluster', () => {
   const ask: Testbed['cluster']['admin']['ask'] = (...words) => testbed.cluster.admin.ask(...words);
   const started = async (jobId: string = randomUUID()) => {
     const name = attemptNameOf(jobId, 1);
-    await runner.start({ name, jobId, attempt: 1, endpoint: 'video', maxMs: 600_000 });
+    await runner.start({ name, jobId, attempt: 1, maxMs: 600_000 });
     return { jobId, name, pod: await testbed.runningPod(jobId) };
   };
 

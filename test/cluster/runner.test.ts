@@ -76,7 +76,7 @@ for (const defersCleanup of [true, false]) {
       const counted = await openTestRunner({ cluster, namespace, log, defersCleanup: false, between });
       const runToEnd = async (jobId: string) => {
         const name = `${jobId}-1`;
-        await counted.start({ name, jobId, attempt: 1, endpoint: 'video', maxMs: 60_000 });
+        await counted.start({ name, jobId, attempt: 1, maxMs: 60_000 });
         await tested.end(name, 0);
         await until(async () => (await counted.see(name)).is === 'ended', 20, 'the attempt has ended');
         return name;
@@ -110,7 +110,7 @@ for (const defersCleanup of [true, false]) {
       const { jobs } = apiPathsOf(namespace);
       const make = (body: object) => runner.client.ask('POST', jobs, { body });
       await make(makeTrialJob('network-trial-1', 'inspector:8083', aShape(namespace), 60));
-      const later = { name: 'later-1', jobId: 'later', attempt: 1, endpoint: 'video', maxMs: 60_000 } as const;
+      const later = { name: 'later-1', jobId: 'later', attempt: 1, maxMs: 60_000 } as const;
       await make(makeJob(later, aShape(namespace)));
       await until(async () => (await runner.list()).includes('later-1'), 20, 'the watch has come so far');
       expect(await runner.list()).not.to.include('network-trial-1');

@@ -75,7 +75,7 @@ describe('a controller whose answer from Redis is lost', () => {
     expect(await advance(id).catch((error) => error)).to.include({ code: 'unavailable' });
     await until(() => connection.ready(), 10, 'the next connection');
     const other = advanceWith(storeOf(redis.connection), runner);
-    await runner.start({ name: `${id}-1`, jobId: id, attempt: 1, endpoint: 'video', maxMs: 1 });
+    await runner.start({ name: `${id}-1`, jobId: id, attempt: 1, maxMs: 1 });
     await other(id);
     expect(await theJob(store, id)).to.include({ attempt: 1, status: 'Running' });
     await runner.stop(`${id}-1`);

@@ -26,7 +26,7 @@ const shape: WorkerShape = {
   clusterUser: false,
 };
 const jobId = attemptName.slice(0, -2);
-const attempt = { name: attemptName, jobId, attempt: 1, endpoint: 'video', maxMs: 7_200_000 } as const;
+const attempt = { name: attemptName, jobId, attempt: 1, maxMs: 7_200_000 } as const;
 const labels = {
   'app.kubernetes.io/name': 'trawl-worker',
   'app.kubernetes.io/managed-by': 'trawl',

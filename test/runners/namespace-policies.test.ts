@@ -27,8 +27,8 @@ describe('what stands around the Jobs of a cluster', () => {
   });
 
   it('limits every container to what a worker has, so that the cluster adds nothing to a worker', () => {
-    const limits = makeJob({ name: 'a-1', jobId: 'a', attempt: 1, endpoint: 'video', maxMs: 0 }, shape).spec?.template
-      .spec?.containers[0]?.resources?.limits;
+    const limits = makeJob({ name: 'a-1', jobId: 'a', attempt: 1, maxMs: 0 }, shape).spec?.template.spec?.containers[0]
+      ?.resources?.limits;
     const { metadata, spec } = makeLimitRange(shape);
     expect(metadata).to.deep.equal({ name: 'trawl-workers', namespace: 'workers' });
     expect(spec).to.deep.equal({ limits: [{ type: 'Container', max: limits }] });
@@ -83,7 +83,7 @@ describe('what stands around the Jobs of a cluster', () => {
   describe('for each field of the Job that the controller makes, and its pod', () => {
     const messages = (change: object = {}) =>
       makeAdmissionPolicy({ ...shape, ...change }).spec?.validations?.map(({ message }) => message ?? '') ?? [];
-    const { spec } = makeJob({ name: 'a-1', jobId: 'a', attempt: 1, endpoint: 'video', maxMs: 0 }, shape);
+    const { spec } = makeJob({ name: 'a-1', jobId: 'a', attempt: 1, maxMs: 0 }, shape);
     const pod = spec?.template.spec;
     for (const [owner, fields] of [
       ['worker Jobs', { ...spec, template: undefined }],

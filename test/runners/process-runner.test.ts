@@ -11,7 +11,7 @@ import { itRunsAttempts, type RunnerUnderTest } from './runner.contract.ts';
 
 const run = promisify(execFile);
 const jobId = randomUUID();
-const attempt = { name: `${jobId}-1`, jobId, attempt: 1, endpoint: 'video', maxMs: 600_000 } as const;
+const attempt = { name: `${jobId}-1`, jobId, attempt: 1, maxMs: 600_000 } as const;
 const plain = { env: {}, tokenOf: () => 'token', freeBytes: () => Number.POSITIVE_INFINITY, log: aLog().log };
 
 /** Waits for a file that is named as its token and tells how to end. */

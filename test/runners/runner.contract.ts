@@ -22,7 +22,7 @@ const patience = 20;
 export function itRunsAttempts(open: () => RunnerUnderTest): void {
   const anAttempt = (): AttemptToRun => {
     const jobId = randomUUID();
-    return { name: attemptNameOf(jobId, 1), jobId, attempt: 1, endpoint: 'video', maxMs: 600_000 };
+    return { name: attemptNameOf(jobId, 1), jobId, attempt: 1, maxMs: 600_000 };
   };
   const seen = (name: string, is: Seen['is']) =>
     until(

@@ -17,7 +17,7 @@ async function startWorkerTwice(): Promise<string> {
     freeBytes: () => 1e9,
     log: aLog().log,
   });
-  const attempt = { name: 'job-1', jobId: 'job', attempt: 1, endpoint: 'video', maxMs: 600_000 } as const;
+  const attempt = { name: 'job-1', jobId: 'job', attempt: 1, maxMs: 600_000 } as const;
   const release = openAll();
   const refused = await runner.start(attempt).catch(({ code }: NodeJS.ErrnoException) => code);
   const before = await runner.see(attempt.name);

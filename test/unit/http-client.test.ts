@@ -31,9 +31,9 @@ describe('the HTTP client', () => {
   it('reads the answer of a server on a port and on a socket', async () => {
     const { folder, remove } = aFolder();
     for (const at of [{ host: '127.0.0.1', port: 0 }, { path: `${folder}/s` }]) {
-      const server = await serve((req, res) => res.writeHead(201, { 'x-a': 'b' }).end(req.url), at);
-      const { status, headers, text } = await get(server);
-      expect([status, headers['x-a'], text]).to.deep.equal([201, 'b', '/x']);
+      const server = await serve((req, res) => res.writeHead(201).end(req.url), at);
+      const { status, text } = await get(server);
+      expect([status, text]).to.deep.equal([201, '/x']);
     }
     remove();
   });

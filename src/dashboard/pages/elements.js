@@ -80,7 +80,7 @@ export function Copy({ text }) {
 }
 
 /** Runs one piece of work at a time; `error` is that of the last one. */
-export function useTurns() {
+function useTurns() {
   const [error, setError] = useState(null);
   const [isRunning, setRunning] = useState(false);
   const run = async (work) => {

@@ -34,16 +34,16 @@ const jobDefaults = {
   suspend: false,
 };
 /** Others may make a Job wait: for its admission, or until a pod on a dead node is known to have failed. */
-const ofOthers = [
+const changedByOthers = [
   ['suspend', true],
   ['podReplacementPolicy', 'Failed'],
 ] as const;
 /** Fields that the API server computes, and refuses when somebody else has set them to another value. */
 const computedOfPod = ['priority', 'preemptionPolicy'];
 /** Fields that a pod may lack when nothing is wanted of them. */
-const placed = ['nodeSelector', 'affinity', 'priorityClassName'];
+const placementFields = ['nodeSelector', 'affinity', 'priorityClassName'];
 /** The API server pulls every image anew where its plugin AlwaysPullImages is enabled. */
-const ofPlugins = [['imagePullPolicy', 'Always']] as const;
+const changedByPlugins = [['imagePullPolicy', 'Always']] as const;
 const computedOfJob = ['selector'];
 const controllerLabels = ['controller-uid', 'job-name'].flatMap((name) => [name, `batch.kubernetes.io/${name}`]);
 const controllerFinalizer = 'batch.kubernetes.io/job-tracking';
@@ -72,7 +72,7 @@ export const admissionVariables = [
  * new there is compared too, and a field that it lacks must be absent.
  */
 export function listAdmissionRules(shape: WorkerShape, allowances: AdmissionAllowances): AdmissionRule[] {
-  const { metadata, spec } = makeJob({ name: 'a-1', jobId: 'a', attempt: 1, endpoint: 'video', maxMs: 0 }, shape);
+  const { metadata, spec } = makeJob({ name: 'a-1', jobId: 'a', attempt: 1, maxMs: 0 }, shape);
   const { metadata: marks, spec: pod } = spec?.template ?? {};
   const { containers, activeDeadlineSeconds: podSeconds = 0, ...podFields } = pod ?? ({} as V1PodSpec);
   const { nodeSelector, affinity, priorityClassName, ...otherFields } = podFields;
@@ -94,7 +94,7 @@ export function listAdmissionRules(shape: WorkerShape, allowances: AdmissionAllo
   return [
     rule('one container', 'variables.pod.containers.size() == 1'),
     rule('only the image of workers', `variables.worker.image in ${literal(images)}`),
-    ...compareFields('worker', workerFields, {}, [...ofPlugins, ...alternatives('worker')], ['image'], {
+    ...compareFields('worker', workerFields, {}, [...changedByPlugins, ...alternatives('worker')], ['image'], {
       ...securityOf('worker', workerFields),
       args: compareArgs([workerFields.args, ...alternatives('worker').flatMap(valuesOf('args'))]),
     }),
@@ -110,8 +110,8 @@ export function listAdmissionRules(shape: WorkerShape, allowances: AdmissionAllo
       'pod',
       otherFields,
       defaults,
-      [...alternatives('').filter(([field]) => !placed.includes(field)), ...pullSecrets],
-      ['containers', 'activeDeadlineSeconds', ...placed, ...added],
+      [...alternatives('').filter(([field]) => !placementFields.includes(field)), ...pullSecrets],
+      ['containers', 'activeDeadlineSeconds', ...placementFields, ...added],
       { ...securityOf('pod', otherFields), ...comparePullSecrets(shape, alternatives('')) },
     ),
     ...compareMarks('variables.marks', marks, hasQueue, marksOfOthers),
@@ -123,7 +123,7 @@ export function listAdmissionRules(shape: WorkerShape, allowances: AdmissionAllo
       ...compareMarks('object.metadata', metadata, hasQueue, marksOfOthers),
       atMost('job', 'activeDeadlineSeconds', shape.maxSeconds + jobSeconds),
       atMost('job', 'ttlSecondsAfterFinished', ttlSecondsAfterFinished),
-      ...compareFields('job', jobFields, jobDefaults, ofOthers, [
+      ...compareFields('job', jobFields, jobDefaults, changedByOthers, [
         ...['template', 'activeDeadlineSeconds', 'ttlSecondsAfterFinished'],
         ...computedOfJob,
       ]),
@@ -195,9 +195,9 @@ function valuesOf(field: string) {
   return ([name, value]: readonly [field: string, value: unknown]) => (name === field ? [value] : []);
 }
 
-function atMost(name: keyof typeof paths, field: string, most: number): AdmissionRule {
+function atMost(name: keyof typeof paths, field: string, max: number): AdmissionRule {
   const value = `${paths[name]}.?${field}.orValue(${2 ** 31})`;
-  return rule(`only the ${field} of ${owners[name]}`, `${value} <= ${most}`);
+  return rule(`only the ${field} of ${owners[name]}`, `${value} <= ${max}`);
 }
 
 const owners = { pod: 'workers', worker: 'workers', job: 'worker Jobs' } as const;

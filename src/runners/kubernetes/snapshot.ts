@@ -22,8 +22,8 @@ export interface JobSnapshot extends ObjectSnapshot {
   readonly startedAt: number | null;
   /** When its `activeDeadlineSeconds` are over. */
   readonly deadline: number | null;
-  /** First condition that says that the Job cannot succeed any more, or has. */
-  readonly ending: { readonly type: string; readonly reason: string } | null;
+  /** First condition that says that the Job has succeeded, or cannot any more. */
+  readonly ending: { readonly reason: string } | null;
 }
 
 export interface ClusterReason {
@@ -70,7 +70,7 @@ export function readJobSnapshot(raw: KubeJson<V1Job>): JobSnapshot {
     isSuspended: findTrue(conditions, 'Suspended') !== undefined,
     startedAt: readTime(raw.status?.startTime),
     deadline: readDeadline(raw),
-    ending: ending ? { type: ending.type, reason: ending.reason ?? '' } : null,
+    ending: ending ? { reason: ending.reason ?? '' } : null,
   };
 }
 

@@ -13,7 +13,6 @@ export interface StoredBatch {
   readonly jobIds: readonly string[];
   readonly isCancelled: boolean;
   readonly url: string;
-  readonly receiver: string;
   /** Sealed; '' without one. */
   readonly authorization: string;
   /** Milliseconds. */
@@ -29,10 +28,10 @@ export async function readBatch(store: RecordStore, id: string): Promise<StoredB
   const jobIds = Array.from({ length: ids.length / shortIdLength }, (_, n) =>
     longId(ids.slice(n * shortIdLength, (n + 1) * shortIdLength)),
   );
-  const { account, url, receiver, authorization, completed, failed } = fields;
+  const { account, url, authorization, completed, failed } = fields;
   return {
     ...{ id, account, jobIds, isCancelled: fields.cancelled === '1' },
-    ...{ url: text(url), receiver: text(receiver), authorization: text(authorization) },
+    ...{ url: text(url), authorization: text(authorization) },
     created_at: Number(fields.created_at),
     ended: completed === undefined ? null : { completed: Number(completed), failed: Number(failed) },
   };

@@ -15,7 +15,7 @@ const preemptScript = script(
   'preempt-job',
   'always',
   [...ledJobKeyNames, 'account', 'openWork', 'ready', 'waitingQueue'],
-  ['term', 'accountId', 'jobId', 'attempt', 'slots', 'maxWait', 'waiting'],
+  ['term', 'accountId', 'attempt', 'slots', 'maxWait', 'waiting'],
 )`${readLedJob('account preempted recorded verdict storing_since')}
 if fields.account ~= accountId then return { 'not_found' } end
 local is_done = fields.verdict ~= '' or fields.storing_since ~= '' or fields.recorded ~= ''

@@ -13,7 +13,7 @@ const addPackScript = notedScript(
   'add-pack',
   'needs memory',
   [...balanceKeyNames],
-  ['accountId', 'id', 'json', 'total', 'purchasedAt'],
+  ['id', 'json', 'total', 'purchasedAt'],
 )`${balances}
 local refused = read_balances()
 if refused then return refused end

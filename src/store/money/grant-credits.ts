@@ -13,7 +13,7 @@ const grantCreditsScript = notedScript(
   'grant-credits',
   'needs memory',
   [...balanceKeyNames, 'grants'],
-  ['accountId', 'amount', 'reason', 'id'],
+  ['amount', 'reason', 'id'],
 )`${balances}
 local refused = read_balances()
 if refused then return refused end

@@ -67,7 +67,7 @@ export async function changeAdmissionPolicy(ask: Ask, shape: WorkerShape): Promi
 
 /** Returns a pod of a worker's shape that no Job made. */
 export function makeWorkerPod(name: string, shape: WorkerShape): Json {
-  const attempt = { name: `${name}-1`, jobId: name, attempt: 1, endpoint: 'video', maxMs: 1_000 } as const;
+  const attempt = { name: `${name}-1`, jobId: name, attempt: 1, maxMs: 1_000 } as const;
   const { metadata, spec } = structuredClone(makeJob(attempt, shape).spec?.template ?? {});
   const { labels, annotations } = metadata ?? {};
   return { apiVersion: 'v1', kind: 'Pod', metadata: { name, labels, annotations }, spec };
