@@ -34,7 +34,7 @@ export async function retry<T>(action: (reset: () => void) => Promise<T>, option
     } catch (error) {
       const delayMs = signal?.aborted ? null : delayOf(error, backoffMs(++failures, options), failures);
       if (delayMs === null) throw error;
-      await pause(delayMs, undefined, { ...(signal && { signal }) }).catch(() => {
+      await pause(delayMs, undefined, { signal }).catch(() => {
         throw error;
       });
     }

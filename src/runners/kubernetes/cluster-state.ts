@@ -34,7 +34,7 @@ export class ClusterState {
     const { client, namespace, log, times } = options;
     const paths = apiPathsOf(namespace);
     const onChange = this.#noteChange.bind(this);
-    const shared = { client, log, onChange, selector: attemptSelector, ...(times && { times }) };
+    const shared = { client, log, onChange, selector: attemptSelector, times };
     this.#jobs = new Informer({ ...shared, path: paths.jobs, read: readJobSnapshot, unread: unreadOfJob });
     this.#pods = new Informer({ ...shared, path: paths.pods, read: readPodSnapshot, unread: unreadOfPod });
   }

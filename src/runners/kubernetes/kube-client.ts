@@ -91,7 +91,7 @@ export function openKubeClient(options: KubeClientOptions): KubeClient {
   const server = new URL(access.server);
   let connections = connect(access.tls, answerMs);
   const silence = watchForSilence(answerMs, (timeoutMs, signal) =>
-    send('GET', '/version', { limits: { timeoutMs }, ...(signal && { signal }) }),
+    send('GET', '/version', { limits: { timeoutMs }, signal }),
   );
   const withLimits = sharePatience(silence.confirmAnswers, answerMs, maxAnswerMs);
   /** With HTTP/2 all requests share one connection, which may die unnoticed: it is replaced when nothing was answered for the time limit. */
@@ -104,7 +104,7 @@ export function openKubeClient(options: KubeClientOptions): KubeClient {
   const send = async (method: KubeMethod, path: string, question: SentQuestion) => {
     const { signal, reader, limits } = question;
     const turnMs = rateLimit.take();
-    if (turnMs > 0) await pause(turnMs, undefined, { ...(signal && { signal }) });
+    if (turnMs > 0) await pause(turnMs, undefined, { signal });
     const request = {
       ...{ method, origin: server.origin, path: pathOf(server, path, question.query) },
       ...contentOf(method, question, await access.headers()),
@@ -128,7 +128,7 @@ export function openKubeClient(options: KubeClientOptions): KubeClient {
     const ask = () => silence.untilAnswered(signal).then(() => send(method, path, question));
     const delayOf = (error: unknown, delayMs: number, failures: number) =>
       failures < maxTries ? delayBefore(method, error, delayMs) : null;
-    return retry(() => ask().then(read), { ...backoff, ...(signal && { signal }), delayOf });
+    return retry(() => ask().then(read), { ...backoff, signal, delayOf });
   };
   return {
     ask: <T>(method: KubeMethod, path: string, question: KubeQuestion = {}) =>

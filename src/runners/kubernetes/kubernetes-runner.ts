@@ -80,10 +80,9 @@ export class KubernetesRunner implements Runner {
     this.watch = watch;
     this.#notify = notify;
     this.state = new ClusterState({
-      ...{ client, namespace, log },
+      ...{ client, namespace, log, times },
       onChange: (attemptName) => this.#noteChange(attemptName),
       onCount: (attemptName, hasJob, hasPod) => watermark.count(attemptName, hasJob, hasPod),
-      ...(times && { times }),
     });
     const immediate = makeCleanup(client, namespace, this.state);
     const hasQueue = shape.queue !== null;

@@ -15,18 +15,18 @@ import { makeRole, makeRoleBinding } from './permissions.ts';
 /** Returns every object that guards the namespace of the workers, in the order in which they are applied. */
 export function listManifests(
   shape: WorkerShape,
-  ways: AllowedTargets,
+  targets: AllowedTargets,
   maxJobs: number,
   allowances?: AdmissionAllowances,
 ): KubernetesObject[] {
   const { namespace } = shape;
   return [
     makeRole(namespace),
-    makeRoleBinding(namespace, ways.namespace),
+    makeRoleBinding(namespace, targets.namespace),
     makeQuota(namespace, maxJobs),
     // A LimitRange would refuse resources of workers that the operator allows besides.
     ...(allowances?.fields.some(({ name }) => name === 'worker.resources') ? [] : [makeLimitRange(shape)]),
-    ...makeNetworkPolicies(shape, ways),
+    ...makeNetworkPolicies(shape, targets),
     makeAdmissionPolicy(shape, allowances),
     makeAdmissionBinding(shape),
   ];

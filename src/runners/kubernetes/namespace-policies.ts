@@ -26,8 +26,8 @@ export interface AllowedTargets {
 }
 
 /** Returns a quota of Jobs and pods; finished ones count until their cleanup. */
-export function makeQuota(namespace: string, most: number): V1ResourceQuota {
-  const hard = { 'count/jobs.batch': String(most), 'count/pods': String(most) };
+export function makeQuota(namespace: string, maxJobs: number): V1ResourceQuota {
+  const hard = { 'count/jobs.batch': String(maxJobs), 'count/pods': String(maxJobs) };
   return { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'trawl-workers', namespace }, spec: { hard } };
 }
 
@@ -81,13 +81,18 @@ export function makeAdmissionBinding(shape: Pick<WorkerShape, 'namespace'>): V1V
 /** Returns network policies that deny all traffic of the namespace except to the destinations of workers. */
 export function makeNetworkPolicies(
   { namespace }: Pick<WorkerShape, 'namespace'>,
-  ways: AllowedTargets,
+  targets: AllowedTargets,
 ): V1NetworkPolicy[] {
   const policy = (name: string, spec: V1NetworkPolicy['spec']): V1NetworkPolicy => ({
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',
     metadata: { name, namespace },
     spec,
+  });
+  const tcp = (port: number) => [{ protocol: 'TCP', port }];
+  const toPart = (component: string, port: number) => ({
+    ...toPods(targets.namespace, { 'app.kubernetes.io/name': 'trawl', 'app.kubernetes.io/component': component }),
+    ports: tcp(port),
   });
   return [
     policy('trawl-nothing', { podSelector: {}, policyTypes: ['Ingress', 'Egress'] }),
@@ -96,15 +101,13 @@ export function makeNetworkPolicies(
       policyTypes: ['Egress'],
       egress: [
         {
-          ...(ways.dns ? { to: ways.dns.to } : toPods('kube-system', { 'k8s-app': 'kube-dns' })),
-          ports: (ways.dns?.ports ?? [53]).flatMap((port) => ['UDP', 'TCP'].map((protocol) => ({ protocol, port }))),
+          ...(targets.dns ? { to: targets.dns.to } : toPods('kube-system', { 'k8s-app': 'kube-dns' })),
+          ports: (targets.dns?.ports ?? [53]).flatMap((port) => ['UDP', 'TCP'].map((protocol) => ({ protocol, port }))),
         },
-        { ...toPods(ways.namespace, partOf('controller')), ports: [{ protocol: 'TCP', port: ways.gatewayPort }] },
-        { ...toPods(ways.namespace, partOf('egress')), ports: [{ protocol: 'TCP', port: ways.egressPort }] },
-        ...(ways.bundledStorePort === undefined
-          ? []
-          : [{ ...toPods(ways.namespace, partOf('s3')), ports: [{ protocol: 'TCP', port: ways.bundledStorePort }] }]),
-        ...ways.stores.map(({ cidr, port }) => ({ to: [{ ipBlock: { cidr } }], ports: [{ protocol: 'TCP', port }] })),
+        toPart('controller', targets.gatewayPort),
+        toPart('egress', targets.egressPort),
+        ...(targets.bundledStorePort === undefined ? [] : [toPart('s3', targets.bundledStorePort)]),
+        ...targets.stores.map(({ cidr, port }) => ({ to: [{ ipBlock: { cidr } }], ports: tcp(port) })),
       ],
     }),
   ];
@@ -123,10 +126,6 @@ function admissionOf({ namespace }: Pick<WorkerShape, 'namespace'>): string {
 
 function rule(group: string, ...resources: string[]) {
   return { apiGroups: [group], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources };
-}
-
-function partOf(component: string): Record<string, string> {
-  return { 'app.kubernetes.io/name': 'trawl', 'app.kubernetes.io/component': component };
 }
 
 function toPods(namespace: string, matchLabels: Record<string, string>): Pick<V1NetworkPolicyEgressRule, 'to'> {

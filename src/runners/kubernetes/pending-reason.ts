@@ -5,7 +5,7 @@ import type { ClusterReason, JobSnapshot, PodSnapshot } from './snapshot.ts';
 /** Reason why a pod does not run yet; with an outcome it never will, and the operator is told. */
 interface PendingReason {
   /** A sentence for the caller; `null` for an ordinary start. */
-  readonly reason: string | null;
+  readonly reason: WaitSentence | null;
   readonly outcome: Outcome | null;
 }
 
@@ -25,6 +25,7 @@ const waitWords = {
   'The image of the worker is missing': 'image',
   'The worker cannot be started yet': 'container',
 } as const;
+type WaitSentence = keyof typeof waitWords;
 
 /** Every value of the label `wait`. */
 export const waits = ['starting', ...new Set(Object.values(waitWords))] as const;
@@ -35,7 +36,7 @@ export function waitOf(reason: string | null): (typeof waits)[number] {
 }
 
 /** Kubelet reasons that keep a worker from starting, and for which part of `startSeconds` each may last. */
-const startFaults: Readonly<Record<string, { readonly part: number; readonly reason: string }>> = {
+const startFaults: Readonly<Record<string, { readonly part: number; readonly reason: WaitSentence }>> = {
   ErrImagePull: { part: 1, reason: 'The image of the worker is being fetched' },
   ImagePullBackOff: { part: 1, reason: 'The image of the worker is being fetched' },
   RegistryUnavailable: { part: 1, reason: 'The image of the worker is being fetched' },

@@ -78,7 +78,7 @@ async function mayDo(
   const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
   const { status } = await client.ask<{ status?: { allowed: boolean } }>('POST', path, {
     body,
-    ...(signal && { signal }),
+    signal,
   });
   return status?.allowed === true;
 }
