@@ -13,10 +13,10 @@ export type TakeTurn = <T>(call: Pick<KeyedCall, 'key' | 'res'>, work: () => Pro
  * Returns a function that does at most so many pieces of work of an account at once in this process, and refuses further ones meanwhile
  * with `sentence`.
  */
-export function fewAtATime(most: number, sentence: string, retryAfterSeconds?: number) {
+export function fewAtATime(max: number, sentence: string, retryAfterSeconds?: number) {
   const inHand = new CountsByName();
   return async <T>(accountId: string, work: () => Promise<T>): Promise<T> => {
-    if (inHand.of(accountId) >= most) throw refuse('rate_limited', sentence, retryAfterSeconds);
+    if (inHand.of(accountId) >= max) throw refuse('rate_limited', sentence, retryAfterSeconds);
     inHand.change(accountId, 1);
     try {
       return await work();

@@ -71,15 +71,15 @@ function readChoice(
 }
 
 function readTimes(values: Readonly<Record<string, unknown>>): Record<string, number> {
-  const most = readSeconds('--max-duration', values['max-duration']);
-  if (most === 0) throw new UsageError('--max-duration must be above 0');
+  const maxDuration = readSeconds('--max-duration', values['max-duration']);
+  if (maxDuration === 0) throw new UsageError('--max-duration must be above 0');
   const start = readSeconds('--start', values.start);
   const end = readSeconds('--end', values.end);
-  if (most !== null && (start !== null || end !== null))
+  if (maxDuration !== null && (start !== null || end !== null))
     throw new UsageError('--max-duration cannot stand beside --start and --end');
   if (end !== null && end <= (start ?? 0)) throw new UsageError('--end must be later than --start');
   return {
-    ...(most !== null && { max_duration: most }),
+    ...(maxDuration !== null && { max_duration: maxDuration }),
     ...(start !== null && { start }),
     ...(end !== null && { end }),
   };
@@ -93,10 +93,10 @@ function readSeconds(name: string, given: unknown): number | null {
   return Number(given);
 }
 
-function readCount(name: string, given: string | undefined, most: number): number | null {
+function readCount(name: string, given: string | undefined, max: number): number | null {
   if (given === undefined) return null;
   const count = /^\d{1,6}$/.test(given) ? Number(given) : 0;
-  if (count < 1 || count > most) throw new UsageError(`${name} must be a whole number from 1 to ${most}`);
+  if (count < 1 || count > max) throw new UsageError(`${name} must be a whole number from 1 to ${max}`);
   return count;
 }
 

@@ -11,14 +11,14 @@ export interface PatienceLimits {
   /** Longest total wait for a rate limit of one call. */
   readonly refusedMs: number;
   /** Least time of one try: the last one begins when its limit is over. */
-  readonly leastTryMs: number;
+  readonly minTryMs: number;
 }
 
 export const defaultPatience: PatienceLimits = {
   firstMs: 10_000,
   acceptedMs: 300_000,
   refusedMs: 120_000,
-  leastTryMs: 1_000,
+  minTryMs: 1_000,
 };
 
 /** The service did not answer for as long as the command waits for it. */

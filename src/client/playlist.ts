@@ -15,7 +15,7 @@ interface BatchPage {
 export async function expandPlaylist(
   tools: GetTools,
   query: string,
-  most: number,
+  maxItems: number,
   parallel: number,
   take: (wanted: WantedFile) => Promise<void>,
 ): Promise<{ row: FileRow; cause: unknown } | null> {
@@ -23,7 +23,7 @@ export async function expandPlaylist(
   const takenIds = new Set<unknown>();
   let batch: string | null = null;
   try {
-    batch = await startBatch(tools, query, most);
+    batch = await startBatch(tools, query, maxItems);
     await inParallel(parallel, await readJobs(tools, batch), async (wanted) => {
       if (signal.aborted) return;
       takenIds.add(wanted.jobId);
@@ -47,12 +47,17 @@ export async function expandPlaylist(
 }
 
 /** Orders the jobs of a playlist and returns the id of their batch. */
-async function startBatch(tools: GetTools, query: string, most: number): Promise<string> {
+async function startBatch(tools: GetTools, query: string, maxItems: number): Promise<string> {
   const { order, client, patience, interrupted: signal } = tools;
   // The first contact: reading the list takes longer than the service may be silent before.
   await client.call('/v1/usage?view=reduced', { signal });
   patience.accept();
-  const body = { endpoint: order.endpoint, playlist: true, max_items: most, items: [{ query, ...order.parameters }] };
+  const body = {
+    endpoint: order.endpoint,
+    playlist: true,
+    max_items: maxItems,
+    items: [{ query, ...order.parameters }],
+  };
   const call = { method: 'POST', body, idempotencyKey: tools.keyOf(query), answerMs: listMs } as const;
   const made = await sendOrder(tools, '/v1/batches', call);
   return String((made as { batch_id?: unknown }).batch_id);

@@ -75,7 +75,7 @@ async function callPatiently(
   const silence = longer ?? patience.start();
   let refusedMs = 0;
   for (;;) {
-    const limitMs = Math.ceil(Math.max(patience.limits.leastTryMs, Math.min(answerMs, silence.leftMs())));
+    const limitMs = Math.ceil(Math.max(patience.limits.minTryMs, Math.min(answerMs, silence.leftMs())));
     const limit = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
     const tried = await tryCall(() => send({ ...init, signal: limit }));
     if ('error' in tried && mayBeDone(tried.error)) noteMayBeDone?.();

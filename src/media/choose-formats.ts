@@ -28,8 +28,8 @@ export interface FormatChoice {
 }
 
 const hour = 3600;
-/** Seconds of the shortest file: less may hold no frame, and would fail as damaged. */
-const shortest = 0.1;
+/** A shorter file may hold no frame, and would fail as damaged. */
+const minFileSeconds = 0.1;
 /** Pictures are coded in blocks: 1088 rows are still 1080p. */
 const slack = 8;
 const preferredVideo = ['h264', 'av1', 'hevc', 'vp9', 'vp8'];
@@ -40,7 +40,7 @@ export function chooseFormatsFor(page: SourcePage, order: MediaOrder): FormatCho
   // ffmpeg reads no number with an exponent, as JavaScript writes those below 0.000001.
   const start = typeof args.start === 'number' ? Math.round(args.start * 1000) / 1000 : 0;
   const end = [args.max_duration, args.end].find((given) => typeof given === 'number') ?? null;
-  const seconds = end === null ? null : Math.max(end, start + shortest);
+  const seconds = end === null ? null : Math.max(end, start + minFileSeconds);
   if (page.live && seconds === null) throw new Failed('live_unbounded');
   const known = page.live ? seconds : page.duration;
   if (known !== null && start >= known && !mayLastLonger(page, order)) throw new Failed('start_beyond_end');

@@ -1,4 +1,5 @@
-"""Puts fragments of MP4 on one clock where a source begins it anew, as behind an advertisement: ffmpeg reads them as one file."""
+"""Puts the fragments of a stream on one clock where its source begins it anew, as behind an advertisement: ffmpeg reads them as one file. Tells
+pages, and others that are no media, which count as missing."""
 import os
 import re
 import subprocess
@@ -14,7 +15,7 @@ TIMED = re.compile(rb'(?s)\0\0\x01([\xbd\xc0-\xef])..[\x80-\xbf]([\x80-\xff]).(.
 TABLE = re.compile(rb'(?s)G[\x40-\x7f].[\x10-\x1f]\x00\x02([\xb0-\xbf].).{7}(..)')
 PICTURES = {1: 'mpeg', 2: 'mpeg', 0x10: 'mpeg4', 0x1b: 'h264', 0x24: 'hevc'}
 SOUND = {3: 'mp3', 4: 'mp3', 0x0f: 'aac', 0x11: 'latm', 0x81: 'ac3', 0x87: 'eac3'}
-LEAST_LEAP = 0.9  # seconds: playlists state lengths coarsely
+MIN_LEAP = 0.9  # seconds: playlists state lengths coarsely
 JOINED_LEAP = 11  # seconds: ffmpeg joins clocks that are ten seconds apart, and keeps shorter gaps, as between slides
 UNWRITTEN = re.compile('[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd]')  # in no page, and soon in any media
 MARKUP = re.compile(rb'\s*<[!?a-zA-Z]')  # in any encoding of Latin letters, and at the beginning of no media
@@ -85,7 +86,7 @@ class Clock:
             if found and first[0] not in found:
                 raise Changed('This kind of stream is not supported: its codecs change', expected=True)
         last, self.last = self.last, begin_of(content)
-        if None not in (self.last, last, length) and self.last - last - length > LEAST_LEAP:
+        if None not in (self.last, last, length) and self.last - last - length > MIN_LEAP:
             self.shift += JOINED_LEAP
         return move_times(content, self.shift) if self.shift else content
 

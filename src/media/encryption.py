@@ -14,7 +14,7 @@ TO_ENTRIES = [b'moov', b'trak', b'mdia', b'minf', b'stbl', b'stsd']
 ENCRYPTED = re.compile(rb'enc[vatms]|drm[is]|aavd')  # samples of ISO/IEC 14496-12, 8.12, of iTunes and of Audible
 # Tags that ffmpeg gives encrypted tracks of WebM, and encrypted Windows Media.
 ENCRYPTION_TAGS = ('enc_key_id', 'encryption', 'asf_protection_type')
-MAX_BOXES, PIECE, LONGEST_SKIP, LONGEST_INDEX = 64, 2**16, 2**16, 2**26
+MAX_BOXES, PIECE, MAX_SKIP, MAX_INDEX = 64, 2**16, 2**16, 2**26
 
 
 def refuse_encrypted(ydl, info, probed):
@@ -40,7 +40,7 @@ def index_of(ydl, info):
     """Returns the index of an MP4, wherever it lies behind the URL of a format; nothing of other files."""
     at, reached, end, answer = 0, 0, 0, None
     for _ in range(MAX_BOXES):
-        if at + 16 > end or at > reached + LONGEST_SKIP:
+        if at + 16 > end or at > reached + MAX_SKIP:
             (answer, end), reached = open_at(ydl, info, at, PIECE), at
         answer.read(at - reached)
         head = answer.read(8)
@@ -50,7 +50,7 @@ def index_of(ydl, info):
         if size < max(8, len(head)):
             return b''
         if head[4:8] == b'moov':
-            wanted = min(size, LONGEST_INDEX)
+            wanted = min(size, MAX_INDEX)
             if at + wanted > end:
                 (answer, _), head = open_at(ydl, info, at, wanted), b''
             return head + answer.read(wanted - len(head))

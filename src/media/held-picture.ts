@@ -6,13 +6,13 @@ import { askFfprobe, type FetchedFile } from './probe-file.ts';
 import type { MediaTools } from './tools.ts';
 
 /** Seconds by which the first picture behind a start may be late unnoticed: many players show it at once, and all later ones too early. */
-const unnoticed = 0.12;
+const unnoticedSeconds = 0.12;
 /** Packets from the key frame before a start on, among which the next picture is sought: a screen recording may have one key frame in minutes. */
 const maxPackets = 5_000;
 /** Seconds by which a picture may begin before a start and still begin with it: ffprobe rounds to microseconds, as ffmpeg does. */
-const rounding = 0.000_002;
+const roundingSeconds = 0.000_002;
 /** Seconds by which ffmpeg begins before a picture, because it leaves out one that begins an instant earlier. */
-const margin = 0.001;
+const marginSeconds = 0.001;
 
 /** Returns the seconds since when the picture of a start is shown when it goes on being shown behind that, as a slide does; else zero. */
 export async function heldSeconds(
@@ -37,6 +37,6 @@ export async function heldSeconds(
   const held = Math.max(...shown.filter((second) => second <= start));
   const next = Math.min(...shown.filter((second) => second > start));
   const isUnknown = !Number.isFinite(held) || (next === Number.POSITIVE_INFINITY && shown.length >= maxPackets);
-  if (isUnknown || start - held <= rounding || next - start <= unnoticed) return 0;
-  return Math.min(start, start - held + margin);
+  if (isUnknown || start - held <= roundingSeconds || next - start <= unnoticedSeconds) return 0;
+  return Math.min(start, start - held + marginSeconds);
 }

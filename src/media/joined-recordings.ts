@@ -10,9 +10,9 @@ import { Failed, type MediaTools } from './tools.ts';
 /** Formats that keep the times of each recording when files are joined, of which sites join FLV alone. */
 const [joinedFormats, joinedBySites] = [/^(flv|matroska|mov)/, /^flv/];
 /** Seconds by which the times of a stream go back at least where another recording begins. */
-const leastLeap = 1;
+const minLeap = 1;
 /** Seconds after which the times of an FLV begin anew that lack the bits above the lowest 24, and by which they then go back at least. */
-const [wrap, leastWrap] = [2 ** 24 / 1000, 16_700];
+const [wrap, minWrap] = [2 ** 24 / 1000, 16_700];
 const maxRecordings = 500;
 
 /** Packets of one stream whose times go on: number of the first, begin, begin of the latest, and end. */
@@ -120,7 +120,7 @@ function movesOf(streams: readonly (readonly Run[])[]): number[] {
   return (streams[0] ?? []).map((_, k) => {
     const runs = streams.flatMap((each) => each[k] ?? []);
     const begin = Math.min(...runs.map((run) => run.begin));
-    const isWrap = (streams[0]?.[k - 1]?.latest ?? 0) - begin > leastWrap;
+    const isWrap = (streams[0]?.[k - 1]?.latest ?? 0) - begin > minWrap;
     const move = k === 0 ? 0 : isWrap ? wrap : end - moved - begin;
     moved += move;
     end = moved + Math.max(...runs.map((run) => run.end));
@@ -145,7 +145,7 @@ async function readRuns(file: string, played: readonly number[], tools: MediaToo
     const end = pts + (duration || 0);
     const run = stream.runs.at(-1);
     // Pictures that others are made of are decoded before those, but no key frame goes back.
-    const isAnew = run === undefined || pts < run.latest - (line.includes(',K') ? leastLeap : leastWrap);
+    const isAnew = run === undefined || pts < run.latest - (line.includes(',K') ? minLeap : minWrap);
     // One run too many refuses the file: a hostile one may have millions.
     if (isAnew && stream.runs.length <= maxRecordings) stream.runs.push({ first, begin: pts, latest: pts, end });
     else if (run !== undefined) Object.assign(run, { latest: Math.max(run.latest, pts), end: Math.max(run.end, end) });

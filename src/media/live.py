@@ -16,8 +16,8 @@ from clock import PICTURES, SOUND, Changed, Clock, size_of
 # Fragments are fetched one after the other: with more at once, yt-dlp would ask for all of them before it writes the first.
 OPTIONS = {'concurrent_fragment_downloads': 1, 'skip_unavailable_fragments': True}
 REREADS = 4
-SHORTEST_WAIT, LONGEST_WAIT = 0.5, 10
-MOST_APART = 1  # fragments between the newest of two lists that count alike: a cache may give one of them late
+MIN_WAIT, MAX_WAIT = 0.5, 10
+MAX_APART = 1  # fragments between the newest of two lists that count alike: a cache may give one of them late
 
 
 class Beginning:
@@ -58,14 +58,14 @@ class Beginning:
         all have them, else by their numbers; or the newest of the given list where lists count differently or have ended."""
         self.newest.append(newest)
         try:
-            self.all_read.wait(LONGEST_WAIT)
+            self.all_read.wait(MAX_WAIT)
         except threading.BrokenBarrierError:
             return newest.last
         if all(each.date is not None for each in self.newest):
             behind = round((max(each.date for each in self.newest) - newest.date) / (newest.length or 1))
-            return newest.last + (behind if behind <= MOST_APART else 0)
+            return newest.last + (behind if behind <= MAX_APART else 0)
         numbers = [each.last for each in self.newest]
-        return max(numbers) if max(numbers) - min(numbers) <= MOST_APART else newest.last
+        return max(numbers) if max(numbers) - min(numbers) <= MAX_APART else newest.last
 
 
 class LiveDash(DashSegmentsFD):
@@ -242,4 +242,4 @@ def read_again(ydl, request):
 
 def wait_for_next(begun, seconds, found):
     """Waits until a live source may list more: as long as a segment since the last reading, or half of that if it had nothing new."""
-    time.sleep(max(0, begun + min(max(seconds if found else seconds / 2, SHORTEST_WAIT), LONGEST_WAIT) - time.monotonic()))
+    time.sleep(max(0, begun + min(max(seconds if found else seconds / 2, MIN_WAIT), MAX_WAIT) - time.monotonic()))

@@ -15,9 +15,9 @@ MEDIA = '#EXT-X-MEDIA:'
 ALTERNATE = -2
 # The note is the name of a sound: commentary has another one.
 OF_TWINS = 'manifest_url protocol format_note language vcodec acodec width height fps tbr'.split()
-MOST_OF_TIMELINE = 100_000
+MAX_TIMELINE_ENTRIES = 100_000
 # Fragments of all formats of a manifest with several periods, and comparisons of their formats.
-MOST_JOINED = 1_000_000
+MAX_JOINED = 1_000_000
 
 
 def patch_parser():
@@ -155,7 +155,7 @@ def fill_period(period, length):
 
 def repeat(timeline, end):
     """Replaces each negative count of repetitions by the number that reaches the next entry or the end."""
-    entries, time, left = children(timeline, 'S'), 0.0, MOST_OF_TIMELINE
+    entries, time, left = children(timeline, 'S'), 0.0, MAX_TIMELINE_ENTRIES
     for number, entry in enumerate(entries):
         time, length, count = float(entry.get('t') or time), float(entry.get('d') or 0), int(entry.get('r') or 0)
         if count < 0:
@@ -208,7 +208,7 @@ def length_of(formats):
 def continue_formats(filled, main, starts):
     """Returns each format that an MP4 can hold in all periods, with start and format of each of them."""
     many = sum(len(form.get('fragments') or []) for form in main) * len(filled)
-    if max(many, len(filled) * max(map(len, filled)) ** 2) > MOST_JOINED:
+    if max(many, len(filled) * max(map(len, filled)) ** 2) > MAX_JOINED:
         return []
     joined = []
     for form in main:

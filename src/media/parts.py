@@ -19,8 +19,8 @@ def fetch(downloader, info, wanted, order, answer):
     """Fetches formats into files of the given names, one after the other; those of a live source all at once, because its past is gone."""
     pool = concurrent.futures.ThreadPoolExecutor(max(1, len(wanted)) if info.get('is_live') else 1)
     beginning = live.Beginning(len(wanted))
-    hooks = [meter(number, order['limits']['file_bytes'], answer) for number in range(len(wanted))]
-    running = [pool.submit(fetch_part, downloader, info, part, order, beginning, hook) for part, hook in zip(wanted, hooks)]
+    meters = [meter(number, order['limits']['file_bytes'], answer) for number in range(len(wanted))]
+    running = [pool.submit(fetch_part, downloader, info, part, order, beginning, hook) for part, hook in zip(wanted, meters)]
     # The first failure ends the process, and with it the other parts.
     fetchers = [each.result() for each in concurrent.futures.as_completed(running)]
     listed = [each.listed for each in fetchers]

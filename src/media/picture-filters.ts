@@ -6,11 +6,11 @@ import type { FetchedFile, FileProbe } from './probe-file.ts';
 /** H.264 has no odd sizes. */
 const evenSize = 'crop=trunc(iw/2)*2:trunc(ih/2)*2';
 /** Columns and lines of a picture below which ffmpeg does not join its lines. */
-const leastJoined = 3;
+const minJoinedLines = 3;
 /** Pictures in a second of a slow film that is encoded: with fewer, it would not end as exactly as a part must. */
-const slowRates = { least: 2, most: 30 };
+const slowRates = { min: 2, max: 30 };
 /** Seconds by which a part may be longer than `end` says. */
-const endTolerance = 0.5;
+const endToleranceSeconds = 0.5;
 
 /**
  * Returns the filters of every picture that is encoded. Players would show one with the lines of two moments, because it does not call itself
@@ -18,7 +18,7 @@ const endTolerance = 0.5;
  */
 export function encodable(video: SourceStream | null): string {
   const { width, height } = video?.stream ?? {};
-  return Math.min(width ?? 0, height ?? 0) < leastJoined ? evenSize : `yadif=deint=interlaced,${evenSize}`;
+  return Math.min(width ?? 0, height ?? 0) < minJoinedLines ? evenSize : `yadif=deint=interlaced,${evenSize}`;
 }
 
 /** Returns the filter with which to encode a picture that cannot be copied into any container, else `null`. */
@@ -54,11 +54,11 @@ export function isUntimed({ format, video }: FileProbe): boolean {
 function slowRate(video: SourceStream | null, args: Args, { seconds }: FormatChoice, longest: number): number | null {
   const { frameRate = null, reordered = 0 } = video?.stream ?? {};
   if (frameRate === null || seconds === null || seconds >= longest) return null;
-  const most = args.end === undefined ? lengthTolerance(seconds) : endTolerance;
+  const most = args.end === undefined ? lengthTolerance(seconds) : endToleranceSeconds;
   return (reordered + 1) / frameRate <= most ? null : filmRate(video);
 }
 
 function filmRate(video: SourceStream | null): number {
   const { frameRate = null, fastestRate = null } = video?.stream ?? {};
-  return Math.min(slowRates.most, Math.max(slowRates.least, fastestRate ?? frameRate ?? 0));
+  return Math.min(slowRates.max, Math.max(slowRates.min, fastestRate ?? frameRate ?? 0));
 }

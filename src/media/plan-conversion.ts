@@ -12,7 +12,6 @@ export interface ConversionPlan {
   readonly audio: boolean;
   /** Arguments of ffmpeg after its inputs; `null` when the one fetched file is delivered unchanged. */
   readonly output: readonly string[] | null;
-  readonly encodes: boolean;
   /** Second of each fetched file at which the result begins; below zero for a file that begins later than the result. */
   readonly starts: readonly number[];
   /** Seconds that the result must last according to the fetched files, `null` when their formats only estimate. */
@@ -27,7 +26,8 @@ const timedFormats = /^(mov|matroska|mpegts)/;
 /** Most channels of which each has a place around its listener that ffmpeg knows, and most that it mixes. */
 const [maxPlaced, maxMixed] = [8, 64];
 /** Seconds by which sound may be beside its picture unnoticed, and by which two parts of one stream may be apart: farther, their clocks differ. */
-const [audible, farthest] = [0.05, 60];
+const [audibleSeconds, maxApartSeconds] = [0.05, 60];
+
 /**
  * Plans the conversion: stream copy before remux before encoding. A picture is encoded only when mp4 is needed and cannot hold it, as for a
  * file that begins within the source and for a turned picture; when it is so slow that a copy would end too late; when its pictures have no
@@ -65,7 +65,7 @@ export function planConversion(
         );
   const sources = [video, audio].filter((source) => source !== null);
   const length = exactLength(fetched, sources, choice);
-  const as_is =
+  const isKept =
     !made.encodes && choice.seconds === null && choice.start === 0 && isAlready(fetched, sources, made.container);
   return {
     ...made,
@@ -73,7 +73,7 @@ export function planConversion(
     audio: audio !== null,
     starts: starts.map((each) => Math.round((each - lead) * 1e6) / 1e6),
     length,
-    output: as_is ? null : [...(lead > 0 ? ['-ss', lead.toFixed(6)] : []), ...output(sources, made, choice, starts)],
+    output: isKept ? null : [...(lead > 0 ? ['-ss', lead.toFixed(6)] : []), ...output(sources, made, choice, starts)],
   };
 }
 
@@ -192,7 +192,8 @@ export function startsOf(fetched: readonly FetchedFile[], { parts, start }: Form
   const shared = parts.every(({ fragmented }) => fragmented);
   return fetched.map(({ probe }) => {
     const later = (probe.begin ?? Number.NaN) - (begun?.begin ?? Number.NaN);
-    const same = shared && probe.format === begun?.format && Math.abs(later) > audible && Math.abs(later) < farthest;
+    const same =
+      shared && probe.format === begun?.format && Math.abs(later) > audibleSeconds && Math.abs(later) < maxApartSeconds;
     return Math.round((same ? start - later : start) * 1000) / 1000;
   });
 }

@@ -24,7 +24,7 @@ import { watchFetch } from './watch-fetch.ts';
 import { type FetchEnd, startYtDlp, type YtDlp } from './yt-dlp.ts';
 
 /** Seconds of a live source below which what was recorded before it changes is not worth a file. */
-const shortestRecording = 1.5;
+const minRecordingSeconds = 1.5;
 /** Failures of a cut fetch after which the whole is fetched instead. */
 const mendable = new Set<FailureCode>([
   'file_damaged',
@@ -117,7 +117,7 @@ async function makeFile(driver: YtDlp, order: MediaOrder, chosen: Chosen, making
   const stderr = await driver.end();
   const isCut = choice.section && !page.live;
   if (isCut && isBrokenOff(stderr)) throw new SectionFailed('source_broken', stderr);
-  if (end.broken && end.seconds !== null && end.seconds < shortestRecording) {
+  if (end.broken && end.seconds !== null && end.seconds < minRecordingSeconds) {
     throw new RecordingFailed('source_incomplete', `the stream changes after ${end.seconds} s`);
   }
   progress.at('convert', 0);

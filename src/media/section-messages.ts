@@ -16,7 +16,7 @@ const backInTime = /\[(?:flv|matroska|webm|mp4|mov|ipod|[av]ost#\S+) @.* previou
  * Ticks of a leap back by the format of the part: they are milliseconds, and in an MP4 samples of its sound, of whose pieces some may overlap, also
  * in a stream without an end.
  */
-const leastTicks: readonly (readonly [RegExp, number])[] = [
+const minTicks: readonly (readonly [RegExp, number])[] = [
   [/^(flv|matroska)/, 500],
   [/^mov/, 48_000],
 ];
@@ -48,6 +48,6 @@ export function isBrokenOff(stderr: string): boolean {
 
 /** Returns true for the messages of an ffmpeg that exits with 0, although it did not fetch the beginning of a direct link of a format as it is. */
 export function isSqueezed(stderr: string, format: string): boolean {
-  const least = leastTicks.find(([pattern]) => pattern.test(format))?.[1] ?? Number.POSITIVE_INFINITY;
+  const least = minTicks.find(([pattern]) => pattern.test(format))?.[1] ?? Number.POSITIVE_INFINITY;
   return [...stderr.matchAll(backInTime)].some(([, before, now]) => Number(before) - Number(now) > least);
 }

@@ -1,4 +1,5 @@
 import { membersOf } from '../base/parse-json.ts';
+
 /** One format of a medium, as its page describes it. A codec is `none` for an absent stream, `null` for an unknown one. */
 export interface SourceFormat {
   readonly id: string;

@@ -57,8 +57,8 @@ export function parseBatch(
     return wrong(`items must be a list of 1 to ${maxBatchItems} objects`);
   }
   if (playlist && list.length > 1) return wrong('items must be a list of the one playlist');
-  const most = max_items ?? maxBatchItems;
-  if (most < list.length) return wrong(`max_items is ${most}, but there are ${list.length} items`);
+  const maxItems = max_items ?? maxBatchItems;
+  if (maxItems < list.length) return wrong(`max_items is ${maxItems}, but there are ${list.length} items`);
   if (max_credits !== undefined && max_credits < list.length) {
     return wrong(`max_credits is ${max_credits}, but there are ${list.length} items`);
   }
@@ -72,7 +72,7 @@ export function parseBatch(
   return {
     ...{ ok: true, endpoint, items },
     isPlaylist: playlist,
-    maxItems: most,
+    maxItems,
     maxCredits: max_credits ?? null,
     webhook_url: webhook_url ?? null,
     webhook_authorization: webhook_authorization ?? null,

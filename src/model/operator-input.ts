@@ -70,12 +70,12 @@ export function readPurchasedAt(text: unknown): ReadInput<number> {
   return { problem: 'The time of a purchase is a date (2026-03-04) or a time with its zone (2026-03-04T12:00:00Z)' };
 }
 
-function readPrintable(text: unknown, subject: string, least: number): ReadInput<string> {
+function readPrintable(text: unknown, subject: string, minLength: number): ReadInput<string> {
   const isPrintable = typeof text === 'string' && !/[\p{C}\p{Zl}\p{Zp}]/u.test(text) && text.trim() === text;
-  if (isPrintable && isBetween([...text].length, least, maxLength)) return { value: text };
-  return { problem: `${subject} has ${least} to ${maxLength} printable characters and no space at its ends` };
+  if (isPrintable && isBetween([...text].length, minLength, maxLength)) return { value: text };
+  return { problem: `${subject} has ${minLength} to ${maxLength} printable characters and no space at its ends` };
 }
 
-function isBetween(number: number, least: number, most: number): boolean {
-  return number >= least && number <= most;
+function isBetween(number: number, min: number, max: number): boolean {
+  return number >= min && number <= max;
 }

@@ -68,9 +68,9 @@ export function writeTerminationMessage(outcome: Outcome): string {
 export function readDetail(json: unknown): string {
   const { detail: said } = membersOf(json);
   const detail = typeof said === 'string' ? said : '';
-  const longest = 4 * maxDetailLength;
+  const maxLength = 4 * maxDetailLength;
   // Where the text is cut, the rest of a URL would not look like one.
-  const end = detail.length > longest ? detail.slice(-longest).replace(/^\S*/, '') : detail;
+  const end = detail.length > maxLength ? detail.slice(-maxLength).replace(/^\S*/, '') : detail;
   return end
     .replace(/(:\/\/)(?:[^\s/?#'"]*@)?([^\s/?#'"]*)[^\s'"]*/g, '$1$2/…')
     .replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')

@@ -229,7 +229,7 @@ export async function runNoted<K extends string, A extends string>(
 /** A call that is asked for again is given up no later than any other. */
 const answeredWithinMs = 1_500;
 /** With less time left Redis does not answer rather than that the connection broke: another try would only make the caller wait. */
-const leastAgainMs = 800;
+const minAgainMs = 800;
 
 /**
  * Runs a step that may be repeated. When its answer was lost with the connection, asks once more over the next connection,
@@ -244,7 +244,7 @@ export async function askAgain<T>(
     return await step(store, false);
   } catch (error) {
     const withinMs = answeredWithinMs - (performance.now() - began);
-    if (!(error instanceof LostAnswer) || withinMs < leastAgainMs) throw error;
+    if (!(error instanceof LostAnswer) || withinMs < minAgainMs) throw error;
     return step({ ...store, withinMs }, true);
   }
 }

@@ -70,7 +70,7 @@ describe('trawl get', () => {
   const get = async (acceptedMs: number, ...options: readonly string[]) => {
     const { folder, remove } = aFolder();
     const env = { TRAWL_API_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, TRAWL_API_KEY: 'k' };
-    const limits = { firstMs: 60_000, acceptedMs, refusedMs: 2_500, leastTryMs: 1 };
+    const limits = { firstMs: 60_000, acceptedMs, refusedMs: 2_500, minTryMs: 1 };
     let said = '';
     const out = (text: string) => {
       said += text;

@@ -31,7 +31,7 @@ describe('trawl get whose first contact fails', () => {
       };
       const terminal = { out: () => undefined, err: note, isWatched: false, env };
       const args = ['https://a.example/1', '--output', `${scene.folder}/`];
-      await runGet(args, terminal, { ...defaultPatience, firstMs: 300, leastTryMs: 60_000 });
+      await runGet(args, terminal, { ...defaultPatience, firstMs: 300, minTryMs: 60_000 });
       expect([err.split('\n')[0], calls]).to.deep.equal(['https://a.example/1: No credit', 2]);
     } finally {
       server.closeAllConnections();

@@ -9,9 +9,9 @@ import { aFolder } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 describe('trawl get without its service', () => {
-  const limits: PatienceLimits = { firstMs: 300, acceptedMs: 600, refusedMs: 500, leastTryMs: 60_000 };
+  const limits: PatienceLimits = { firstMs: 300, acceptedMs: 600, refusedMs: 500, minTryMs: 60_000 };
   /** For a server that answers: a busy machine may need seconds for it. */
-  const patient: PatienceLimits = { firstMs: 60_000, acceptedMs: 60_000, refusedMs: 500, leastTryMs: 1 };
+  const patient: PatienceLimits = { firstMs: 60_000, acceptedMs: 60_000, refusedMs: 500, minTryMs: 1 };
   const accepted = { status: 202, body: '{"job_id":"1"}' };
   const suspended = { status: 403, headers: { 'x-error-code': 'forbidden' }, body: '{"error":"Forbidden"}' };
   const jobOf = (status: string) => ({

@@ -104,7 +104,7 @@ describe('trawl mcp', () => {
     const service = remoteService({ url: api.url, key }, limits);
     const read = () => service.call({ operation: 'metadata', signal, parameters: { query: film } });
     expect(await read()).to.have.property('body');
-    limits.firstMs = limits.leastTryMs = 50;
+    limits.firstMs = limits.minTryMs = 50;
     api.inspect(() => new Promise((resolve) => setTimeout(resolve, 2 * limits.firstMs, { metadata: aFilm })));
     expect(await read()).to.have.property('body');
   });

@@ -195,18 +195,18 @@ export function pattern(allowed: string, form: RegExp): SettingKind<string> {
   return { allowed, form, read: (text) => matching(form, text) };
 }
 
-export function whole(allowed: string, least: number, most: number): SettingKind<number> {
-  const form = least > 0 ? /^0*[1-9]\d*$/ : /^\d+$/;
-  return { allowed, form, read: (text) => readWhole(text, least, most) };
+export function whole(allowed: string, min: number, max: number): SettingKind<number> {
+  const form = min > 0 ? /^0*[1-9]\d*$/ : /^\d+$/;
+  return { allowed, form, read: (text) => readWhole(text, min, max) };
 }
 
 function matching(pattern: RegExp, text: string): string | undefined {
   return pattern.test(text) ? text : undefined;
 }
 
-function readWhole(text: string, least: number, most: number): number | undefined {
+function readWhole(text: string, min: number, max: number): number | undefined {
   const value = Number(matching(/^\d{1,16}$/, text));
-  return value >= least && value <= most ? value : undefined;
+  return value >= min && value <= max ? value : undefined;
 }
 
 function readHost(text: string): string | undefined {

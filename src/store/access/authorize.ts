@@ -167,6 +167,6 @@ export function readRates([, , , rates]: ScriptReply): Rates {
 }
 
 function rateOf(limit: unknown, left: unknown): Rate | null {
-  const most = number(limit);
-  return most === null ? null : { limit: most, left: number(left) ?? 0 };
+  const max = number(limit);
+  return max === null ? null : { limit: max, left: number(left) ?? 0 };
 }

@@ -11,7 +11,7 @@ type RecordConnection = RecordStore['connection'];
 /** With `appendfsync always` Redis waits for its disk once for each batch. */
 const batchSize = 1_000;
 const batchBytes = 8 * 1024 ** 2;
-const leastSkipped = 100;
+const minSkipped = 100;
 const scanCount = '1000';
 
 export function isOfRecord({ key }: Pick<SnapshotEntry, 'key'>): boolean {
@@ -122,7 +122,7 @@ return { 'done', redis.call('RPUSH', invoices, unpack(skipped)) }
  * Returns the number of the next invoice.
  */
 export async function skipInvoices(store: RecordStore, begunAt: number): Promise<number> {
-  let left = leastSkipped + Math.max(0, Math.ceil((store.clock.now() - begunAt) / 60_000));
+  let left = minSkipped + Math.max(0, Math.ceil((store.clock.now() - begunAt) / 60_000));
   let last = 0;
   for (; left > 0; left -= batchSize) {
     const [, taken] = await run(store, skipInvoicesScript, { count: Math.min(left, batchSize) });

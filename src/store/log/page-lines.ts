@@ -55,11 +55,11 @@ export async function pageLines(
   const streams = ofKeys.flatMap(({ id, alias }) =>
     [freeLineStream(id), paidLineStream(id)].map((origin) => ({ origin, alias })),
   );
-  const most = isWanted === undefined ? limit + 1 : maxLooked + 1;
+  const maxLines = isWanted === undefined ? limit + 1 : maxLooked + 1;
   const lines: NamedLine[] = [];
   let after = first;
   let looked = 0;
-  for await (const { line, of } of newestFirst({ store, open, most }, streams, first)) {
+  for await (const { line, of } of newestFirst({ store, open, maxLines }, streams, first)) {
     const { entry, ...shown } = line;
     const named = { ...shown, key: of.alias };
     const isOver = isWanted !== undefined && looked++ === maxLooked;
@@ -77,7 +77,7 @@ interface LogParts {
   readonly store: RecordStore;
   readonly open: ReadArchivedPart;
   /** Lines that are wanted at most. */
-  readonly most: number;
+  readonly maxLines: number;
 }
 
 interface NamedStream {
@@ -121,7 +121,7 @@ async function* newestFirst(
     } else if (unread?.parts) {
       putBack(readings, await readArchived(log, of, unread, streams.length));
     } else {
-      const near = [first, ...nearOf(readings, log.most)];
+      const near = [first, ...nearOf(readings, log.maxLines)];
       const others = readings.filter((reading) => !near.includes(reading));
       const found = await readKept(
         log,
@@ -155,9 +155,9 @@ function putBack(readings: StreamReading[], reading: StreamReading): void {
 }
 
 /** Returns the streams whose next lines in Redis are wanted for a page of at most so many. */
-function nearOf(readings: readonly StreamReading[], most: number): StreamReading[] {
+function nearOf(readings: readonly StreamReading[], maxLines: number): StreamReading[] {
   const entries = readings.flatMap(({ lines }) => lines.map(({ entry }) => entry));
-  const last = entries.sort((a, b) => compareEntries(b, a))[Math.min(linesAhead, most)];
+  const last = entries.sort((a, b) => compareEntries(b, a))[Math.min(linesAhead, maxLines)];
   return readings.filter(({ unread }) => {
     return unread && !unread.parts && (last === undefined || compareEntries(unread.entry, last) > 0);
   });
@@ -165,10 +165,10 @@ function nearOf(readings: readonly StreamReading[], most: number): StreamReading
 
 /** Reads on in streams, in one call of Redis. */
 async function readKept(
-  { store, most }: LogParts,
+  { store, maxLines }: LogParts,
   wanted: readonly { readonly of: NamedStream; readonly bound: string }[],
 ): Promise<StreamReading[]> {
-  const count = Math.min(most, Math.ceil(maxLooked / Math.max(1, wanted.length)));
+  const count = Math.min(maxLines, Math.ceil(maxLooked / Math.max(1, wanted.length)));
   const replies = await store.connection.readAll([
     ...wanted.map(({ of, bound }): ReadCommand => {
       return ['XREVRANGE', of.origin.stream, bound, '-', 'COUNT', String(count)];
@@ -195,12 +195,12 @@ function archivedBefore(bound: string, parts: readonly ArchivedPart[]): Unread |
 }
 
 async function readArchived(
-  { open, most }: LogParts,
+  { open, maxLines }: LogParts,
   of: NamedStream,
   { bound, parts = [] }: Unread,
   streams: number,
 ): Promise<StreamReading> {
-  const count = Math.min(most, Math.max(archivedLines.ofEach, Math.ceil(archivedLines.ofAll / streams)));
+  const count = Math.min(maxLines, Math.max(archivedLines.ofEach, Math.ceil(archivedLines.ofAll / streams)));
   const lines = (await readArchivedEntriesBefore(of.origin, parts, bound, count, open)).reverse();
   const unread = lines.length < count ? null : archivedBefore(`(${lines[0]!.entry}`, parts);
   return { of, lines, unread };
