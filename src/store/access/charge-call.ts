@@ -1,14 +1,14 @@
 import type { Endpoint } from '../../model/job.ts';
 import { balanceKeyNames, balances } from '../lua/balances.ts';
 import { statistics } from '../lua/statistics.ts';
-import { findEntry } from '../money/ledger-entry.ts';
+import { findCallEntry } from '../money/ledger-entry.ts';
 import { withRolledPeriod } from '../money/roll-period.ts';
 import { askAgain, type Change, changeOf, type RecordStore, run, script, text } from '../script.ts';
 import { type Repeat, repeatKey } from './admit-call.ts';
 
 /**
  * Ends a synchronous call that answers 200: turns its hold into a charge, with ledger, request-log line and statistics.
- * A hold past its deadline is not charged. Answers {'charged', balance}, {'gone'} or {'roll'}.
+ * A hold past its deadline is not charged. Answers {'charged', balance}, {'gone'}, {'not_found'} or {'roll'}.
  */
 const chargeCallScript = script(
   'charge-call',
@@ -70,7 +70,7 @@ export function chargeCall(
     const charged = await chargeOnce(asked, call, tookMs);
     if (!again || charged.done) return charged;
     const { id, accountId: account } = call;
-    const entry = await findEntry(store, { id, account, created_at: store.clock.now() - maxCallMs });
+    const entry = await findCallEntry(store, { id, account, created_at: store.clock.now() - maxCallMs });
     return entry === null ? charged : { done: true, balance: entry.balance };
   });
 }

@@ -90,10 +90,10 @@ local function refusal(opened)
   if valid ~= '1' then return answer('bad_request') end
   if account_invoice ~= 'paid' or credits_left() < wanted then return answer('payment_required') end
   -- Each open job holds a credit, so there are never more open jobs than holds.
-  local most = tonumber(account_max_open)
-  if opened > 0 and held + opened > most and ${countOpenJobs} + opened > most then
+  local max_open = tonumber(account_max_open)
+  if opened > 0 and held + opened > max_open and ${countOpenJobs} + opened > max_open then
     -- More than the limit at once never fit, however long the caller waits.
-    return answer('rate_limited', 'open-jobs', opened <= most and ${openJobsWaitMs} or nil)
+    return answer('rate_limited', 'open-jobs', opened <= max_open and ${openJobsWaitMs} or nil)
   end
   if is_draining() then return answer('draining') end
   if isOpen ~= '1' then return answer('unavailable') end

@@ -9,7 +9,8 @@ import { withRolledPeriod } from './roll-period.ts';
  * declined disables the top-up (D49). Each leaves a mail. Money that arrives after a decline is still worth its pack; a
  * refund is final: a payment that is told after it only begins the 72 hours. Money for an account that was removed, or that a
  * restored record does not have, adds nothing and leaves a mail to the operators, once a payment. An event that was carried out
- * before is stale. Answers {'paid'}, {'declined'}, {'unbooked'}, {'stale'} or {'roll'}.
+ * before is stale. Answers {'paid'}, {'declined'}, {'unbooked'}, {'stale'},
+ * {'not_found'} or {'roll'}.
  */
 const endPurchaseScript = script(
   'end-purchase',

@@ -32,17 +32,17 @@ export async function findJobEntry(
 }
 
 /** Returns the ledger entry of a call that was charged after a time, or `null`: goes from the newest entry back to that time. */
-export async function findEntry(
+export async function findCallEntry(
   store: RecordStore,
-  job: Pick<Job, 'id' | 'account' | 'created_at'>,
+  { id: callId, account, created_at }: Pick<Job, 'id' | 'account' | 'created_at'>,
 ): Promise<LedgerEntry | null> {
-  const key = keys.ledger(job.account);
+  const key = keys.ledger(account);
   for (let before = '+'; ; ) {
     const page = await store.connection.read(['XREVRANGE', key, before, '-', 'COUNT', '1000']);
     const entries = page.map(([id, flat]) => entryOf(id, pairs(flat)));
-    const found = entries.find((entry) => entry.job === job.id);
+    const found = entries.find((entry) => entry.job === callId);
     const last = entries.at(-1);
-    if (found || last === undefined || last.at < job.created_at) return found ?? null;
+    if (found || last === undefined || last.at < created_at) return found ?? null;
     before = `(${last.entry}`;
   }
 }
