@@ -5,7 +5,6 @@ import {
   endOf,
   failAttempt,
   failureOf,
-  hasOpenAttempt,
   type JobLimits,
   next,
   type Seen,
@@ -26,6 +25,7 @@ import {
   AttemptStarter,
   DamagedRecord,
   isGone,
+  readVerdict,
   seeWorker,
   startRefused,
   stopOtherAttempts,
@@ -98,7 +98,7 @@ export class JobAdvancer {
     await this.#ends.tellUnanswered(read);
     const runner = this.#options.runnerOf(read);
     const seen = await seeWorker(runner, read);
-    const job = await this.#readVerdict(read, seen);
+    const job = await readVerdict(this.#options.store, read, seen);
     // A cancelled attempt whose worker was never made is counted here, since no worker is left to stop.
     const wasNeverMade =
       isEnded(job.status) && seen.is === 'absent' && this.#starter.forget(attemptNameOf(job.id, job.attempt));
@@ -107,29 +107,12 @@ export class JobAdvancer {
     this.unsettled.update(job, seen, now);
     // The inspector, which is asked for metadata, needs no worker.
     const situation = { term, job, runner, claimStart: () => job.endpoint === 'metadata' || claimStart() };
-    if (!this.#lacksWorker(job, seen))
+    if (!this.#starter.lacksWorker(job, seen))
       return this.#decide({ ...situation, seen: this.unsettled.endOf(job, seen, now) });
     if (now >= waitEndOf(job, this.#limits())) return this.#decide({ ...situation, seen: neverStarted });
     if (!situation.claimStart()) return null;
     await this.#starter.start(runner, job, job.attempt, attemptMsOf(job, this.#options.limits));
     return atOnceMs;
-  }
-
-  /** Adds a verdict that the worker sent after the job was read: a verdict says more than an exit code. */
-  async #readVerdict(job: Job, seen: Seen): Promise<Job> {
-    if (!isGone(seen) || job.verdict !== null || isEnded(job.status) || !hasOpenAttempt(job)) return job;
-    const now = await readJob(this.#options.store, job.id);
-    DamagedRecord.refuse(now);
-    return now?.attempt === job.attempt ? { ...job, verdict: now.verdict } : job;
-  }
-
-  /**
-   * An attempt whose start failed never had a worker, so its absence is no interruption. One with a deadline had one that ran: another
-   * controller has started it since.
-   */
-  #lacksWorker(job: Job, seen: Seen): boolean {
-    const isMissing = seen.is === 'absent' && job.verdict === null && job.deadline === null && hasOpenAttempt(job);
-    return isMissing && this.#starter.hasFailed(attemptNameOf(job.id, job.attempt));
   }
 
   /** Decides again by TIME of the script that found an end too early: the clock went back since it was last read. */

@@ -1,7 +1,3 @@
-import { fewLines } from '../base/few-lines.ts';
-import type { Log } from '../base/log.ts';
-import type { Metrics } from '../base/metrics.ts';
-import { onceAMinute } from '../base/once-a-minute.ts';
 import { isEnded, type Job } from '../model/job.ts';
 import { hasOpenAttempt, type Seen } from '../model/next.ts';
 import { attemptNameOf, attemptNumberOf, type Runner, StartDelayed } from '../runners/runner.ts';
@@ -32,37 +28,6 @@ export class DamagedRecord extends Error {
   }
 }
 
-/**
- * Returns what notes a step of a job that failed; a damaged record is counted each time, and logged once for each job. A delayed start is
- * none: its caller reads the reason, and the age of what waits is measured.
- */
-export function noteFailedSteps({
-  metrics,
-  log,
-}: {
-  readonly metrics: Pick<Metrics, 'reconcile_errors_total'>;
-  readonly log: Log;
-}) {
-  const warnOfFailure = fewLines(log.warn);
-  const warnOfDelay = onceAMinute((reason: string) => log.warn('jobs wait for their start', { reason }));
-  const warnOfDamage = fewLines(log.error);
-  const named = new Set<string>();
-  return (jobId: string, error: unknown): void => {
-    if (error instanceof StartDelayed) {
-      warnOfDelay(error.reason);
-      return;
-    }
-    metrics.reconcile_errors_total.inc();
-    if (error instanceof DamagedRecord) {
-      const fields = { job: jobId, unreadable: error.unreadable };
-      // One that is left out of a full minute is named in a later one: no list names the damaged jobs.
-      if (!named.has(jobId) && warnOfDamage('the record of a job is damaged: cancel the job', fields)) named.add(jobId);
-      return;
-    }
-    warnOfFailure('a step of the job failed: it is tried again', { job: jobId, error });
-  };
-}
-
 /** Sees the worker of a job's attempt. Once that is over, `list` finds leftovers without a request to the cluster. */
 export async function seeWorker(runner: Runner, job: Job): Promise<Seen> {
   const name = attemptNameOf(job.id, job.attempt);
@@ -75,6 +40,14 @@ export async function seeWorker(runner: Runner, job: Job): Promise<Seen> {
 /** Returns true when no worker runs any more. */
 export function isGone({ is }: Seen): boolean {
   return is === 'ended' || is === 'absent';
+}
+
+/** Adds a verdict that the worker sent after the job was read: a verdict says more than an exit code. */
+export async function readVerdict(store: RecordStore, job: Job, seen: Seen): Promise<Job> {
+  if (!isGone(seen) || job.verdict !== null || isEnded(job.status) || !hasOpenAttempt(job)) return job;
+  const now = await readJob(store, job.id);
+  DamagedRecord.refuse(now);
+  return now?.attempt === job.attempt ? { ...job, verdict: now.verdict } : job;
 }
 
 /** Stops workers of every attempt but the last one, and every worker of a job that is not in the record. */
@@ -105,8 +78,13 @@ export class AttemptStarter {
     this.#lane = lane;
   }
 
-  hasFailed(attemptName: string): boolean {
-    return this.#failed.has(attemptName);
+  /**
+   * True for an attempt whose start failed, so that it never had a worker: its absence is no interruption. One with a deadline had one that
+   * ran: another controller has started it since.
+   */
+  lacksWorker(job: Job, seen: Seen): boolean {
+    const isMissing = seen.is === 'absent' && job.verdict === null && job.deadline === null && hasOpenAttempt(job);
+    return isMissing && this.#failed.has(attemptNameOf(job.id, job.attempt));
   }
 
   /** Records an attempt. One whose answer is lost may be recorded all the same, and nobody has started it. */

@@ -14,7 +14,7 @@ import { makeTake } from '../store/jobs/take-jobs.ts';
 import { channels } from '../store/keys.ts';
 import { maxClockDifferenceMs } from '../store/redis/redis-time.ts';
 import { type AdvanceOptions, JobAdvancer } from './advance-job.ts';
-import { noteFailedSteps } from './attempt-workers.ts';
+import { noteFailedSteps } from './failed-steps.ts';
 import { makePreempter } from './preempter.ts';
 import { StorageLane } from './storage-lane.ts';
 import { StorageProbe } from './storage-probe.ts';

@@ -1,7 +1,8 @@
 import { mock } from 'node:test';
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
-import { DamagedRecord, noteFailedSteps } from '../../src/controller/attempt-workers.ts';
+import { DamagedRecord } from '../../src/controller/attempt-workers.ts';
+import { noteFailedSteps } from '../../src/controller/failed-steps.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { recordVerdict } from '../../src/store/jobs/record-verdict.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { makeMetrics } from '../../src/base/metrics.ts';
-import { noteFailedSteps } from '../../src/controller/attempt-workers.ts';
+import { noteFailedSteps } from '../../src/controller/failed-steps.ts';
 import { StorageLane } from '../../src/controller/storage-lane.ts';
 import { StorageProbe } from '../../src/controller/storage-probe.ts';
 import { startSweeper } from '../../src/controller/sweeper.ts';
