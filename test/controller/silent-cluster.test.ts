@@ -18,7 +18,7 @@ describe('a controller whose API server swallows requests', () => {
   it('starts a job that needs no cluster while 64 others wait for theirs', async () => {
     const redis = await startTestRedis();
     const store = storeOf(redis.connection);
-    const server = await startFakeApiServer();
+    const server = await startFakeApiServer(false);
     const [metrics, { log }, now] = [makeMetrics(), aLog(), Date.now];
     const access = { server: server.url, tls: async () => ({}), headers: async () => ({}) };
     const rateLimit = makeRateLimiter(1_000, 1_000, () => performance.now());

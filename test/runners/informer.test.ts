@@ -143,7 +143,7 @@ describe('the informer', () => {
   });
 
   it('lists everything again after the relist time, although the watch is alive', async () => {
-    begin({ times: { ...times, silentMs: 200, relistMs: 100 } });
+    begin({ times: { ...times, relistMs: 100 } });
     const watch = await watchAfter(listOf(2, thing('ghost', 2)));
     (await server.next()).answer(200, listOf(5));
     await isTold('ghost2', '-ghost');

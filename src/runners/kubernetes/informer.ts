@@ -160,7 +160,7 @@ export class Informer<T extends CachedObject> {
       const now = performance.now();
       if (now - Math.max(began, this.#aliveAt) >= this.#times.silentMs) ending.abort(new Error('the watch is silent'));
       if (now - this.#listedAt >= this.#times.relistMs) ending.abort(new RelistDue());
-    }, this.#times.silentMs / 10);
+    }, Math.min(this.#times.silentMs, this.#times.relistMs) / 10);
     let lines = 0;
     const { client, path, selector, unread = [] } = this.#options;
     const query = {

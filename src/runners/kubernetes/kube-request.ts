@@ -52,11 +52,11 @@ export async function sendKubeRequest(
   const abort = () => fail(signal?.reason);
   let isWaiting = true;
   const giveUp = () => isWaiting && fail(new NoAnswerError());
-  const timer = setTimeout(giveUp, timeoutMs);
+  const timer = afterRunning(timeoutMs, giveUp);
   const checks = late && setInterval(() => void late.mayWait().catch(giveUp), late.everyMs);
   const endWait = () => {
     isWaiting = false;
-    clearTimeout(timer);
+    clearInterval(timer);
     clearInterval(checks);
   };
   signal?.addEventListener('abort', abort);
@@ -91,6 +91,15 @@ export async function sendKubeRequest(
     endWait();
     signal?.removeEventListener('abort', abort);
   }
+}
+
+/**
+ * Calls `late` once this process has run for so long. Timers fire before anything is read: of a halt, during which the answer may have
+ * arrived, at most an eighth of the limit counts.
+ */
+function afterRunning(limitMs: number, late: () => void): NodeJS.Timeout {
+  let eighths = 0;
+  return setInterval(() => ++eighths === 8 && late(), limitMs / 8);
 }
 
 /** Returns what takes a text in pieces and hands on its whole lines. */

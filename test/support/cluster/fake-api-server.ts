@@ -29,12 +29,18 @@ export interface FakeRequest {
   destroy(): void;
 }
 
-/** Starts a fake API server on a port of the loopback address. */
-export async function startFakeApiServer(): Promise<FakeApiServer> {
+/**
+ * Starts a fake API server on a port of the loopback address. It tells its version by itself unless the test does: the client asks for
+ * that when an answer is late, as after a halt of this process.
+ */
+export async function startFakeApiServer(tellsVersion = true): Promise<FakeApiServer> {
   const waiting: FakeRequest[] = [];
   const sockets = new Set<Socket>();
   let ever = 0;
-  const server = createServer((request, response) => void waiting.push(makeFakeRequest(request, response)));
+  const server = createServer((request, response) => {
+    if (tellsVersion && request.url === '/version') response.end('{}');
+    else waiting.push(makeFakeRequest(request, response));
+  });
   server.on('connection', (socket) => {
     ever++;
     sockets.add(socket);

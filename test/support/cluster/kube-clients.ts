@@ -15,16 +15,22 @@ interface KubeClients {
 
 export const hastyMs = 800;
 
-interface AnswerLimits {
+interface ClientOptions {
   /** Usual limit of the client that is not hasty. */
   readonly answerMs?: number;
   /** Limit of the hasty client for answers that it waits for longer. */
   readonly maxHastyMs?: number;
+  /** False when the test itself answers `/version`. */
+  readonly tellsVersion?: boolean;
 }
 
 /** Starts the server and its clients. */
-export async function startKubeClients({ answerMs, maxHastyMs }: AnswerLimits = {}): Promise<KubeClients> {
-  const server = await startFakeApiServer();
+export async function startKubeClients({
+  answerMs,
+  maxHastyMs,
+  tellsVersion,
+}: ClientOptions = {}): Promise<KubeClients> {
+  const server = await startFakeApiServer(tellsVersion);
   let slowed = 0;
   const options = {
     access: { server: server.url, tls: async () => ({}), headers: async () => ({ authorization: 'Bearer word' }) },
