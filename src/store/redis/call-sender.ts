@@ -1,7 +1,7 @@
 import { LostAnswer, Refusal } from '../../base/errors.ts';
 import { type Cover, replicaMs } from './durability-watch.ts';
 import { asBytesOptions, isReply, type RedisClient } from './redis-client.ts';
-import { type RedisClock, RedisTimeout, timeoutMs, withTimeout } from './redis-time.ts';
+import { type RedisClock, RedisTimeout, timeoutMs, whenLate, withTimeout } from './redis-time.ts';
 
 type CommandWords = readonly (string | Buffer)[];
 
@@ -115,7 +115,7 @@ export class CallSender {
   /** Runs the commands of one call within the timeout. */
   async make<T>(work: (call: PendingCall) => Promise<T>, milliseconds = this.timeoutMs): Promise<T> {
     const call: PendingCall = { endsAt: performance.now() + milliseconds, isOver: false };
-    const slow = this.#patience && setTimeout(this.#patience.onSlow, slowMs);
+    const endSlow = this.#patience && whenLate(slowMs, this.#patience.onSlow);
     const postpone = (endsAt: number) => {
       call.endsAt = Math.max(call.endsAt, endsAt);
     };
@@ -126,7 +126,7 @@ export class CallSender {
       if (call.client) this.suspect(call.client, error);
       throw unavailable(call.error ?? error, undefined, call);
     } finally {
-      clearTimeout(slow);
+      endSlow?.();
       call.isOver = true;
     }
   }

@@ -119,6 +119,15 @@ export const timeoutMs = 1_500;
 /** Begins when the first timer has run: a process that was too busy to read an answer still gets this long for it. */
 const lastPartMs = 300;
 
+/** Calls `late` after some time, of which the last part begins anew in a process that was busy. Returns a function that ends the wait. */
+export function whenLate(milliseconds: number, late: () => void, onLastPart = (): void => {}): () => void {
+  let timer = setTimeout(() => {
+    timer = setTimeout(late, lastPartMs);
+    onLastPart();
+  }, milliseconds - lastPartMs);
+  return () => clearTimeout(timer);
+}
+
 /**
  * Rejects with `RedisTimeout` when a promise is not settled in time. `onLastPart` is told when that is, by `performance.now`:
  * later than planned in a process that was busy.
@@ -129,10 +138,8 @@ export function withTimeout<T>(
   onLastPart = (_endsAt: number): void => {},
 ): Promise<T> {
   const { promise: result, resolve, reject } = Promise.withResolvers<T>();
-  let timer = setTimeout(() => {
-    timer = setTimeout(() => reject(new RedisTimeout(milliseconds)), lastPartMs);
-    onLastPart(performance.now() + lastPartMs);
-  }, milliseconds - lastPartMs);
-  promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  const late = () => reject(new RedisTimeout(milliseconds));
+  const endWait = whenLate(milliseconds, late, () => onLastPart(performance.now() + lastPartMs));
+  promise.then(resolve, reject).finally(endWait);
   return result;
 }
