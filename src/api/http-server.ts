@@ -143,15 +143,17 @@ function limitBody(server: Server, req: IncomingMessage, { bodyMs, wholeBodyMs }
   const { socket } = req;
   let { bytesRead } = socket;
   const end = () => {
-    if (req.complete) return;
+    if (req.complete || req.closed) return;
     server.emit('clientError', Object.assign(new Error('the body is late'), { code: timeoutCode }), socket);
   };
-  const steady = setInterval(() => {
+  const judge = () => {
     const arrived = socket.bytesRead - bytesRead;
     bytesRead = socket.bytesRead;
     if (arrived < steadyBytes) end();
-  }, bodyMs).unref();
-  const whole = setTimeout(end, wholeBodyMs).unref();
+  };
+  // What arrived while this process was halted is read before the immediate.
+  const steady = setInterval(() => setImmediate(judge), bodyMs).unref();
+  const whole = setTimeout(() => setImmediate(end), wholeBodyMs).unref();
   req.once('close', () => {
     clearInterval(steady);
     clearTimeout(whole);

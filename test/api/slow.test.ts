@@ -130,6 +130,33 @@ describe('slow callers', () => {
     }
   });
 
+  it('are answered when the body arrived while this process was halted', async () => {
+    const patient = await startApi({}, (parts) => ({
+      ...parts,
+      timeouts: { ...timeouts, headersMs: 10_000, bodyMs: 1000, wholeBodyMs: 1500 },
+    }));
+    const socket = connect(Number(new URL(patient.url).port), '127.0.0.1').on('error', () => {});
+    try {
+      const { key } = await patient.addCaller();
+      socket.write(
+        `POST /v1/batches HTTP/1.1\r\nHost: x\r\nx-api-key: ${key}\r\nContent-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n`,
+      );
+      await once(socket, 'data');
+      let answer = '';
+      socket.on('data', (data) => (answer += data));
+      // After an immediate, timers fire before anything is read.
+      setImmediate(() => {
+        socket.write('{}');
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2000);
+      });
+      await until(() => answer !== '', 10, 'the body is answered');
+      expect(answer).to.match(/^HTTP\/1\.1 400 .*Bad Request: endpoint is required/s);
+    } finally {
+      socket.destroy();
+      await patient.stop();
+    }
+  });
+
   it('are cut off when one sends 64 KiB of a large body and then nothing more', async () => {
     const patient = await startApi({}, (parts) => ({
       ...parts,
