@@ -68,20 +68,23 @@ describe('a redis that does not answer', () => {
     const api = await startApi();
     const caller = await api.addCaller({ stats: true });
     const params = { query: film, engine: 'video' };
-    const thaw = await freezeProcess(api.redis.pid());
     try {
-      const asked = keyedCalls.flatMap(({ method, path }) =>
-        [caller.key, 'wrong'].map((key) => timed(api.call(method, path, { key, params }))),
-      );
-      for (const { answer, seconds } of await Promise.all(asked)) {
-        expectRefused(answer, 503, 'unavailable', 'Service Unavailable');
-        expect(Number(answer.headers.get('retry-after'))).to.be.above(0);
-        expect(seconds).to.be.below(2);
+      const thaw = await freezeProcess(api.redis.pid());
+      try {
+        const asked = keyedCalls.flatMap(({ method, path }) =>
+          [caller.key, 'wrong'].map((key) => timed(api.call(method, path, { key, params }))),
+        );
+        for (const { answer, seconds } of await Promise.all(asked)) {
+          expectRefused(answer, 503, 'unavailable', 'Service Unavailable');
+          expect(Number(answer.headers.get('retry-after'))).to.be.above(0);
+          expect(seconds).to.be.below(2);
+        }
+      } finally {
+        thaw();
       }
+      await until(async () => (await api.get('/v1/usage', caller.key)).status === 200, 2, 'it is served again');
     } finally {
-      thaw();
+      await api.stop();
     }
-    await until(async () => (await api.get('/v1/usage', caller.key)).status === 200, 2, 'it is served again');
-    await api.stop();
   });
 });

@@ -220,7 +220,8 @@ describe('a client of callers', () => {
           // Each of the calls is refused once: all of them together would take 16 s.
           const isRefused = !answered.includes(method);
           const answer = () => response.writeHead(isRefused ? 503 : 200).end(job, () => answered.push(method));
-          const timer = setTimeout(answer, 4_000);
+          // After a halt of this process, the end of a connection is read before the immediate.
+          const timer = setTimeout(() => setImmediate(() => response.destroyed || answer()), 4_000);
           response.once('close', () => clearTimeout(timer));
         },
         { verb: 'abort' },

@@ -242,10 +242,10 @@ describe('advancing a job', () => {
     await store.connection.send(['HSET', keys.job(job.id), 'deadline', String(store.clock.now() + 2 * hour)]);
     await recordVerdict(store, job.id, 1, { is: 'done', metadata: someMetadata, delivered });
     await advance(job.id);
-    store.advance(59_000);
+    store.advance(30_000);
     await advance(job.id);
     expect([(await theJob(store, job.id)).status, runner.stopped]).to.deep.equal(['Running', []]);
-    store.advance(1_000);
+    store.advance(30_000);
     await lead(store, holder);
     await advance(job.id);
     expect(await theJob(store, job.id)).to.deep.include({ status: 'CompletedJob', delivered });

@@ -57,6 +57,14 @@ describe('unsettled jobs', () => {
     });
   }
 
+  it('a worker that runs a minute after its verdict, and no less, counts as ended with that', () => {
+    const verdict = { is: 'failed', code: 'private' } as const;
+    const [job, running] = [aJob('a', { verdict }), { is: 'running' } as const];
+    jobs.update(job, running, 5);
+    expect(jobs.endOf(job, running, 60_004)).to.equal(running);
+    expect(jobs.endOf(job, running, 60_005)).to.deep.equal({ is: 'ended', outcome: verdict });
+  });
+
   it('delete and clear remove jobs', () => {
     jobs.update(aJob('a'), ended, 1);
     jobs.update(aJob('b'), ended, 2);

@@ -70,7 +70,8 @@ describe('The worker gateway of two controllers', () => {
   const call = (at: number, { id }: Job, path: string, asked: RequestInit = {}) => {
     const authorization = `Bearer ${makeToken({ jobId: id, attempt: 1 }, seal.sign)}`;
     const url = `http://127.0.0.1:${ports[at]}/v1/attempt${path}`;
-    return fetch(url, { ...asked, headers: { authorization, ...asked.headers } });
+    // A server closes a connection that was idle for 5 s: a halt of this process must not let the next request meet that end.
+    return fetch(url, { ...asked, headers: { authorization, connection: 'close', ...asked.headers } });
   };
   const post = (at: number, job: Job, path: string, said: object) =>
     call(at, job, path, { method: 'POST', body: JSON.stringify(said) });

@@ -102,11 +102,14 @@ export async function startApi(
     call,
     get: (path, key, params) => call('GET', path, { ...(key ? { key } : {}), ...(params ? { params } : {}) }),
     async stop() {
-      await stop.run();
-      inspector.closeAllConnections();
-      await new Promise((resolve) => inspector.close(resolve));
-      await redis.stop();
-      remove();
+      try {
+        await stop.run();
+      } finally {
+        inspector.closeAllConnections();
+        await new Promise((resolve) => inspector.close(resolve));
+        await redis.stop();
+        remove();
+      }
     },
   };
 }

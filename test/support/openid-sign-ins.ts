@@ -18,6 +18,8 @@ export interface OpenidSignIns {
 }
 
 const restMs = 500;
+/** The identity provider closes a connection that was idle for 5 s: a halt of this process must not let a request meet that end. */
+const ownConnection = { connection: 'close' };
 
 /** Follows redirects as a browser does, each server with cookies of its own, until none follows. */
 export async function followRedirects(start: string, change: (url: string) => string = (url) => url): Promise<Arrival> {
@@ -33,7 +35,7 @@ export async function followRedirects(start: string, change: (url: string) => st
     url = change(url);
     const own = cookiesOf(url);
     const cookie = [...own].map((pair) => pair.join('=')).join('; ');
-    const answer = await fetch(url, { redirect: 'manual', headers: { cookie } });
+    const answer = await fetch(url, { redirect: 'manual', headers: { cookie, ...ownConnection } });
     await answer.arrayBuffer();
     for (const line of answer.headers.getSetCookie()) {
       const [name = '', value = ''] = line.split(';')[0]!.split(/=(.*)/s);
@@ -51,7 +53,7 @@ export function startOpenidSignIns(dashboardUrl: string): OpenidSignIns {
   let [begun, done, isStopping] = [0, 0, false];
   const signIn = async (number: number) => {
     const { url, cookiesOf } = await followRedirects(`${dashboardUrl}/api/sign-in/openid`);
-    const headers = { cookie: `trawl=${cookiesOf(dashboardUrl).get('trawl') ?? ''}` };
+    const headers = { cookie: `trawl=${cookiesOf(dashboardUrl).get('trawl') ?? ''}`, ...ownConnection };
     const { status } = await fetch(`${dashboardUrl}/api/session`, { headers });
     if (status === 200) done = number;
     else complaints.push(`sign-in ${number} ended at ${url} with ${status}`);

@@ -43,6 +43,8 @@ function watchBusy(): () => number {
   }
   const before = busy.ms;
   return () => {
+    // The end may come before the timer has seen what kept this thread.
+    look();
     if (--busy.watches === 0) clearInterval(busy.timer);
     return busy.ms - before;
   };

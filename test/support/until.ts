@@ -4,6 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 const slowMachineFactor = 6;
 /** Between two questions a twentieth of the wait so far passes, within these limits: what waits for long leaves the processors to what it waits for. */
 const pauseMs = { least: 10, most: 50 };
+/** A halt of this process counts as so much: what it waits for may have come meanwhile, or was halted with it. */
+const maxLookMs = 1_000;
 
 /** Asks again and again and returns the first truthy answer of `condition`; throws after 6 × `seconds`, naming `what`. */
 export async function until<T>(
@@ -12,11 +14,13 @@ export async function until<T>(
   what: string | (() => string),
 ): Promise<T> {
   const limitSeconds = seconds * slowMachineFactor;
-  const start = performance.now();
-  for (;;) {
+  let waitedMs = 0;
+  for (let lookedAt = performance.now(); ; ) {
     const answer = await condition();
     if (answer) return answer;
-    const waitedMs = performance.now() - start;
+    const now = performance.now();
+    waitedMs += Math.min(now - lookedAt, maxLookMs);
+    lookedAt = now;
     if (waitedMs >= limitSeconds * 1000) {
       throw new Error(`Not within ${limitSeconds} s: ${typeof what === 'string' ? what : what()}`);
     }
