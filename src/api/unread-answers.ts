@@ -27,6 +27,8 @@ interface Reading {
   taken: number;
   /** When the kernel was last seen to take some, or nothing was left to take. */
   since: number;
+  /** Looks since then: of a halt of this process, after which the kernel may take more at once, one look counts. */
+  looks: number;
 }
 
 /**
@@ -38,7 +40,7 @@ interface Reading {
 export function closeUnread(server: Server, limits: UnreadLimits, { addressOf, onDrop }: PendingLimit): void {
   const connections = new Map<Socket, Reading>();
   server.on('connection', (socket) => {
-    connections.set(socket, { address: addressOf(socket.remoteAddress), taken: 0, since: performance.now() });
+    connections.set(socket, { address: addressOf(socket.remoteAddress), taken: 0, since: performance.now(), looks: 0 });
     socket.once('close', () => connections.delete(socket));
   });
   const timer = setInterval(() => {
@@ -46,12 +48,12 @@ export function closeUnread(server: Server, limits: UnreadLimits, { addressOf, o
     const unread = [...connections].filter(([socket, reading]) => isUnread(socket, reading, now));
     const kept = new Map<string | null, number>();
     // The newest ones first: they stay.
-    for (const [socket, { address, since }] of unread.sort(([, one], [, other]) => other.since - one.since)) {
+    for (const [socket, { address, looks }] of unread.sort(([, one], [, other]) => other.since - one.since)) {
       const bytes = (kept.get(address) ?? 0) + socket.writableLength;
       const isTooMuch = address !== null && bytes > limits.maxBytesOfAddress;
       if (isTooMuch) onDrop(address);
       else kept.set(address, bytes);
-      if (isTooMuch || now - since >= limits.unreadMs) socket.destroy();
+      if (isTooMuch || looks * limits.checkMs > limits.unreadMs) socket.destroy();
     }
   }, limits.checkMs).unref();
   server.once('close', () => clearInterval(timer));
@@ -61,8 +63,12 @@ export function closeUnread(server: Server, limits: UnreadLimits, { addressOf, o
 function isUnread(socket: Socket, reading: Reading, now: number): boolean {
   const left = socket.writableLength;
   const taken = socket.bytesWritten - left;
-  if (left > 0 && taken === reading.taken) return true;
+  if (left > 0 && taken === reading.taken) {
+    reading.looks++;
+    return true;
+  }
   reading.taken = taken;
   reading.since = now;
+  reading.looks = 0;
   return false;
 }

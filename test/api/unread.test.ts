@@ -78,6 +78,29 @@ describe('an answer of which its caller reads nothing', () => {
     expect([read > big.length, isClosed]).to.deep.equal([true, false]);
   });
 
+  it('leaves alone one whose caller reads on after this process was halted for the time limit', async () => {
+    await start(inPieces, { ...usual, unreadMs: 2000 });
+    const connected = once(server, 'connection');
+    const slow = ask();
+    const [held]: Socket[] = await connected;
+    let [read, isClosed, taken] = [0, false, 0];
+    slow.once('close', () => (isClosed = true));
+    const isFull = () => {
+      const before = taken;
+      taken = held!.bytesWritten - held!.writableLength;
+      return taken > 0 && taken === before;
+    };
+    await until(isFull, 5, 'the kernel takes no more');
+    slow.on('data', (data) => (read += data.length)).pause();
+    // After an immediate, timers fire before anything is read.
+    setImmediate(() => {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2500);
+      slow.resume();
+    });
+    await until(() => read > big.length || isClosed, 60, 'all of it is read');
+    expect([read > big.length, isClosed]).to.deep.equal([true, false]);
+  });
+
   it('costs an address the oldest of its connections when they keep too much', async () => {
     await start(whole, { unreadMs: 3_600_000, checkMs: 15, maxBytesOfAddress: 2.5 * big.length });
     const closed: number[] = [];
