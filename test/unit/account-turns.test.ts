@@ -56,9 +56,34 @@ describe('the works of an account', () => {
     left.res.req.socket.emit('end');
     expect(isAsked, 'asked whether it has left').to.equal(true);
     Object.assign(left.res, { destroyed: true }).emit('close');
+    expect(await begun, 'while the others are at work').to.equal(null);
     gate.resolve();
-    expect(await begun).to.equal(null);
     await Promise.all(first);
+  });
+
+  it(`are ${maxReading} at once, too, after callers have left before their turn`, async () => {
+    const takeTurn = makeAccountTurns();
+    const first = Promise.withResolvers<void>();
+    const works = Array.from({ length: maxReading }, () => takeTurn(by('a'), () => first.promise));
+    const left = [by('a'), by('a')];
+    const ends = left.map((call) => takeTurn(call, async () => 'begun'));
+    for (const { res } of left) Object.assign(res, { destroyed: true }).emit('close');
+    await Promise.all(ends);
+    const second = Promise.withResolvers<void>();
+    let begun = 0;
+    const later = Array.from({ length: maxReading + 2 }, () =>
+      takeTurn(by('a'), () => {
+        begun++;
+        return second.promise;
+      }),
+    );
+    expect(begun, 'while the first are at work').to.equal(0);
+    first.resolve();
+    await Promise.all(works);
+    await new Promise(setImmediate);
+    expect(begun, 'when these are done').to.equal(maxReading);
+    second.resolve();
+    await Promise.all(later);
   });
 
   it(`are refused while ${maxWaiting} wait, and taken again when these are done`, async () => {
