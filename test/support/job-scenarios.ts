@@ -59,6 +59,28 @@ function webhookStep(step: (store: TestStore, job: Job) => Promise<Step>): Scena
   };
 }
 
+/** Hash of the failing receivers of the account that the receiver of `withWebhook` names. */
+const failing = keys.failingHooks('a');
+
+/** Has a webhook refused beside receivers that failed before; throws unless it leaves a field in a hash. */
+async function refusing(
+  store: TestStore,
+  job: Job,
+  before: (receiver: string) => readonly string[],
+  hash: string,
+  fieldOf: (receiver: string) => string,
+): Promise<Step> {
+  const due = await dueOf(store, job);
+  const attempt = (await takeWebhook(store, due, 1000))?.attempt ?? 0;
+  await store.connection.send(['HSET', failing, ...before(due.receiver)]);
+  return async (s) => {
+    const ended = await endWebhook(s, due, attempt, { verdict: 'refused', status: 500 }, 5000);
+    const isLeft = await s.connection.send(['HEXISTS', hash, fieldOf(due.receiver)]);
+    if (isLeft !== 1) throw new Error(`nothing is left in ${hash}`);
+    return ended;
+  };
+}
+
 const dueOf = async (store: TestStore, job: Job) => {
   const found = (await dueWebhooks(store, 100)).due.find(({ id }) => id === job.id);
   if (!found) throw new Error('no webhook is due');
@@ -164,19 +186,24 @@ export const jobScenarios: Readonly<Record<string, Scenario>> = {
     const attempt = (await takeWebhook(store, due, 1000))?.attempt ?? 0;
     return (s) => endWebhook(s, due, attempt, { verdict: 'delivered', status: 200 }, 5000);
   }),
-  'end-webhook that fails for the fifth time': webhookStep(async (store, job) => {
-    const due = await dueOf(store, job);
-    const attempt = (await takeWebhook(store, due, 1000))?.attempt ?? 0;
-    await store.connection.send(['HSET', keys.failingHooks(job.account), due.receiver, '4 0']);
-    return (s) => endWebhook(s, due, attempt, { verdict: 'refused', status: 500 }, 5000);
-  }),
-  'end-webhook that is refused by one receiver more than are kept': webhookStep(async (store, job) => {
-    const due = await dueOf(store, job);
-    const attempt = (await takeWebhook(store, due, 1000))?.attempt ?? 0;
-    const others = Array.from({ length: 100 }, (_, n) => [`other${n}`, `1 0 ${n + 1}`]).flat();
-    await store.connection.send(['HSET', keys.failingHooks(job.account), ...others]);
-    return (s) => endWebhook(s, due, attempt, { verdict: 'refused', status: 500 }, 5000);
-  }),
+  'end-webhook that fails for the fifth time': webhookStep((store, job) =>
+    refusing(
+      store,
+      job,
+      (receiver) => [receiver, '4 0 0'],
+      keys.outbox,
+      (receiver) => `webhooks-${receiver}`,
+    ),
+  ),
+  'end-webhook that is refused by one receiver more than are kept': webhookStep((store, job) =>
+    refusing(
+      store,
+      job,
+      () => Array.from({ length: 100 }, (_, n) => [`other${n}`, `1 0 ${n + 1}`]).flat(),
+      failing,
+      (receiver) => receiver,
+    ),
+  ),
   'ask-for-test': async (store) => {
     const { accountId: account } = await anAccount(store, busy);
     return { step: (s) => askForTest(s, { id: 'test', account, url: 'https://example.com/hook', authorization: '' }) };
