@@ -9,6 +9,7 @@ import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { openRedisClient, type RedisClient } from '../../src/store/redis/redis-client.ts';
 import type { LuaMutant } from '../mutation/lua-mutants.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
+import { contradictions } from '../support/whole-record.ts';
 import { jobMutants } from './job-mutants.ts';
 import { choicesOf } from './scheduler.ts';
 import { SimulatedService, slots } from './simulated-service.ts';
@@ -159,6 +160,7 @@ async function check(service: SimulatedService): Promise<void> {
     const expected = service.withWebhook.has(job!.id);
     expect([delivery.length > 0, isDue], `the webhook of ${job!.id}`).to.deep.equal([expected, expected]);
   }
+  expect(await contradictions(store.connection), 'contradictions of the record').to.deep.equal([]);
   const left = await store.connection.read(['ZRANGE', keys.openWork, '0', '-1']);
   expect(left, 'jobs in a queue').to.deep.equal([]);
 }

@@ -16,6 +16,7 @@ import { type AccountOptions, anAccount, anotherKey, storeOf, type TestStore } f
 import { aFolder, patient } from './redis.ts';
 import { until } from './until.ts';
 import { type RunningUp, startUp } from './up.ts';
+import { lastingContradictions } from './whole-record.ts';
 
 /** An account that may ask for as much as a test wants. */
 export interface Customer {
@@ -155,6 +156,7 @@ export async function checkLedger(store: TestStore, account: string, jobs: reado
   const completed = jobs.filter((job) => job.status === 'CompletedJob').map((job) => job.id);
   const charges = (await readLedger(store, account, 100_000)).filter((entry) => entry.kind === 'charge');
   expect(charges.map((entry) => entry.job).toSorted(), 'charges').to.deep.equal(completed.toSorted());
+  expect(await lastingContradictions(store.connection), 'contradictions of the record').to.deep.equal([]);
 }
 
 /** Sends a signal to a process that may have ended. */

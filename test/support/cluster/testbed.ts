@@ -15,6 +15,7 @@ import { someMetadata } from '../jobs.ts';
 import { admitted, anAccount, storeOf, type TestStore, theJob } from '../record.ts';
 import { aFolder, startTestRedis, type TestRecord } from '../redis.ts';
 import { until } from '../until.ts';
+import { lastingContradictions } from '../whole-record.ts';
 import { type Cluster, type ClusterOptions, startCluster } from './cluster.ts';
 import { type FakeKubelet, type Plan, startFakeKubelet } from './fake-kubelet.ts';
 import { type Ending, endings, type Pod } from './pod.ts';
@@ -170,5 +171,6 @@ async function listProblems(store: TestStore, account: string, ids: readonly str
   const wrong = jobs.filter(({ id, status }) => {
     return (counted.get(id)?.length ?? 0) !== (status === 'CompletedJob' ? 1 : 0);
   });
-  return [...problems.map(String), ...wrong.map(({ id, status }) => `${id} is ${status}`)];
+  const found = await lastingContradictions(store.connection);
+  return [...problems.map(String), ...wrong.map(({ id, status }) => `${id} is ${status}`), ...found];
 }
