@@ -13,11 +13,11 @@ export class UnsettledJobs {
     return this.#since.size === 0 ? null : Math.min(...this.#since.values());
   }
 
-  /** A storing job counts from `storing_since`, which an earlier leader may have set. */
+  /** A storing job counts from `storing_since`, which an earlier leader may have set. A time after `now` is one before the clock went back. */
   update(job: Job, seen: Seen, now: number): void {
     const hasEnded = seen.is === 'ended' || job.verdict !== null || job.storing_since !== null;
     if (isEnded(job.status) || !hasOpenAttempt(job) || !hasEnded) this.#since.delete(job.id);
-    else this.#since.set(job.id, job.storing_since ?? this.#since.get(job.id) ?? now);
+    else this.#since.set(job.id, Math.min(now, job.storing_since ?? this.#since.get(job.id) ?? now));
   }
 
   /** Returns what was seen of a worker, or its verdict as its end when it has not ended a minute after that. */

@@ -46,6 +46,17 @@ describe('unsettled jobs', () => {
     expect(jobs.oldest()).to.equal(3);
   });
 
+  it('after the clock went back a job counts from then, and a worker that hangs is stopped a minute later', () => {
+    const verdict = { is: 'failed', code: 'private' } as const;
+    const storing = aJob('a', { storing_since: 3_600_000 });
+    const hung = aJob('b', { verdict });
+    jobs.update(hung, { is: 'running' }, 3_600_000);
+    jobs.update(storing, { is: 'absent' }, 50);
+    jobs.update(hung, { is: 'running' }, 50);
+    expect(jobs.oldest()).to.equal(50);
+    expect(jobs.endOf(hung, { is: 'running' }, 60_050)).to.deep.equal({ is: 'ended', outcome: verdict });
+  });
+
   for (const [what, given] of [
     ['has ended', { status: 'Error' }],
     ['has no open attempt', { interruptions: 1 }],

@@ -4,13 +4,16 @@ import { makePersonSecret, personIdOf } from '../../src/model/person.ts';
 import { countAuthFailure } from '../../src/store/access/count-auth-failure.ts';
 import { listBlocks } from '../../src/store/access/list-blocks.ts';
 import { removeAccount } from '../../src/store/accounts/remove-account.ts';
+import { noteStoring } from '../../src/store/jobs/note-storing.ts';
 import { keys } from '../../src/store/keys.ts';
 import { countSignIn } from '../../src/store/people/count-sign-in.ts';
 import { mailSignInLink } from '../../src/store/people/mail-sign-in-link.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';
+import { advanceWith, aRunner } from '../support/advance.ts';
 import { invited } from '../support/browser-session.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
-import { admitted, anAccount, type TestStore } from '../support/record.ts';
+import { someDelivered, someMetadata } from '../support/jobs.ts';
+import { admitted, anAccount, aRunningJob, holder, type TestStore, theJob } from '../support/record.ts';
 
 const day = 86_400_000;
 const ahead = 400 * day;
@@ -28,6 +31,20 @@ describe('after the clock of Redis was ahead by 400 days and is right again', ()
     store.advance(-ahead);
     expect((await sweepRecord(store, { job: 30 * day, line: 90 * day })).calls).to.equal(1);
     await removeAccount(store, caller.accountId, caller.slug);
+  });
+
+  it('D75: a job that began to wait for its file meanwhile is tried again a minute later, and not when that day comes', async () => {
+    store.advance(ahead);
+    const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
+    const delivered = { ...someDelivered(1), key: `${job.id}/1/media.mp4` };
+    await noteStoring(store, holder, job, { metadata: someMetadata, delivered });
+    store.advance(-ahead);
+    const advance = advanceWith(store, aRunner({}));
+    await advance(job.id);
+    expect((await theJob(store, job.id)).storing_since).to.be.at.most(store.clock.now());
+    store.advance(60_000);
+    await advance(job.id);
+    expect(await theJob(store, job.id)).to.include({ storing_since: null, failures: 1 });
   });
 
   it('D38: an address that was blocked meanwhile is not, and its failures of then count no more', async () => {

@@ -3,7 +3,8 @@ import { type Change, changeOf, type RecordStore, run, script } from '../script.
 import { ledJobKeyNames, readLedJob } from './read-open-job.ts';
 
 /**
- * Notes since when a worker has ended well and its object cannot be confirmed (D75). The first time stays.
+ * Notes since when a worker has ended well and its object cannot be confirmed (D75). The first time stays, unless it is
+ * yet to come: the clock of Redis was ahead then, and the job would wait until that day.
  * Answers {'storing', since}, {'stale'}, {'already_ended'}, {'not_found'} or {'not_leading'}.
  */
 const noteStoringScript = script('note-storing', 'always', ledJobKeyNames, [
@@ -13,7 +14,7 @@ const noteStoringScript = script('note-storing', 'always', ledJobKeyNames, [
   'delivered',
 ])`${readLedJob('storing_since')}
 if fields.attempt ~= attempt then return { 'stale' } end
-if fields.storing_since ~= '' then return { 'storing', fields.storing_since } end
+if fields.storing_since ~= '' and tonumber(fields.storing_since) <= now then return { 'storing', fields.storing_since } end
 redis.call('HSET', job, 'storing_since', now, 'metadata', metadata, 'delivered', delivered)
 return { 'storing', now }
 `;
