@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { createHash, randomUUID } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { makeLog } from '../../src/base/log.ts';
@@ -50,7 +50,7 @@ export interface Service {
   submit(key: string, path: string): Promise<string>;
   /** Waits until all these jobs have ended. */
   ended(ids: readonly string[], seconds: number): Promise<Job[]>;
-  /** Checks what must hold of an account whose jobs have all ended: each is charged once when it completed, and nothing else is. */
+  /** Checks what must hold of an account whose jobs have all ended: each is charged once when it completed, and nothing else is, for a file that is stored. */
   checkLedger(account: string, jobs: readonly Job[]): Promise<void>;
   /** Ids of jobs whose files are kept. */
   objects(): string[];
@@ -111,7 +111,8 @@ export function makeService(settings: Readonly<Record<string, string>> = {}): Se
       return answer?.json.job_id;
     },
     ended: (ids, seconds) => withStore((store) => whenEnded(store, ids, seconds)),
-    checkLedger: (account, jobs) => withStore((store) => checkLedger(store, account, jobs)),
+    checkLedger: (account, jobs) =>
+      withStore((store) => checkLedger(store, account, jobs)).then(() => checkFiles(join(data, 'objects'), jobs)),
     objects: () => readdirSync(join(data, 'objects')).filter((name) => /^[0-9a-f-]{36}$/.test(name)),
     async close() {
       await until(() => killEach(processes()) === 0, 10, 'no process is left');
@@ -157,6 +158,22 @@ export async function checkLedger(store: TestStore, account: string, jobs: reado
   const charges = (await readLedger(store, account, 100_000)).filter((entry) => entry.kind === 'charge');
   expect(charges.map((entry) => entry.job).toSorted(), 'charges').to.deep.equal(completed.toSorted());
   expect(await lastingContradictions(store.connection), 'contradictions of the record').to.deep.equal([]);
+}
+
+/** Checks that each file that is kept has the bytes that the record names, and is the only one of its attempt. */
+function checkFiles(objects: string, jobs: readonly Job[]): void {
+  // Without this folder an S3 server has the files.
+  if (!existsSync(objects)) return;
+  for (const { id, delivered, removed_at } of jobs) {
+    if (delivered === null || removed_at !== null) continue;
+    const folder = join(objects, delivered.key);
+    const stored = readdirSync(folder).map((name) => {
+      const bytes = readFileSync(join(folder, name));
+      return { name, bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+    });
+    const { bytes, sha256 } = delivered;
+    expect(stored, `the file of ${id}`).to.deep.equal([{ name: sha256, bytes, sha256 }]);
+  }
 }
 
 /** Sends a signal to a process that may have ended. */
