@@ -1,6 +1,7 @@
 import type { FormatChoice } from './choose-formats.ts';
 import { ffprobeArguments, inputOptions } from './ffmpeg-arguments.ts';
-import { isUntimed } from './picture-filters.ts';
+import { longestOf } from './file-lengths.ts';
+import { type HeldPictures, isUntimed } from './picture-filters.ts';
 import { startsOf } from './plan-conversion.ts';
 import { askFfprobe, type FetchedFile } from './probe-file.ts';
 import type { MediaTools } from './tools.ts';
@@ -11,32 +12,56 @@ const unnoticedSeconds = 0.12;
 const maxPackets = 5_000;
 /** Seconds by which a picture may begin before a start and still begin with it: ffprobe rounds to microseconds, as ffmpeg does. */
 const roundingSeconds = 0.000_002;
-/** Seconds by which ffmpeg begins before a picture, because it leaves out one that begins an instant earlier. */
-const marginSeconds = 0.001;
 
-/** Returns the seconds since when the picture of a start is shown when it goes on being shown behind that, as a slide does; else zero. */
-export async function heldSeconds(
+interface Shown {
+  readonly second: number;
+  readonly lasts: number;
+  readonly position: number;
+  /** Second at which the next one is shown, without end behind the last one. */
+  readonly next: number;
+}
+
+/** Returns the pictures that are held at the start of a part and at its end, `null` where another one follows at once. */
+export async function findHeldPictures(
   fetched: readonly FetchedFile[],
   choice: FormatChoice,
   tools: MediaTools,
   signal: AbortSignal,
-): Promise<number> {
+): Promise<HeldPictures> {
   const n = choice.parts.findIndex(({ video }) => video);
   const [part, start = 0] = [fetched[n], startsOf(fetched, choice)[n]];
-  const picture = part?.probe.video;
-  if (part === undefined || picture == null || start <= 0 || isUntimed(part.probe)) return 0;
+  if (part?.probe.video == null || isUntimed(part.probe)) return { atStart: null, atEnd: null };
+  const end = choice.seconds === null ? Number.POSITIVE_INFINITY : start + choice.seconds - choice.start;
+  const held = async (at: number) => {
+    const found = at > 0 && at < Number.POSITIVE_INFINITY ? await findShown(part, at, tools, signal) : null;
+    if (found === null || at - found.second <= roundingSeconds || found.next - at <= unnoticedSeconds) return null;
+    const { second, lasts, position } = found;
+    // A cut leaves out the next picture, which tells how long the last one is shown.
+    const last = choice.section ? longestOf(fetched) : second + lasts;
+    const shown = Math.min(end, found.next, last) - Math.max(second, start);
+    return { position, seconds: Math.max(0, start - second), lasts, share: shown > 0 && lasts > 0 ? shown / lasts : 1 };
+  };
+  const [atStart, atEnd] = [await held(start), await held(end)];
+  return {
+    atStart,
+    atEnd: atEnd !== null && Math.abs(1 - atEnd.share) * atEnd.lasts > unnoticedSeconds ? atEnd : null,
+  };
+}
+
+/** Returns the picture of a file that is shown at a second, `null` when nothing tells its place, or too many follow before the next one that is shown. */
+async function findShown(part: FetchedFile, at: number, tools: MediaTools, signal: AbortSignal): Promise<Shown | null> {
   // Seconds behind the begin of the file, which is not that of the part where the file was given an index.
-  const near = ['-select_streams', String(picture.index), '-read_intervals', `+${start}%+#${maxPackets}`];
-  const entries = ['packet=pts_time', 'format=start_time'];
+  const near = ['-select_streams', String(part.probe.video?.index), '-read_intervals', `+${at}%+#${maxPackets}`];
+  const entries = ['packet=pts_time,duration_time,pos', 'format=start_time'];
   const words = [...inputOptions(part), ...near, ...ffprobeArguments(part.file, 'none', entries), '-of', 'csv'];
   const { text } = await askFfprobe(words, 2 * maxPackets, tools, signal);
   const told = (text ?? '').split('\n').map((line) => line.split(','));
-  const secondsOf = (wanted: string) => told.flatMap(([kind, second]) => (kind === wanted ? Number(second) : []));
-  const [begin = 0] = secondsOf('format');
-  const shown = secondsOf('packet').map((second) => second - (begin || 0));
-  const held = Math.max(...shown.filter((second) => second <= start));
-  const next = Math.min(...shown.filter((second) => second > start));
-  const isUnknown = !Number.isFinite(held) || (next === Number.POSITIVE_INFINITY && shown.length >= maxPackets);
-  if (isUnknown || start - held <= roundingSeconds || next - start <= unnoticedSeconds) return 0;
-  return Math.min(start, start - held + marginSeconds);
+  const begin = Number(told.find(([kind]) => kind === 'format')?.[1]) || 0;
+  const all = told.flatMap(([kind, second, lasts, position]) =>
+    kind === 'packet' ? { second: Number(second) - begin, lasts: Number(lasts) || 0, position: Number(position) } : [],
+  );
+  const [shown] = all.filter(({ second }) => second <= at).sort((one, other) => other.second - one.second);
+  const next = Math.min(...all.flatMap(({ second }) => (second > at ? second : [])));
+  const isUnknown = next === Number.POSITIVE_INFINITY && all.length >= maxPackets;
+  return shown === undefined || isUnknown || Number.isNaN(shown.position) ? null : { ...shown, next };
 }

@@ -3,6 +3,21 @@ import type { FormatChoice } from './choose-formats.ts';
 import { lengthTolerance, longestOf, type SourceStream } from './file-lengths.ts';
 import type { FetchedFile, FileProbe } from './probe-file.ts';
 
+/** Picture whose time a copy changes: that which is shown at the start of a part, or at its end, as a slide is. */
+export interface HeldPicture {
+  /** Byte of its file at which it lies. */
+  readonly position: number;
+  /** Seconds since when it has been shown at the start; zero for one that begins behind it. */
+  readonly seconds: number;
+  /** Share of the time that its file tells for which the part shows it. */
+  readonly share: number;
+}
+
+export interface HeldPictures {
+  readonly atStart: HeldPicture | null;
+  readonly atEnd: HeldPicture | null;
+}
+
 /** H.264 has no odd sizes. */
 const evenSize = 'crop=trunc(iw/2)*2:trunc(ih/2)*2';
 /** Columns and lines of a picture below which ffmpeg does not join its lines. */
@@ -14,11 +29,13 @@ const endToleranceSeconds = 0.5;
 
 /**
  * Returns the filters of every picture that is encoded. Players would show one with the lines of two moments, because it does not call itself
- * interlaced; the beginning of a file does not tell whether its later pictures are.
+ * interlaced; the beginning of a file does not tell whether its later pictures are. One that is held at the start is repeated, or ffmpeg would
+ * begin with the next one.
  */
-export function encodable(video: SourceStream | null): string {
+export function encodable(video: SourceStream | null, held: HeldPicture | null = null): string {
   const { width, height } = video?.stream ?? {};
-  return Math.min(width ?? 0, height ?? 0) < minJoinedLines ? evenSize : `yadif=deint=interlaced,${evenSize}`;
+  const repeated = held !== null ? `fps=${filmRate(video)},` : '';
+  return `${repeated}${Math.min(width ?? 0, height ?? 0) < minJoinedLines ? '' : 'yadif=deint=interlaced,'}${evenSize}`;
 }
 
 /** Returns the filter with which to encode a picture that cannot be copied into any container, else `null`. */
@@ -27,15 +44,31 @@ export function filterOf(
   fetched: readonly FetchedFile[],
   args: Args,
   choice: FormatChoice,
-  heldSeconds: number,
 ): string | null {
-  const slow = heldSeconds > 0 ? filmRate(video) : slowRate(video, args, choice, longestOf(fetched));
+  const slow = slowRate(video, args, choice, longestOf(fetched));
   if (slow !== null) return `fps=${slow},${encodable(video)}`;
   const untimed = fetched.find(({ probe }) => isUntimed(probe));
   if (video === null || untimed === undefined) return null;
   // Of AVI, the decoder gives each picture the time at which it was decoded.
   const late = isBare(untimed) ? 0 : video.stream.reordered / (video.stream.frameRate ?? 25);
   return `setpts=PTS-${late.toFixed(3)}/TB,${encodable(video)}`;
+}
+
+/**
+ * Returns the arguments that copy held pictures with other times. Readers of ffmpeg leave out a picture that begins before the start, and show all
+ * later ones too early, by the rest of it; and a picture that is shown beyond the end would make the file as long. A place is the same in every
+ * unit of time, which for this filter differs by version.
+ */
+export function retimed({ atStart, atEnd }: HeldPictures): string[] {
+  const all = [atStart, atEnd].filter((each) => each !== null);
+  if (all.length === 0) return [];
+  const ifAt = (position: number, then: string, otherwise: string) => `if(eq(POS,${position}),${then},${otherwise})`;
+  const pts = atStart === null ? 'PTS' : ifAt(atStart.position, '0', 'PTS');
+  const duration = all.reduce(
+    (rest, { position, share }) => ifAt(position, `DURATION*${share.toFixed(6)}`, rest),
+    'DURATION',
+  );
+  return ['-bsf:v', `setts=pts='${pts}':duration='${duration}'`];
 }
 
 export function isBare({ probe }: FetchedFile): boolean {

@@ -2,7 +2,7 @@ import type { Args } from '../model/request-parameters.ts';
 import { type FormatChoice, isSoundOnly } from './choose-formats.ts';
 import { askedRate, type Container, canHold, containers, containersFor, familyOf, isAudioCopy } from './container.ts';
 import { endOf, exactLength, longestOf, type SourceStream } from './file-lengths.ts';
-import { encodable, filterOf, isBare } from './picture-filters.ts';
+import { encodable, filterOf, type HeldPicture, type HeldPictures, isBare, retimed } from './picture-filters.ts';
 import type { FetchedFile, Stream } from './probe-file.ts';
 import { Failed, type MediaOrder } from './tools.ts';
 
@@ -27,17 +27,18 @@ const timedFormats = /^(mov|matroska|mpegts)/;
 const [maxPlaced, maxMixed] = [8, 64];
 /** Seconds by which sound may be beside its picture unnoticed, and by which two parts of one stream may be apart: farther, their clocks differ. */
 const [audibleSeconds, maxApartSeconds] = [0.05, 60];
-
+/** Seconds by which ffmpeg begins before a picture, because it leaves out one that begins an instant earlier. */
+const marginSeconds = 0.001;
 /**
  * Plans the conversion: stream copy before remux before encoding. A picture is encoded only when mp4 is needed and cannot hold it, as for a
- * file that begins within the source and for a turned picture; when it is so slow that a copy would end too late; when its pictures have no
- * times; and when the one of its start was shown `heldSeconds` before it and still is.
+ * file that begins within the source and for a turned picture; when it is so slow that a copy would end too late; and when its pictures have no
+ * times.
  */
 export function planConversion(
   fetched: readonly FetchedFile[],
   choice: FormatChoice,
   order: MediaOrder,
-  heldSeconds = 0,
+  held: HeldPictures = { atStart: null, atEnd: null },
 ): ConversionPlan {
   const video = findStream('video', fetched, choice);
   const sound = findStream('audio', fetched, choice);
@@ -48,10 +49,12 @@ export function planConversion(
   const isUnknown = (soundOnly ? [sound] : [video, sound]).some((source) => source?.stream.codec === '');
   if (isUnknown) throw new Failed('unsupported_url', 'its codec is not known');
   const starts = startsOf(fetched, choice);
-  const lead = leadOf(fetched, choice, heldSeconds);
   const hasEnded = (source: SourceStream | null) =>
     source !== null && endOf(source, fetched) <= (starts[source.input] ?? 0);
-  if (choice.start >= longestOf(fetched) || hasEnded(soundOnly ? sound : video)) throw new Failed('start_beyond_end');
+  // A cut leaves out the next picture, which tells how long the last one is shown: it is while there is sound.
+  const isHeld = choice.section && held.atStart !== null && sound !== null && !hasEnded(sound);
+  if (choice.start >= longestOf(fetched) || (hasEnded(soundOnly ? sound : video) && !isHeld))
+    throw new Failed('start_beyond_end');
   const audio = hasEnded(sound) ? null : sound;
   const made =
     soundOnly && audio !== null
@@ -61,8 +64,10 @@ export function planConversion(
           audio,
           order.args,
           isMp4Only(video, fetched, choice),
-          filterOf(video, fetched, order.args, choice, heldSeconds),
+          filterOf(video, fetched, order.args, choice),
+          held.atStart,
         );
+  const lead = leadOf(fetched, choice, made.encodesPicture ? held.atStart : null);
   const sources = [video, audio].filter((source) => source !== null);
   const length = exactLength(fetched, sources, choice);
   const isKept =
@@ -73,7 +78,9 @@ export function planConversion(
     audio: audio !== null,
     starts: starts.map((each) => Math.round((each - lead) * 1e6) / 1e6),
     length,
-    output: isKept ? null : [...(lead > 0 ? ['-ss', lead.toFixed(6)] : []), ...output(sources, made, choice, starts)],
+    output: isKept
+      ? null
+      : [...(lead > 0 ? ['-ss', lead.toFixed(6)] : []), ...output(sources, made, choice, starts, held)],
   };
 }
 
@@ -91,8 +98,10 @@ function findStream(
 }
 
 /** Returns the seconds before the start which ffmpeg decodes and leaves out: of a file in which it finds no second all, else those of a held picture. */
-function leadOf(fetched: readonly FetchedFile[], { start }: FormatChoice, heldSeconds: number): number {
-  return start > 0 && isUnsought(fetched, start) ? start : heldSeconds;
+function leadOf(fetched: readonly FetchedFile[], { start }: FormatChoice, held: HeldPicture | null): number {
+  return start > 0 && isUnsought(fetched, start)
+    ? start
+    : Math.min(start, held === null ? 0 : held.seconds + marginSeconds);
 }
 
 /** Returns true for a file in which ffmpeg finds no second: it seeks by the picture, and would leave out sound before its first key frame. */
@@ -106,6 +115,7 @@ interface MuxPlan {
   readonly container: Container;
   readonly encoding: readonly string[];
   readonly encodes: boolean;
+  readonly encodesPicture?: boolean;
 }
 
 function filmPlan(
@@ -114,13 +124,14 @@ function filmPlan(
   args: Args,
   mp4Only: boolean,
   filter: string | null,
+  held: HeldPicture | null,
 ): MuxPlan {
   const [picture, sound] = [video?.stream.codec ?? null, audio?.stream.codec ?? null];
   const wanted = mp4Only ? [containers.mp4] : containersFor(String(args.video_format ?? 'mp4'));
   if (filter !== null) {
     // A webm holds no H.264.
     const container = wanted.find(({ ext }) => ext !== 'webm') ?? containers.mp4;
-    return { container, encoding: [...film, '-vf', filter, ...encodedAac(audio, 192)], encodes: true };
+    return { container, ...encodedFilm(filter, audio) };
   }
   for (const container of wanted) {
     // Apple's players want this name for HEVC; ffmpeg would take the other one.
@@ -130,11 +141,12 @@ function filmPlan(
       return { container, encoding: ['-c:v', 'copy', ...named, ...encodedAac(audio, 192)], encodes: true };
     }
   }
-  return {
-    container: containers.mp4,
-    encoding: [...film, '-vf', encodable(video), ...encodedAac(audio, 192)],
-    encodes: true,
-  };
+  return { container: containers.mp4, ...encodedFilm(encodable(video, held), audio) };
+}
+
+function encodedFilm(filter: string, audio: SourceStream | null): Omit<MuxPlan, 'container'> {
+  const encoding = [...film, '-vf', filter, ...encodedAac(audio, 192)];
+  return { encoding, encodes: true, encodesPicture: true };
 }
 
 /** Returns how AAC is encoded: of more than two channels only 5.1 has a number that all players know, and Speex does not place its own. */
@@ -203,11 +215,13 @@ function output(
   made: MuxPlan,
   choice: FormatChoice,
   starts: readonly number[],
+  held: HeldPictures,
 ): string[] {
   const maps = sources.flatMap(({ input, stream }) => ['-map', `${input}:${stream.index}`]);
   const length = choice.seconds === null ? [] : ['-t', String(choice.seconds - choice.start)];
   // Copied sound would else begin where the picture's key frame lies.
   const cut = starts.some((each) => each > 0) ? [...length, '-copypriorss:a', '0'] : length;
+  const encoding = made.encodesPicture ? made.encoding : [...made.encoding, ...retimed(held)];
   const { muxer } = made.container;
   const front = /^(mp4|ipod)$/.test(muxer) ? ['-movflags', '+faststart'] : [];
   // Players learn of Dolby Vision from a part of the file that ffmpeg calls unofficial.
@@ -216,7 +230,7 @@ function output(
   // Only by this tag do players show through a picture that is transparent.
   const isClear = made.container.probed === 'matroska' && sources.some(({ stream }) => stream.transparent);
   const clear = isClear ? ['-metadata:s:v', 'alpha_mode=1'] : [];
-  return [...maps, ...clean, ...clear, ...made.encoding, ...cut, ...front, ...vision, '-threads', '2', '-f', muxer];
+  return [...maps, ...clean, ...clear, ...encoding, ...cut, ...front, ...vision, '-threads', '2', '-f', muxer];
 }
 
 /** Returns true for an mp4 that needs no change: only its index promises the number of packets, which the proof counts. */

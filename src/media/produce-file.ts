@@ -8,7 +8,7 @@ import { chooseFormatsFor, type FormatChoice, willEncode } from './choose-format
 import { describeMedia } from './describe-media.ts';
 import { ffmpegArguments } from './ffmpeg-arguments.ts';
 import { statedLength } from './file-lengths.ts';
-import { heldSeconds } from './held-picture.ts';
+import { findHeldPictures } from './held-picture.ts';
 import { indexParts } from './index-parts.ts';
 import { makeOverallProgress, type OverallProgress } from './overall-progress.ts';
 import { type Endable, endable, withDeadline } from './page-deadline.ts';
@@ -126,7 +126,7 @@ async function makeFile(driver: YtDlp, order: MediaOrder, chosen: Chosen, making
   if (isWrong || endsTooEarly(stderr, page, choice, parts))
     throw new SectionFailed('source_incomplete', 'the part ends too early, or is squeezed');
   const fetched = await indexParts(parts, choice, tools, signal);
-  const held = await heldSeconds(fetched, choice, tools, signal);
+  const held = await findHeldPictures(fetched, choice, tools, signal);
   // Sound and picture break off one after the other.
   const plan = planConversion(fetched, end.broken ? { ...choice, seconds: end.seconds } : choice, order, held);
   const file = join(tools.folder, `media.${plan.container.ext}`);

@@ -157,6 +157,29 @@ describe('A delivered film shows and sounds as its source', () => {
     });
   }
 
+  for (const [name, args, second] of [
+    ['held.mp4', { start: 5, end: 30 }, 0.04],
+    ['held.mp4', { start: 30, end: 52 }, 20],
+    ['held.mkv', { start: 30, end: 40 }, undefined],
+  ] as const) {
+    it(`D32 D92: copies a part that starts or ends in a picture which is shown for 40 s, and makes it no longer than wanted (${name}, ${JSON.stringify(args)})`, async () => {
+      const still = "select='not(between(t,10.01,49.99))'";
+      const picture = ['-f', 'lavfi', '-t', '60', '-i', `color=s=64x36:r=25,${still}`];
+      const sound = ['-f', 'lavfi', '-t', '60', '-i', 'sine'];
+      const coded = ['-vsync', 'vfr', '-c:v', 'libx265', '-x265-params', 'log-level=none:bframes=0', '-c:a', 'aac'];
+      if (!existsSync(source.path(name))) source.ffmpeg(...picture, ...sound, ...coded, name);
+      await good(name, args, (file) => {
+        const { duration, video } = look(file);
+        expect(duration).to.be.closeTo(args.end - args.start, 0.1);
+        expect(video?.codec).to.equal('hevc');
+        const shown = timesOf(file);
+        expect(shown[0]).to.equal(0);
+        if (second === undefined) expect(shown).to.have.length(1);
+        else expect(shown[1]).to.be.closeTo(second, 0.05);
+      });
+    });
+  }
+
   it('D30: cuts a part out of a film whose size is odd', async () => {
     const odd = [
       '-vf',
@@ -182,6 +205,12 @@ function int32(number: number): number[] {
   const bytes = Buffer.alloc(4);
   bytes.writeInt32BE(number);
   return [...bytes];
+}
+
+/** Returns the seconds at which a player shows the pictures of a film. */
+function timesOf(file: string): number[] {
+  const words = ['-v', 'error', '-select_streams', 'v', '-show_entries', 'frame=pts_time', '-of', 'csv=p=0', file];
+  return (execFileSync('ffprobe', words, { encoding: 'utf8' }).match(/[\d.]+/g) ?? []).map(Number);
 }
 
 /** Returns the size of a film's first picture as a player shows it. */
