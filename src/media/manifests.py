@@ -14,7 +14,8 @@ MEDIA = '#EXT-X-MEDIA:'
 # yt-dlp prefers formats of -1, which is that of all whose language nothing is known of.
 ALTERNATE = -2
 # The note is the name of a sound: commentary has another one.
-OF_TWINS = 'manifest_url protocol format_note language vcodec acodec width height fps tbr'.split()
+OF_LADDER = 'manifest_url protocol format_note language'.split()
+OF_TWINS = [*OF_LADDER, *'vcodec acodec width height fps tbr'.split()]
 MAX_TIMELINE_ENTRIES = 100_000
 # Fragments of all formats of a manifest with several periods, and comparisons of their formats.
 MAX_JOINED = 1_000_000
@@ -234,3 +235,12 @@ def twins_of(form, formats):
     words = lambda each: [each.get(name) for name in OF_TWINS]
     is_listed = form.get('manifest_url') and str(form.get('protocol')).startswith('m3u8')
     return [each for each in formats if is_listed and each is not form and words(each) == words(form)]
+
+
+def smaller_than(form, formats):
+    """Returns the other formats of the same list of HLS and of the same kind, name and language that are no larger, the largest first."""
+    kind = lambda each: [*(each.get(name) for name in OF_LADDER), *(each.get(name) == 'none' for name in ('vcodec', 'acodec'))]
+    size = lambda each: (each.get('height') or 0, each.get('tbr') or 0)
+    is_listed = form.get('manifest_url') and str(form.get('protocol')).startswith('m3u8')
+    found = [each for each in formats if is_listed and kind(each) == kind(form) and size(each) < size(form)]
+    return sorted(found, key=size, reverse=True)

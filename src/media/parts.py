@@ -28,16 +28,20 @@ def fetch(downloader, info, wanted, order, answer):
 
 
 def fetch_part(downloader, info, part, order, beginning, hook):
-    """Fetches a format, or one that its list of HLS names in its place (RFC 8216, 4.3.4.2) where its source does not give it."""
+    """Fetches a format, or one that its list of HLS names in its place (RFC 8216, 4.3.4.2) where its source does not give it; the next smaller one
+    where its own list does not exist."""
     wanted = {each.get('format_id'): each for each in info['formats']}[part['id']]
-    forms = [wanted, *([] if info.get('is_live') else manifests.twins_of(wanted, info['formats']))]
-    for form in forms:
+    twins, smaller = ([], []) if info.get('is_live') else (find(wanted, info['formats']) for find in (manifests.twins_of, manifests.smaller_than))
+    form = wanted
+    while True:
         try:
             return fetch_format(downloader, info, form, part, order, beginning, hook)
         # Where several fragments arrive at once, a missing one may end as a write to a file that is closed, which is a ValueError.
-        except (ExtractorError, DownloadError, HTTPError, TransportError, ValueError):
-            if form is forms[-1]:
+        except (ExtractorError, DownloadError, HTTPError, TransportError, ValueError) as error:
+            left = twins or (smaller if isinstance(error, HTTPError) and error.status in (404, 410) else [])
+            if not left:
                 raise
+            form = left.pop(0)
             for begun in pathlib.Path(order['folder']).glob(f'{part["name"]}*'):
                 begun.unlink()
 

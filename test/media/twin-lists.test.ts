@@ -27,6 +27,23 @@ describe('A list of HLS that names two sources of the same film', () => {
     });
   }
 
+  for (const [title, name, wanted] of [
+    ['is delivered in the next smaller size where the list of the largest does not exist', 'gone', /^a file/],
+    ['D91: is incomplete where the largest size lacks a piece', 'lacks', /^source_incomplete/],
+  ] as const) {
+    it(title, async () => {
+      const larger = variant.replace('300000', '900000').replace('64x36', '640x360');
+      const smaller = variant.replace('300000', '100000').replace('64x36', '32x18');
+      const list = `#EXTM3U\n${larger}${name}.m3u8\n${smaller}gone.m3u8?2\n${variant}whole.m3u8\n`;
+      source.write(`ladder-${name}.m3u8`, list);
+      const ended = await source.make('video', `ladder-${name}.m3u8`, {}, ({ file, metadata }) => {
+        expectMarks(file);
+        return `a file of ${metadata.width}`;
+      });
+      expect(ended).to.match(wanted);
+    });
+  }
+
   it('D91: is incomplete where its sound lacks a piece, and does not take the commentary in the same language', async () => {
     const cut = ['-f', 'hls', '-hls_time', '2', '-hls_list_size', '0'];
     for (const kind of ['v', 'a'])
