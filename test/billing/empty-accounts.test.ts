@@ -12,6 +12,7 @@ import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
 import { grantCredits } from '../../src/store/money/grant-credits.ts';
 import { lookAtTopup } from '../../src/store/money/look-at-topup.ts';
 import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
+import { takePurchase } from '../../src/store/money/take-purchase.ts';
 import { aPlan, ask, type TestStore } from '../support/record.ts';
 import type { StripeStandIn } from '../support/stripe-stand-in.ts';
 import { aBuyer, eachWithStripe, spend, takenPurchase } from '../support/topups.ts';
@@ -187,6 +188,18 @@ describe('the automatic top-up of an account that has no more charges', () => {
       expect(await paidAfter(-wrongMs)).to.equal(1);
     }
     expect(await paidAfter(73 * hour)).to.equal(2);
+  });
+
+  it('buys when the clock of Redis was wrong for a moment that its controller did not see', async () => {
+    const buyer = await aBuyer(store);
+    await spend(store, buyer, 10);
+    const right = store.clock.now();
+    store.advance(40 * 24 * hour);
+    const unaware = { ...store, clock: { ...store.clock, now: () => right } };
+    const purchase = await takePurchase(unaware, buyer.accountId, minute);
+    expect(purchase).to.include({ account: buyer.accountId, isWanted: true });
+    store.advance(-40 * 24 * hour);
+    expect(await paidAfter(minute)).to.equal(1);
   });
 
   it('buys once when the purchase of a charge is under way at the end of the 72 hours', async () => {

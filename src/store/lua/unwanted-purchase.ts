@@ -4,7 +4,7 @@ const lookAgainMs = 3_600_000;
 
 /**
  * Lua that decides whether a purchase is wanted, and drops one. It needs `outboxLua`, the keys `account`, `plans`, `topup`, `purchases` and
- * `topupLooks`, and `accountId`.
+ * `topupLooks`, and the arguments `accountId` and `seenNow`.
  *
  * is_wanted(enabled) → false when the top-up is disabled, when the account has no paid plan any more, when it could not use what it
  *   buys because it is suspended or its invoice is unpaid, or when the balance is not below the threshold any more (D49): its owner paid for a
@@ -19,13 +19,14 @@ local function is_closed()
   return suspended == '1' or invoice ~= 'paid'
 end
 
--- The plan's quota may have changed since the last charge, or have begun anew.
+-- The plan's quota may have changed since the last charge, or have begun anew. A jump of TIME begins nothing: nobody would ask again for an
+-- account that is empty.
 local function is_low(quota)
   local used, ends, packs_left, given, consumed = unpack(redis.call('HMGET', account, 'used', 'period_end', 'packs_left', 'credits_given',
     'credits_consumed'))
   local threshold, size = unpack(redis.call('HMGET', topup, 'threshold_percent', 'pack_total'))
   if not tonumber(threshold) or not tonumber(size) then return false end
-  if ends ~= '' and now >= tonumber(ends) then used = 0 end
+  if ends ~= '' and math.min(now, tonumber(seenNow)) >= tonumber(ends) then used = 0 end
   local left = math.max(0, quota - used) + packs_left + given - consumed
   return left * 100 < threshold * (quota + size)
 end

@@ -11,7 +11,7 @@ const dropPurchaseScript = script(
   'drop-purchase',
   'always',
   ['account', 'plans', 'topup', 'purchases', 'topupLooks'],
-  ['accountId', 'id', 'attempt'],
+  ['accountId', 'id', 'attempt', 'seenNow'],
 )`${outboxLua}${unwantedPurchaseLua}
 local current, enabled, attempts = unpack(redis.call('HMGET', topup, 'purchase', 'enabled', 'purchase_attempts'))
 if current ~= id or attempts ~= attempt or is_wanted(enabled) then return { 'early' } end
@@ -24,6 +24,6 @@ export async function dropPurchase(
   store: RecordStore,
   { account: accountId, id, attempt }: Pick<TakenPurchase, 'account' | 'id' | 'attempt'>,
 ): Promise<boolean> {
-  const [word] = await run(store, dropPurchaseScript, { accountId, id, attempt });
+  const [word] = await run(store, dropPurchaseScript, { accountId, id, attempt, seenNow: store.clock.now() });
   return text(word) === 'dropped';
 }
