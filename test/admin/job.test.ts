@@ -204,48 +204,6 @@ describe('jobs', () => {
     });
   }
 
-  const lost: Readonly<Record<string, readonly string[]>> = {
-    'whose created_at is no number': ['HSET', 'created_at', '17x'],
-    'that has no created_at': ['HDEL', 'created_at'],
-    'whose attempt is no number': ['HSET', 'attempt', '1x'],
-    'whose attempt is a fraction': ['HSET', 'attempt', '1.5'],
-    'whose failures are below zero': ['HSET', 'failures', '-3'],
-    'whose started_at is no number': ['HSET', 'started_at', '17x'],
-    'whose status is none': ['HSET', 'status', 'Runn'],
-    'that has no status': ['HDEL', 'status'],
-    'whose revision is no number': ['HSET', 'revision', 'x'],
-    'whose account is none': ['HSET', 'account', 'x'],
-    'that has no id': ['HDEL', 'id'],
-    'whose record is lost': ['DEL'],
-  };
-  for (const [what, [verb = '', ...fields]] of Object.entries(lost)) {
-    for (const state of ['waiting', 'running']) {
-      it(`a ${state} job ${what} is cancelled by one command, which gives slot and credit back`, async () => {
-        const one = await anAccount(operator.store, { credits: 10 });
-        const id =
-          state === 'running' ? (await aRunningJob(operator.store, one)).id : await admitted(operator.store, one);
-        await operator.store.connection.send([verb, keys.job(id), ...fields]);
-        const cancelled = await operator.json('job', 'cancel', id);
-        expect(cancelled).to.include({ id, status: 'Error', error_code: 'cancelled', account: one.slug });
-        expect((await operator.json('account', 'show', one.slug)).usage).to.include({ remaining: 10, held: 0 });
-        const slots = await operator.store.connection.read(['HGET', keys.account(one.accountId), 'running']);
-        const open = await operator.store.connection.read(['ZSCORE', keys.openWork, id]);
-        expect([slots, open]).to.deep.equal(['0', null]);
-        expect(await operator.json('ledger', 'verify', one.slug)).to.include({ ok: true });
-      });
-    }
-  }
-
-  for (const field of ['account', 'created_at']) {
-    it(`a job whose ${field} cannot be read is cancelled with the others when its account is suspended`, async () => {
-      const one = await anAccount(operator.store, { credits: 10 });
-      const [damaged] = [await admitted(operator.store, one), await admitted(operator.store, one)];
-      await operator.store.connection.send(['HSET', keys.job(damaged), field, 'x']);
-      await operator.json('account', 'set', one.slug, '--suspended', 'yes');
-      expect((await operator.json('account', 'show', one.slug)).usage).to.include({ remaining: 10, held: 0 });
-    });
-  }
-
   it('an ended job whose texts cannot be read is shown with the rest, and explained by them', async () => {
     const { id } = await aRunningJob(operator.store, caller);
     await cancelJob(operator.store, await theJob(operator.store, id));
