@@ -10,6 +10,8 @@ import { fieldText, listResult } from './text-table.ts';
 
 const name = { read: readPlanName, text: 'Name of the plan.' } as const;
 
+const changeable = ['quota', 'per-second', 'per-minute', 'paid'] as const;
+
 export const planCommands = [
   command({
     name: 'plan set',
@@ -34,9 +36,16 @@ export const planCommands = [
       for (;;) {
         const text = await readPlanText(store, given.NAME);
         const before = text === null ? null : parsePlan(text);
+        if (text !== null && before === null) {
+          // A paid plan would become another one unsaid, and its top-ups would stop.
+          const missing = changeable.filter((option) => given[option] === undefined).map((option) => `--${option}`);
+          if (missing.length > 0)
+            throw new UsageError(
+              `${missing.join(', ')} must be given: the record of the plan ${given.NAME} is damaged`,
+            );
+        }
         const quota = given.quota ?? before?.quota;
-        const missing = text === null ? `there is no plan ${given.NAME} yet` : `the record of ${given.NAME} is damaged`;
-        if (quota === undefined) throw new UsageError(`--quota is missing: ${missing}`);
+        if (quota === undefined) throw new UsageError(`--quota is missing: there is no plan ${given.NAME} yet`);
         const { 'per-second': perSecond = before?.per_second, 'per-minute': perMinute = before?.per_minute } = given;
         const plan: Plan = {
           name: given.NAME,

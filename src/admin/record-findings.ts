@@ -71,7 +71,7 @@ export function checkWebhookSecrets(unreadable: readonly string[]): Finding {
 export function checkDamage(damaged: readonly string[]): Finding[] {
   const effects =
     'A damaged plan limits no rate and keeps the quota that its accounts have booked; a damaged offer is not sold';
-  const remedy = 'write each anew with `trawl admin plan set` or `offer set`';
+  const remedy = 'write each anew with `trawl admin plan set` or `offer set` and all of its options';
   return damaged.length === 0 ? [] : [problem('plans', `Damaged: ${damaged.join(', ')}. ${effects}: ${remedy}.`)];
 }
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { checkConnection } from '../../src/admin/check-record.ts';
 import { keys } from '../../src/store/keys.ts';
-import { setOffer } from '../../src/store/money/offers.ts';
+import { listOffers, setOffer } from '../../src/store/money/offers.ts';
 import { type Operator, type Shape, startOperator } from '../support/operator.ts';
 import { anAccount } from '../support/record.ts';
 
@@ -25,13 +25,18 @@ describe('plans and offers whose record is damaged', () => {
     await setOffer(operator.store, { name: 'small', ...terms });
     expect(await found()).to.deep.equal([]);
     await damage(keys.plans, plan);
-    await damage(keys.offers, 'small');
+    await operator.store.connection.send(['HSET', keys.offers, 'small', '{"name":"small","title":"Pack"}']);
+    expect(await listOffers(operator.store)).to.deep.equal([]);
     expect((await found()).join('\n')).to.match(new RegExp(`^problem .*plan ${plan}, offer small\\.`));
     expect((await operator.refused('plan', 'list')).error).to.include(`plan ${plan} is damaged`);
-    expect((await operator.run(['plan', 'set', plan, '--paid', 'yes'])).err).to.match(/--quota is missing.*damaged/);
+    const whole = ['--quota', '7', '--per-second', '5', '--per-minute', 'none', '--paid', 'yes'];
+    for (const n of [0, 2, 4, 6]) {
+      const { err } = await operator.run(['plan', 'set', plan, ...whole.toSpliced(n, 2)]);
+      expect(err).to.include(`${whole[n]} must be given: the record of the plan ${plan} is damaged`);
+    }
     expect((await operator.json('account', 'show', slug)).usage).to.include({ remaining: 5 });
 
-    expect(await operator.json('plan', 'set', plan, '--quota', '7')).to.include({ name: plan, quota: 7 });
+    expect(await operator.json('plan', 'set', plan, ...whole)).to.include({ name: plan, quota: 7, paid: true });
     await setOffer(operator.store, { name: 'small', ...terms });
     expect(await found()).to.deep.equal([]);
     expect((await operator.json<Shape[]>('plan', 'list')).map(({ name }) => name)).to.deep.equal([plan]);

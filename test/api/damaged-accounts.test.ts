@@ -62,4 +62,26 @@ describe('an account whose record is damaged in part', () => {
     expect(await usage(caller)).to.deep.include({ remaining: 4, held: 0 });
     expect((await problems(caller)).join('\n')).to.include(String(first));
   });
+
+  for (const json of ['{"name":"cu', '{"title":"Pack"}', 'null']) {
+    it(`is charged for what its only pack had, and no call more, when that is ${json}`, async () => {
+      const caller = await api.addCaller({ packs: [2], credits: 0 });
+      const [pack] = await api.store.connection.read(['ZRANGE', keys.packQueue(caller.account), '0', '0']);
+      await api.store.connection.send(['HSET', keys.packs(caller.account), String(pack), json]);
+      for (const _ of [1, 2]) await endJob(api.store, await submit(caller), completed);
+      expect((await api.get('/v1/video/download', caller.key, { query: film })).status).to.equal(402);
+      const kinds = (await readLedger(api.store, caller.account, 3)).map(({ kind }) => kind);
+      expect(kinds).to.deep.equal(['charge', 'charge', 'grant']);
+    });
+  }
+
+  for (const json of ['null', '5', '[]', '{"name":"cut"}', '{"quota":"5"}']) {
+    it(`goes on with the quota that it has booked when its plan is ${json}`, async () => {
+      const { caller, plan } = await aPlanned();
+      await api.store.connection.send(['HSET', keys.plans, plan, json]);
+      await endJob(api.store, await submit(caller), completed);
+      expect(await usage(caller)).to.deep.include({ remaining: 4, held: 0, total_used: 1 });
+      expect(await problems(caller)).to.deep.equal([]);
+    });
+  }
 });

@@ -49,6 +49,15 @@ describe('disputes', () => {
       .map(({ mail }) => mail.subject);
   };
 
+  it('takes back the rest of a refunded pack whose record is damaged', async () => {
+    const { account, purchase, payment } = await aPaidPurchase();
+    await applyPayment(parts, { kind: 'paid', purchase, payment, at: 1_000 }, 'evt_paid');
+    await store.connection.send(['HSET', keys.packs(account), purchase.id, '{"title":"cu']);
+    await applyPayment(parts, { kind: 'refunded', purchase, payment }, 'evt_refund');
+    expect((await verifyLedger(store, account)).problems).to.deep.equal([]);
+    expect(await store.connection.read(['HGET', keys.account(account), 'packs_left'])).to.equal('0');
+  });
+
   it('a dispute that is reported before its payment keeps the pack away, disables the top-up and mails the operators', async () => {
     const { account, purchase, payment } = await aPaidPurchase();
     await applyPayment(parts, { kind: 'disputed', payment }, 'evt_dispute');

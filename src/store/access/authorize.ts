@@ -80,6 +80,7 @@ ${rolls ? "if account_period_end ~= '' and now >= tonumber(account_period_end) t
 local plan_json = account_plan ~= '' and redis.call('HGET', plans, account_plan)
 local is_whole, plan = true, nil
 if plan_json then is_whole, plan = pcall(cjson.decode, plan_json) end
+is_whole = is_whole and (not plan or type(plan) == 'table' and type(plan.quota) == 'number')
 -- Nothing is known of a damaged plan but what the account has booked of it: its callers go on.
 if not is_whole then plan = { quota = tonumber(redis.call('HGET', account, 'quota')) } end
 local per_second = plan and type(plan.per_second) == 'number' and plan.per_second

@@ -2,6 +2,7 @@ import { refuse } from '../../base/errors.ts';
 import { isJsonObject, parseJson } from '../../base/parse-json.ts';
 import type { Plan } from '../../model/account.ts';
 import { keys } from '../keys.ts';
+import { parseOffer } from '../money/offers.ts';
 import { pairs, type RecordStore } from '../script.ts';
 
 export async function listPlans(store: RecordStore): Promise<Plan[]> {
@@ -31,7 +32,7 @@ export function planOf(json: string, booked: BookedPlan): Plan {
 /** Returns a plan from its JSON in the record, which `setPlan` wrote; `null` for one that is damaged. */
 export function parsePlan(json: string): Plan | null {
   const read = parseJson(json);
-  return isJsonObject(read) ? (read as unknown as Plan) : null;
+  return isJsonObject(read) && typeof read.quota === 'number' ? (read as unknown as Plan) : null;
 }
 
 /** Returns a word and the name of each plan and each offer whose record is damaged. */
@@ -40,12 +41,12 @@ export async function listDamaged(store: Pick<RecordStore, 'connection'>): Promi
     ['HGETALL', keys.plans],
     ['HGETALL', keys.offers],
   ]);
-  const damagedOf = (word: string, flat: unknown) =>
-    Object.entries(pairs(flat)).flatMap(([name, json]) => (isJsonObject(parseJson(json)) ? [] : [`${word} ${name}`]));
-  return [...damagedOf('plan', plans), ...damagedOf('offer', offers)];
+  const damagedOf = (word: string, flat: unknown, read: (json: string) => unknown) =>
+    Object.entries(pairs(flat)).flatMap(([name, json]) => (read(json) === null ? [`${word} ${name}`] : []));
+  return [...damagedOf('plan', plans, parsePlan), ...damagedOf('offer', offers, parseOffer)];
 }
 
 function refusePlan(name: string): never {
-  const remedy = `\`trawl admin plan set ${name} --quota N …\` writes it anew`;
+  const remedy = `\`trawl admin plan set ${name} --quota N …\` with all of its options writes it anew`;
   throw refuse('internal_error', `The record of the plan ${name} is damaged: ${remedy}`);
 }

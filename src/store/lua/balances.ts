@@ -1,6 +1,7 @@
 import { topupCooldownMs } from '../../model/topup.ts';
 import { indexedStream } from './indexed-stream.ts';
 import { outboxKeyNames, outboxLua } from './outbox.ts';
+import { readJson } from './read-json.ts';
 
 /** Keys of every script that moves money. */
 export const balanceKeyNames = [
@@ -33,7 +34,7 @@ const creditsLeft = `${quotaLeft} + b.packs_left + b.credits_given - b.credits_c
  *   50, 80, 90 or 100 % are used of what was there at the first charge after the last grant, without what lapsed since.
  * bought_at(id) → when the 72 hours begin after the money of a purchase was seen: now, unless the clock is behind, so that they would end early.
  */
-export const balances = /* lua */ `${indexedStream}${outboxLua}
+export const balances = /* lua */ `${indexedStream}${outboxLua}${readJson}
 local b
 -- Fields that are read, and their values before; older: the same of fields that few scripts change.
 local names = { 'plan', 'period_end', 'quota', 'used', 'packs_left', 'credits_given', 'credits_consumed', 'held', 'running',
@@ -51,10 +52,9 @@ local function read_balances()
     alert = f[15] or '' }
   values, older = f, {}
   local json = b.plan ~= '' and redis.call('HGET', plans, b.plan)
-  local is_whole, terms = true, nil
-  if json then is_whole, terms = pcall(cjson.decode, json) end
+  b.terms = json and read_json(json) or nil
   -- A damaged plan lapses no credit: its quota is as it was booked, and nothing is bought.
-  b.terms = is_whole and terms or not is_whole and { quota = b.quota } or nil
+  if json and type(b.terms.quota) ~= 'number' then b.terms = { quota = b.quota } end
   if b.period_end ~= '' and now >= tonumber(b.period_end) then return { 'roll' } end
   return nil
 end
@@ -142,25 +142,27 @@ local function grant_pack(id, json, total, purchased)
 end
 
 -- The id of the pack that pays; nil when packs_left promises more than there is, which the check of the ledger tells. No charge waits for a
--- damaged pack, or one that is lost: the next one pays.
-local function draw_from_pack(jobId, place)
+-- damaged pack, or one that is lost: the next one pays. When no other is left these pay, until packs_left says that nothing is: it counts
+-- them, and so does admission, so that each call would be an overdraft.
+local function draw_from_pack(jobId, place, takes_damaged)
   place = place or 0
   local first = b.packs_left > 0 and redis.call('ZRANGE', packQueue, place, place, 'WITHSCORES') or {}
   local id, purchased = first[1], first[2]
-  if not id then return nil end
+  if not id then return place > 0 and draw_from_pack(jobId, 0, true) or nil end
   local seen = redis.call('HMGET', packs, id, 'used:' .. id)
-  local is_whole, pack = pcall(cjson.decode, seen[1] or '')
-  if not is_whole or not seen[2] then return draw_from_pack(jobId, place + 1) end
-  local used, total = seen[2] + 1, pack.total
+  local total, used = read_json(seen[1] or '').total, tonumber(seen[2] or '')
+  local is_whole = type(total) == 'number' and used
+  if not is_whole and not takes_damaged then return draw_from_pack(jobId, place + 1) end
+  used = (used or 0) + 1
   set_field('packs_left', b.packs_left - 1)
   write_entry('charge', 'packs', 1, jobId, id)
   others[#others + 1] = function()
     undos[#undos + 1] = function()
-      redis.pcall('HSET', packs, 'used:' .. id, seen[2])
+      put_back(packs, { 'used:' .. id }, { seen[2] })
       redis.pcall('ZADD', packQueue, purchased, id)
     end
     redis.call('HSET', packs, 'used:' .. id, string.format('%d', used))
-    if used >= total then redis.call('ZREM', packQueue, id) end
+    if is_whole and used >= total then redis.call('ZREM', packQueue, id) end
   end
   return id
 end

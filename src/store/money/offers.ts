@@ -48,10 +48,17 @@ export async function setOffer(
   }
 }
 
+/** Returns an offer from its JSON in the record, which `setOffer` wrote; `null` for one that is damaged. */
+export function parseOffer(json: string): Offer | null {
+  const read = parseJson(json);
+  const isWhole = isJsonObject(read) && [read.credits, read.price_cents].every((one) => typeof one === 'number');
+  return isWhole ? (read as unknown as Offer) : null;
+}
+
 /** Returns the catalogue, cheapest first, without an offer that is damaged. */
 export async function listOffers(store: RecordStore): Promise<Offer[]> {
   const found = pairs(await store.connection.read(['HGETALL', keys.offers]));
-  const offers = Object.values(found).map(parseJson).filter(isJsonObject) as unknown as Offer[];
+  const offers = Object.values(found).flatMap((json) => parseOffer(json) ?? []);
   return offers.sort((a, b) => a.price_cents - b.price_cents || (a.name < b.name ? -1 : 1));
 }
 

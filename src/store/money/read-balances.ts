@@ -69,6 +69,7 @@ export function parseBalances(
 /** Reads a pack. Nothing is left of one that is damaged, and `ledger verify` tells what it had. */
 function packOf(id: string, json: string, used: number): Pack {
   const read = parseJson(json);
-  if (!isJsonObject(read)) return { id, used, title: 'Damaged', purchased_at: 0, total: used };
+  if (!isJsonObject(read) || typeof read.total !== 'number')
+    return { id, used, title: 'Damaged', purchased_at: 0, total: used };
   return { ...(read as unknown as Omit<Pack, 'id' | 'used'>), id, used };
 }

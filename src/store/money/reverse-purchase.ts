@@ -31,7 +31,9 @@ local paid_for = redis.call('HGET', payments, r.payment)
 local lapsed = 0
 r.state, r.reversed_at, r.ended_at = state, now, r.ended_at or now
 if pack[1] then
-  local p = cjson.decode(pack[1])
+  local p = read_json(pack[1])
+  -- A pack that is damaged had as much as was paid for.
+  if type(p.total) ~= 'number' then p = { title = r.pack_title, purchased_at = r.ended_at, total = r.pack_total } end
   lapsed = p.total - tonumber(pack[2])
   if lapsed > 0 then
     p.total = tonumber(pack[2])
