@@ -16,7 +16,7 @@ const unit = 'test/unit/**/*.test.ts';
 /** The quickest ones first. Tests of the egress role, and those with random bytes, run it in other processes, which no mutant reaches. */
 const proxy = ['proxy', 'resolver', '!(role|random-bytes)'].map((name) => `test/egress/${name}.test.ts`);
 /** A rule has no clock, and no connection. */
-const impure = /\b(?:Socket|setTimeout|setImmediate|setInterval|Date\.now|performance\.now)\b/;
+const impure = /\b(?:Socket|setTimeout|setImmediate|setInterval|AbortSignal\.timeout|Date\.now|performance\.now)\b/;
 const pure = /^src\/(?:base|model)\/|^node:(?:buffer|crypto|net|util|zlib)$/;
 /** Tables of texts, which a document shows: a mutant of them is another text. */
 const tables = /\/(?:openapi|routes)[\w-]*\.ts$/;
