@@ -56,6 +56,7 @@ export class StorageProbe {
   doubt(): void {
     if (this.#isDoubted || this.#isClosed) return;
     this.#isDoubted = true;
+    this.#tell(false);
     void this.#tryToWrite(1);
   }
 
@@ -99,15 +100,18 @@ export class StorageProbe {
 
   async #tryToWrite(times: number): Promise<void> {
     const { objects, log } = this.#options;
+    // One that cannot be removed says nothing of files that are to be stored.
+    const remove = () => objects.remove(probePrefix).catch(() => {});
     try {
+      // `keep` may find one that was left behind good enough, although it could write none.
+      await remove();
       await objects.keep(trialKey, Buffer.from('trawl'));
-      await objects.remove(probePrefix);
+      await remove();
       this.#isDoubted = false;
       this.#tell(!this.#isAway);
       if (times > 1) log.info('the object store takes files again');
     } catch (error) {
       if (times === 1) log.error('the object store takes no file: no download begins', { error });
-      this.#tell(false);
       this.#trialTimer = this.#later(times, () => this.#tryToWrite(times + 1));
     }
   }

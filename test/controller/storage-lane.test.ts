@@ -8,7 +8,10 @@ import { until } from '../support/until.ts';
 describe('the calls of the object store', () => {
   let isAway: boolean;
   let isFull: boolean;
+  let isSilent: boolean;
+  let mayRemove: boolean;
   let probes: number;
+  let trials: number;
   let stored: string[];
   let asked: string[];
   let probe: StorageProbe;
@@ -18,7 +21,10 @@ describe('the calls of the object store', () => {
   beforeEach(() => {
     isAway = false;
     isFull = false;
+    isSilent = false;
+    mayRemove = true;
     probes = 0;
+    trials = 0;
     stored = [];
     asked = [];
     metrics = makeMetrics();
@@ -28,10 +34,15 @@ describe('the calls of the object store', () => {
       return null;
     };
     const keep = async (key: string) => {
+      trials += 1;
+      if (isSilent) await new Promise(() => {});
+      // As S3 may answer a conditional write, which changes nothing.
+      if (stored.includes(key)) return;
       if (isFull) throw new Error('it is full');
       stored.push(key);
     };
     const remove = async (prefix: string) => {
+      if (!mayRemove) throw new Error('it keeps everything');
       stored = stored.filter((key) => !key.startsWith(prefix));
     };
     probe = new StorageProbe({ objects: { see, keep, remove }, metrics, log: aLog().log, firstMs: 5 });
@@ -41,6 +52,7 @@ describe('the calls of the object store', () => {
     lane.close();
     probe.close();
   });
+  const readiness = () => renderMetrics(metrics).then((text) => /^trawl_object_store_ready (\d)$/m.exec(text)?.[1]);
   const fail = async () => {
     throw new Error('it fails');
   };
@@ -117,11 +129,31 @@ describe('the calls of the object store', () => {
     isFull = true;
     lane.doubt();
     expect(lane.takesFiles(), 'before the trial').to.equal(false);
-    const readiness = () => renderMetrics(metrics).then((text) => /^trawl_object_store_ready (\d)$/m.exec(text)?.[1]);
-    await until(async () => (await readiness()) === '0', 5, 'the metric to tell of it');
-    expect([lane.takesFiles(), probe.isAway()]).to.deep.equal([false, false]);
+    await until(() => trials > 1, 5, 'a second trial');
+    expect([lane.takesFiles(), probe.isAway(), await readiness()]).to.deep.equal([false, false, '0']);
     isFull = false;
     await until(() => lane.takesFiles(), 5, 'a trial object to be written');
     expect([await readiness(), stored]).to.deep.equal(['1', []]);
+  });
+
+  it('tell by the metric that no download begins, also while the trial gets no answer', async () => {
+    isSilent = true;
+    lane.doubt();
+    await until(() => trials === 1, 5, 'the trial');
+    expect([lane.takesFiles(), await readiness()]).to.deep.equal([false, '0']);
+  });
+
+  it('take files again although the trial object cannot be removed', async () => {
+    mayRemove = false;
+    lane.doubt();
+    await until(() => lane.takesFiles(), 5, 'the trial to count');
+  });
+
+  it('do not take a trial object that was left behind for one that was written', async () => {
+    stored = ['probe/trial'];
+    isFull = true;
+    lane.doubt();
+    await until(() => trials > 1, 5, 'a second trial');
+    expect([lane.takesFiles(), stored]).to.deep.equal([false, []]);
   });
 });
