@@ -85,17 +85,23 @@ export function openGatewayClient(
 
 /**
  * Retries until the action succeeds, is refused for good, or the time is up; then it throws the last error. An action that
- * succeeds in part calls `renew` and has all the time again.
+ * succeeds in part calls `renew` and has all the seconds again. They are never up before `earliestEndMs` of `performance.now`.
  */
-export function repeat<T>(action: (renew: () => void) => Promise<T>, seconds: number, signal: AbortSignal): Promise<T> {
-  let endMs = performance.now() + seconds * 1000;
+export function repeat<T>(
+  action: (renew: () => void) => Promise<T>,
+  seconds: number,
+  signal: AbortSignal,
+  earliestEndMs = 0,
+): Promise<T> {
+  const endFromNow = () => Math.max(performance.now() + seconds * 1000, earliestEndMs);
+  let endMs = endFromNow();
   const delayOf = (error: unknown, delayMs: number) => {
     const isFinal = error instanceof AttemptOver || error instanceof GatewayRefusal;
     return isFinal || performance.now() + delayMs > endMs ? null : delayMs;
   };
   const attempt = (reset: () => void) =>
     action(() => {
-      endMs = performance.now() + seconds * 1000;
+      endMs = endFromNow();
       reset();
     });
   return retry(attempt, { ...backoff, signal, delayOf });

@@ -137,8 +137,7 @@ async function work(
   note: (progress: AttemptProgress) => void,
   signal: AbortSignal,
 ): Promise<{ metadata: Metadata; delivered: Delivered | null }> {
-  const { media, gateway, egress, endsAtMs } = options;
-  let { patienceSeconds } = options;
+  const { media, gateway, egress, endsAtMs, patienceSeconds } = options;
   way.isTried = false;
   const noteFault: NoteFault = (_, fault) => void Object.assign(way, { fault, isTried: true });
   const workspace = await openWorkspace({ ...workspaceOptions(spec, options, onBreach, signal), noteFault });
@@ -160,11 +159,10 @@ async function work(
     };
     const produced = await media.produce(spec, tools, onProgress, signal).catch(tellAway);
     note({ progress: madePercent, stage: 'upload', speed_bytes: null, eta_seconds: null });
-    const leftSeconds = (endsAtMs - performance.now() - lastWordMs) / 1000;
-    // The past of a live source is gone: what was recorded waits for the store as long as the attempt lasts.
-    if (isRecorded) patienceSeconds = Math.max(patienceSeconds, leftSeconds);
     const store = { gateway, egress, folder: workspace.folder, partBytes: spec.part_bytes, patienceSeconds, signal };
-    return { metadata: produced.metadata, delivered: await uploadFile(produced, store) };
+    // The past of a live source is gone: what was recorded waits for the store as long as the attempt lasts.
+    const waiting = isRecorded ? { ...store, earliestEndMs: endsAtMs - lastWordMs } : store;
+    return { metadata: produced.metadata, delivered: await uploadFile(produced, waiting) };
   } finally {
     await workspace.close();
   }

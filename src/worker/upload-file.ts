@@ -23,17 +23,19 @@ interface UploadOptions {
   readonly partBytes: number | null;
   /** Gives up when no part was stored for so long. */
   readonly patienceSeconds: number;
+  /** Does not give up before this time of `performance.now`. */
+  readonly earliestEndMs?: number;
   readonly signal: AbortSignal;
 }
 
 /** Uploads a proved file to where the gateway permits. Each try asks for a new permit, because permits expire. */
 export async function uploadFile(produced: Produced, options: UploadOptions): Promise<Delivered> {
-  const { folder, partBytes, patienceSeconds, signal } = options;
+  const { folder, partBytes, patienceSeconds, earliestEndMs, signal } = options;
   await using file = await openProduced(produced, folder);
   try {
     const parts = partBytes === null ? [] : await hashParts(file, produced, partBytes);
     const store = (renew: () => void) => tryUpload({ file, produced, parts, renew }, options);
-    return await repeat(store, patienceSeconds, signal);
+    return await repeat(store, patienceSeconds, signal, earliestEndMs);
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof AttemptOver || error instanceof GatewayRefusal || error instanceof Failed) throw error;

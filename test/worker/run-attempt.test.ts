@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { openGatewayClient } from '../../src/worker/gateway-client.ts';
+import { openGatewayClient, repeat } from '../../src/worker/gateway-client.ts';
 import { type MediaActions, runAttempt } from '../../src/worker/run-attempt.ts';
 import type { Sandbox } from '../../src/worker/sandbox-command.ts';
 import { startStageClock } from '../../src/worker/stage-clock.ts';
@@ -64,6 +64,19 @@ describe('An attempt', () => {
     };
     const outcome = await attempt(film, 'none', refuse, { ...scripted, produce });
     expect(outcome).to.deep.include({ is: 'done' }).and.have.nested.property('delivered.bytes', 5);
+  });
+
+  it('gives up what it recorded at its end, although a part of it was stored later', async () => {
+    let tries = 0;
+    const untilMs = performance.now() + 1000;
+    const store = async (renew: () => void) => {
+      tries += 1;
+      await until(() => performance.now() > untilMs, 5, 'its end');
+      if (tries === 1) renew();
+      throw new Error('the store is away');
+    };
+    const error = await repeat(store, 0, new AbortController().signal, untilMs).catch((error) => error);
+    expect([error.message, tries]).to.deep.equal(['the store is away', 1]);
   });
 
   for (const sandbox of sandboxes) {
