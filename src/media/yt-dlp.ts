@@ -58,10 +58,14 @@ export function startYtDlp(
   const own = new AbortController();
   let fragmented = false;
   let reportProgress: (progress: FetchProgress) => void = () => undefined;
+  let hasFailed = false;
   const fail = (error: unknown) => {
+    hasFailed = true;
     for (const { reject } of answers) reject(error);
   };
   const onLine = (text: string) => {
+    // The driver ends with a failure. A child that was taken over may go on, and each further failure takes milliseconds to classify.
+    if (hasFailed) return;
     // A library may print; only JSON lines are answers.
     const said = membersOf(parseJson(text));
     if (said.info !== undefined) page.resolve(readPage(said.info));

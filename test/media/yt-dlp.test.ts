@@ -101,6 +101,26 @@ print(json.dumps([driver.bounded(each) for each in (float('nan'), float('inf'), 
     remove();
   });
 
+  it('is heard no more after its failure: each further one took the inspector 5 ms, which serves all accounts', async () => {
+    let hear: (line: string) => void = () => undefined;
+    const run: RunChild = (_command, _args, { onLine = () => undefined }) => {
+      hear = onLine;
+      return { write: () => undefined, ended: Promise.resolve({ code: 0, signal: null, stderr: '' }) };
+    };
+    const { folder, remove } = aFolder();
+    const order = { endpoint: 'video', args: { query: 'https://example.com/x' } } as const;
+    const tools = { ...aTools(folder, 'http://127.0.0.1:9'), run };
+    const { fetch, end } = startYtDlp('download', order, tools, never);
+    const heard: number[] = [];
+    const fetched = fetch([], null, ({ bytes }) => heard.push(bytes)).catch((error: unknown) => error);
+    for (const said of [{ progress: { bytes: 1 } }, { failed: {} }, { progress: { bytes: 2 } }])
+      hear(JSON.stringify(said));
+    expect(await fetched).to.be.instanceOf(Failed);
+    expect(heard).to.deep.equal([1]);
+    await end();
+    remove();
+  });
+
   it('reads and writes every letter in an ASCII locale', async () => {
     const fixture = await openMediaFixture();
     const { folder, remove } = aFolder();
