@@ -29,7 +29,7 @@ export interface LookLimits {
 /** For the children of an attempt, which have the process that checks them to themselves. */
 export const attemptLooks: LookLimits = { names: 10_000, openFiles: 8192, mapsBytes: 2 ** 24 };
 
-/** Longer than any line of a list, whose path may have 4 KiB with each letter as four. */
+/** Longer than any line of our programs. Folders in folders make longer paths than any call takes. */
 const lines = Buffer.alloc(2 ** 16);
 const deleted = ' (deleted)';
 /** Mappings of shared memory without a file, which the memory of the process counts. */
@@ -77,9 +77,10 @@ function bytesBehind(error: unknown): number {
 
 /**
  * Returns the usage of memory files, and of deleted files on disk, that processes have open or mapped, without the files in `seen`; stops
- * after `limits.openFiles`. `openFiles` is infinite for processes with more mappings than can be looked through while others wait.
+ * after `limits.openFiles`. `openFiles` is infinite for processes with more mappings than can be looked through while others wait. `folder` is
+ * the real path of the only one that they may write to.
  */
-export function namelessFiles(ids: Iterable<number>, seen: Set<number>, limits: LookLimits) {
+export function namelessFiles(ids: Iterable<number>, seen: Set<number>, limits: LookLimits, folder: string) {
   const seenInMemory = new Set<number>();
   let [memoryBytes, diskBytes, openFiles, mapsLeft] = [0, 0, 0, limits.mapsBytes];
   const count = (name: string, stats: FileSize | undefined) => {
@@ -87,18 +88,19 @@ export function namelessFiles(ids: Iterable<number>, seen: Set<number>, limits: 
     else diskBytes += bytesOnce(stats, seen);
   };
   for (const id of ids) {
-    const folder = join('/proc', String(id), 'fd');
-    for (const file of names(folder)) {
+    const opened = join('/proc', String(id), 'fd');
+    for (const file of names(opened)) {
       if (++openFiles > limits.openFiles) return { memoryBytes, diskBytes, openFiles };
-      const name = nameOf(join(folder, file));
-      if (name.endsWith(deleted)) count(name, statOf(join(folder, file)));
+      const name = nameOf(join(opened, file));
+      if (name.endsWith(deleted)) count(name, statOf(join(opened, file)));
     }
     const maps = readMaps(id, mapsLeft);
     if (maps === null) return { memoryBytes, diskBytes, openFiles: Number.POSITIVE_INFINITY };
     mapsLeft -= maps.bytes;
     for (const { range, name, inode, bytes } of maps.deleted) {
-      // Only root may look behind a mapping; for others, the file has at least what is mapped.
-      count(name, statOf(join('/proc', String(id), 'map_files', range)) ?? { ino: inode, blocks: bytes / blockBytes });
+      // Only root may look behind a mapping. For others, a file that children wrote may have any size; programs of ours map none.
+      const least = name.startsWith(`${folder}/`) ? Number.POSITIVE_INFINITY : bytes;
+      count(name, statOf(join('/proc', String(id), 'map_files', range)) ?? { ino: inode, blocks: least / blockBytes });
     }
   }
   return { memoryBytes, diskBytes, openFiles };
@@ -129,7 +131,7 @@ function deletedMappings(text: string): Mapping[] {
   });
 }
 
-/** Returns the mappings of deleted files and the length of the whole list, or `null` for a list that is longer than so many bytes. */
+/** Returns the mappings of deleted files and the length of the whole list, or `null` for a list, or a line, that is too long to be read. */
 function readMaps(id: number, maxBytes: number): { readonly bytes: number; readonly deleted: Mapping[] } | null {
   const found: Mapping[] = [];
   let [bytes, filled] = [0, 0];
@@ -137,7 +139,7 @@ function readMaps(id: number, maxBytes: number): { readonly bytes: number; reado
     const file = openSync(join('/proc', String(id), 'maps'), 'r');
     try {
       for (let read = -1; read !== 0; bytes += read) {
-        if (bytes > maxBytes) return null;
+        if (bytes > maxBytes || filled === lines.length) return null;
         read = readSync(file, lines, filled, lines.length - filled, null);
         filled += read;
         const whole = lines.subarray(0, filled).lastIndexOf('\n') + 1;

@@ -1,3 +1,4 @@
+import { realpathSync } from 'node:fs';
 import type { ChildCgroup } from './child-cgroup.ts';
 import type { Breach, ChildLimits } from './child-limits.ts';
 import { attemptLooks, folderBytes, type LookLimits, namelessFiles } from './file-usage.ts';
@@ -52,6 +53,7 @@ function makeCheck({ limits, looks = attemptLooks, folder, groups, cgroup }: Wat
   const cpuSeconds = new Map<number, number>();
   let turn = 0;
   let hiddenMemory = 0;
+  const realFolder = realpathSync(folder);
   const hasHidden = makeHiddenCheck(groups, mayHide);
   return (table: readonly ProcessRow[]): Breach | null => {
     const usage = usageOf(groups, table);
@@ -65,7 +67,7 @@ function makeCheck({ limits, looks = attemptLooks, folder, groups, cgroup }: Wat
     if (hasHidden(usage.ids)) return 'processes';
     const seen = new Set<number>();
     const namedBytes = folderBytes(folder, seen, { count: looks.names });
-    const nameless = namelessFiles(usage.ids, seen, looks);
+    const nameless = namelessFiles(usage.ids, seen, looks, realFolder);
     hiddenMemory = nameless.memoryBytes;
     if (nameless.openFiles > looks.openFiles) return 'processes';
     if (usage.memoryBytes + hiddenMemory > limits.memoryBytes) return 'memory';
