@@ -19,6 +19,8 @@ interface Shown {
   readonly position: number;
   /** Second at which the next one is shown, without end behind the last one. */
   readonly next: number;
+  /** Pictures that are shown after it, in the order in which they are decoded. */
+  readonly later: readonly Pick<Shown, 'second' | 'position'>[];
 }
 
 /** Returns the pictures that are held at the start of a part and at its end, `null` where another one follows at once. */
@@ -35,16 +37,22 @@ export async function findHeldPictures(
   const held = async (at: number) => {
     const found = at > 0 && at < Number.POSITIVE_INFINITY ? await findShown(part, at, tools, signal) : null;
     if (found === null || at - found.second <= roundingSeconds || found.next - at <= unnoticedSeconds) return null;
-    const { second, lasts, position } = found;
+    const { second, lasts, position, later } = found;
     // A cut leaves out the next picture, which tells how long the last one is shown.
     const last = choice.section ? longestOf(fetched) : second + lasts;
     const shown = Math.min(end, found.next, last) - Math.max(second, start);
-    return { position, seconds: Math.max(0, start - second), lasts, share: shown > 0 && lasts > 0 ? shown / lasts : 1 };
+    return {
+      ...{ position, seconds: Math.max(0, start - second), lasts, share: shown > 0 && lasts > 0 ? shown / lasts : 1 },
+      early: later.map((each) => ({ position: each.position, share: (end - start) / (each.second - start) })),
+    };
   };
   const [atStart, atEnd] = [await held(start), await held(end)];
   return {
     atStart,
-    atEnd: atEnd !== null && Math.abs(1 - atEnd.share) * atEnd.lasts > unnoticedSeconds ? atEnd : null,
+    atEnd:
+      atEnd !== null && (atEnd.early.length > 0 || Math.abs(1 - atEnd.share) * atEnd.lasts > unnoticedSeconds)
+        ? atEnd
+        : null,
   };
 }
 
@@ -63,5 +71,7 @@ async function findShown(part: FetchedFile, at: number, tools: MediaTools, signa
   const [shown] = all.filter(({ second }) => second <= at).sort((one, other) => other.second - one.second);
   const next = Math.min(...all.flatMap(({ second }) => (second > at ? second : [])));
   const isUnknown = next === Number.POSITIVE_INFINITY && all.length >= maxPackets;
-  return shown === undefined || isUnknown || Number.isNaN(shown.position) ? null : { ...shown, next };
+  if (shown === undefined || isUnknown || Number.isNaN(shown.position)) return null;
+  const later = all.filter(({ second, position }) => second > at && !Number.isNaN(position));
+  return { ...shown, next, later: later.slice(0, part.probe.video?.reordered ?? 0) };
 }

@@ -11,6 +11,8 @@ export interface HeldPicture {
   readonly seconds: number;
   /** Share of the time that its file tells for which the part shows it. */
   readonly share: number;
+  /** Pictures that are shown after it and decoded before, with the share of their time at which the part ends. */
+  readonly early: readonly Pick<HeldPicture, 'position' | 'share'>[];
 }
 
 export interface HeldPictures {
@@ -56,17 +58,21 @@ export function filterOf(
 
 /**
  * Returns the arguments that copy held pictures with other times. Readers of ffmpeg leave out a picture that begins before the start, and show all
- * later ones too early, by the rest of it; and a picture that is shown beyond the end would make the file as long. A place is the same in every
- * unit of time, which for this filter differs by version.
+ * later ones too early, by the rest of it; and a picture that is shown beyond the end would make the file as long. Those that come along, because
+ * they are decoded before the end, are shown at the end for an instant: left out, others that are made of them would break. A place is the same
+ * in every unit of time, which for this filter differs by version.
  */
 export function retimed({ atStart, atEnd }: HeldPictures): string[] {
   const all = [atStart, atEnd].filter((each) => each !== null);
   if (all.length === 0) return [];
   const ifAt = (position: number, then: string, otherwise: string) => `if(eq(POS,${position}),${then},${otherwise})`;
-  const pts = atStart === null ? 'PTS' : ifAt(atStart.position, '0', 'PTS');
+  const early = atEnd?.early ?? [];
+  const ended = early.reduce((rest, { position, share }) => ifAt(position, `PTS*${share.toFixed(9)}`, rest), 'PTS');
+  const pts = atStart === null ? ended : ifAt(atStart.position, '0', ended);
+  const instant = early.reduce((rest, { position }) => ifAt(position, '1', rest), 'DURATION');
   const duration = all.reduce(
     (rest, { position, share }) => ifAt(position, `DURATION*${share.toFixed(6)}`, rest),
-    'DURATION',
+    instant,
   );
   return ['-bsf:v', `setts=pts='${pts}':duration='${duration}'`];
 }

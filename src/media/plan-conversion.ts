@@ -29,6 +29,7 @@ const [maxPlaced, maxMixed] = [8, 64];
 const [audibleSeconds, maxApartSeconds] = [0.05, 60];
 /** Seconds by which ffmpeg begins before a picture, because it leaves out one that begins an instant earlier. */
 const marginSeconds = 0.001;
+
 /**
  * Plans the conversion: stream copy before remux before encoding. A picture is encoded only when mp4 is needed and cannot hold it, as for a
  * file that begins within the source and for a turned picture; when it is so slow that a copy would end too late; and when its pictures have no

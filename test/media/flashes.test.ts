@@ -161,12 +161,16 @@ describe('A delivered film shows and sounds as its source', () => {
     ['held.mp4', { start: 5, end: 30 }, 0.04],
     ['held.mp4', { start: 30, end: 52 }, 20],
     ['held.mkv', { start: 30, end: 40 }, undefined],
+    ['held-reordered.mp4', { start: 5, end: 30 }, 0.04],
+    ['held-reordered.mp4', { start: 0, end: 30 }, 0.04],
+    ['held-reordered.mp4', { start: 30, end: 40 }, 10],
   ] as const) {
     it(`D32 D92: copies a part that starts or ends in a picture which is shown for 40 s, and makes it no longer than wanted (${name}, ${JSON.stringify(args)})`, async () => {
       const still = "select='not(between(t,10.01,49.99))'";
       const picture = ['-f', 'lavfi', '-t', '60', '-i', `color=s=64x36:r=25,${still}`];
       const sound = ['-f', 'lavfi', '-t', '60', '-i', 'sine'];
-      const coded = ['-vsync', 'vfr', '-c:v', 'libx265', '-x265-params', 'log-level=none:bframes=0', '-c:a', 'aac'];
+      const order = name.includes('reordered') ? 'bframes=3:b-adapt=0' : 'bframes=0';
+      const coded = ['-vsync', 'vfr', '-c:v', 'libx265', '-x265-params', `log-level=none:${order}`, '-c:a', 'aac'];
       if (!existsSync(source.path(name))) source.ffmpeg(...picture, ...sound, ...coded, name);
       await good(name, args, (file) => {
         const { duration, video } = look(file);
@@ -174,6 +178,7 @@ describe('A delivered film shows and sounds as its source', () => {
         expect(video?.codec).to.equal('hevc');
         const shown = timesOf(file);
         expect(shown[0]).to.equal(0);
+        expect(shown.at(-1)).to.be.at.most(args.end - args.start + 0.05);
         if (second === undefined) expect(shown).to.have.length(1);
         else expect(shown[1]).to.be.closeTo(second, 0.05);
       });
