@@ -1,3 +1,4 @@
+import { mock } from 'node:test';
 import { expect } from 'chai';
 import { failureOf } from '../support/failure.ts';
 import { timed } from '../support/turn-length.ts';
@@ -7,6 +8,7 @@ describe('tests in a process that is halted', () => {
   const usualNow = performance.now;
   afterEach(() => {
     performance.now = usualNow;
+    mock.timers.reset();
   });
   /** Has the clock go on as if the process was halted meanwhile. */
   const halt = (milliseconds: number) => {
@@ -26,6 +28,20 @@ describe('tests in a process that is halted', () => {
   it('wait for no condition for ever', async () => {
     const look = () => halt(500) as undefined;
     expect(await failureOf(until(look, 1, 'it happens'))).to.have.property('message', 'Not within 6 s: it happens');
+  });
+
+  it('wait for no condition longer because it is slow to answer', async () => {
+    mock.timers.enable({ apis: ['setInterval'] });
+    let looks = 0;
+    const look = () => {
+      looks++;
+      for (let n = 0; n < 20; n++) {
+        halt(900);
+        mock.timers.tick(50);
+      }
+    };
+    expect(await failureOf(until(look, 1, 'it happens'))).to.have.property('message', 'Not within 6 s: it happens');
+    expect(looks).to.equal(1);
   });
 
   it('leave the halt out of the time that a call takes, also when the answer comes with the end of the halt', async () => {
