@@ -2,10 +2,11 @@ import { expect } from 'chai';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys, shortId } from '../../src/store/keys.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
+import { failureOf } from '../support/failure.ts';
 import { withWebhook } from '../support/job-scenarios.ts';
 import { admitted, anAccount, aRunningJob, completed, holder, lead, type TestStore } from '../support/record.ts';
 import { scenarios } from '../support/script-scenarios.ts';
-import { contradictions } from '../support/whole-record.ts';
+import { contradictions, lastingContradictions } from '../support/whole-record.ts';
 
 describe('the whole record', () => {
   let store: TestStore;
@@ -24,6 +25,11 @@ describe('the whole record', () => {
       expect(await contradictions(store.connection)).to.deep.equal([]);
     });
   }
+
+  it('is not taken for free of contradictions where it cannot be read', async () => {
+    const send = () => Promise.reject(new Error('it cannot be read'));
+    expect(await failureOf(lastingContradictions({ send }))).to.have.property('message', 'it cannot be read');
+  });
 
   /** Damages of a record with a job that has ended and one that waits, and what is said of each. */
   const damages: Readonly<Record<string, (ids: Scene) => readonly [command: string[], said: RegExp]>> = {

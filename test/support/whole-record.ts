@@ -34,7 +34,10 @@ export async function lastingContradictions(connection: Pick<Connection, 'send'>
     found = await contradictions(connection);
     return found.length === 0;
   };
-  await until(isWhole, 10, 'the record has no contradiction').catch(() => undefined);
+  await until(isWhole, 10, 'the record has no contradiction').catch((error) => {
+    // A look that failed is no look that found nothing.
+    if (found.length === 0) throw error;
+  });
   return found;
 }
 
