@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { type AddressInfo, connect, Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { mock } from 'node:test';
 import { expect } from 'chai';
 import { listen } from '../../src/api/http-server.ts';
 import { closeUnread, type UnreadLimits } from '../../src/api/unread-answers.ts';
@@ -59,6 +60,22 @@ describe('an answer of which its caller reads nothing', () => {
       expect(dropped).to.deep.equal([]);
     });
   }
+
+  it('closes its connection at the first look after the time limit, and no sooner', () => {
+    mock.timers.enable({ apis: ['setInterval'] });
+    try {
+      server = createServer();
+      closeUnread(server, { ...usual, unreadMs: 120_000, checkMs: 2_000 }, { addressOf: () => null, onDrop: () => {} });
+      const held = Object.defineProperties(new Socket(), { writableLength: { value: 1 }, bytesWritten: { value: 1 } });
+      server.emit('connection', held);
+      mock.timers.tick(120_000);
+      expect(held.destroyed).to.equal(false);
+      mock.timers.tick(2_000);
+      expect(held.destroyed).to.equal(true);
+    } finally {
+      mock.timers.reset();
+    }
+  });
 
   it('leaves alone one of which a part is read within each time limit', async () => {
     await start(inPieces, { ...usual, unreadMs: 2000 });

@@ -1,7 +1,9 @@
+import { mock } from 'node:test';
 import { expect } from 'chai';
 import { Agent } from 'undici';
-import { sendKubeRequest } from '../../src/runners/kubernetes/kube-request.ts';
+import { NoAnswerError, sendKubeRequest } from '../../src/runners/kubernetes/kube-request.ts';
 import { type FakeApiServer, startFakeApiServer } from '../support/cluster/fake-api-server.ts';
+import { failureOf } from '../support/failure.ts';
 
 const patient = { timeoutMs: 60_000, onStart: () => {} };
 
@@ -34,5 +36,23 @@ describe('one request to an API server', () => {
     expect(next.path).to.equal('/third');
     next.answer(200, {});
     await third;
+  });
+
+  it('fails once this process has run for the time limit, and no sooner', async () => {
+    mock.timers.enable({ apis: ['setInterval'] });
+    try {
+      const dispatch = () => true;
+      const request = { method: 'GET', origin: server.url, path: '/' } as const;
+      const late = failureOf(sendKubeRequest(Object.assign(agent, { dispatch }), request, { ...patient }));
+      let isLate = false;
+      void late.then(() => (isLate = true));
+      mock.timers.tick(patient.timeoutMs - 1);
+      await new Promise(setImmediate);
+      expect(isLate).to.equal(false);
+      mock.timers.tick(1);
+      expect(await Promise.race([late, new Promise(setImmediate)])).to.be.instanceOf(NoAnswerError);
+    } finally {
+      mock.timers.reset();
+    }
   });
 });
