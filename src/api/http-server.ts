@@ -103,9 +103,13 @@ export async function listen(
   trackConnections(server, answers);
   closeUnread(server, { ...timeouts, maxBytesOfAddress: maxUnreadBytes }, pending);
   const noteRequest = limitPending(server, pending);
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (error.code === 'ECONNRESET') socket.destroy();
-    else refuseNow(socket, error.code);
+  server.on('clientError', ({ code }: NodeJS.ErrnoException, socket) => {
+    const last = answers.get(socket as Socket);
+    const areHeadersLate = code === timeoutCode && (!last || last.req.complete);
+    if (code === 'ECONNRESET') socket.destroy();
+    // Where they arrived while this process was halted, their request begins before the immediate.
+    else if (areHeadersLate) setImmediate(() => answers.get(socket as Socket) === last && refuseNow(socket, code));
+    else refuseNow(socket, code);
   });
   const bound = await listenAt(server, { host, port });
   return { port: bound, drain: (seconds: number, idleSeconds = 0) => drain(server, answers, seconds, idleSeconds) };

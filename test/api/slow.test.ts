@@ -130,6 +130,28 @@ describe('slow callers', () => {
     }
   });
 
+  it('are answered when the rest of the headers arrived while this process was halted', async () => {
+    const patient = await startApi({}, (parts) => ({ ...parts, timeouts: { ...timeouts, headersMs: 3000 } }));
+    const socket = connect(Number(new URL(patient.url).port), '127.0.0.1').on('error', () => {});
+    try {
+      socket.write('GET /v1/usage HTTP/1.1\r\n');
+      let answer = '';
+      socket.on('data', (data) => (answer += data));
+      // The server has read that when it answers another connection.
+      expect((await patient.get('/v1/usage')).status).to.equal(401);
+      // After an immediate, timers fire before anything is read.
+      setImmediate(() => {
+        socket.write('Host: x\r\n\r\n');
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3500);
+      });
+      await until(() => answer !== '', 10, 'the request is answered');
+      expect(answer).to.match(/^HTTP\/1\.1 401 /);
+    } finally {
+      socket.destroy();
+      await patient.stop();
+    }
+  });
+
   it('are answered when the body arrived while this process was halted', async () => {
     const patient = await startApi({}, (parts) => ({
       ...parts,
