@@ -3,7 +3,7 @@ import { ffprobeArguments, inputOptions } from './ffmpeg-arguments.ts';
 import { longestOf } from './file-lengths.ts';
 import { type HeldPictures, isUntimed } from './picture-filters.ts';
 import { startsOf } from './plan-conversion.ts';
-import { askFfprobe, type FetchedFile } from './probe-file.ts';
+import { askFfprobe, type FetchedFile, type FileProbe } from './probe-file.ts';
 import type { MediaTools } from './tools.ts';
 
 /** Seconds by which the first picture behind a start may be late unnoticed: many players show it at once, and all later ones too early. */
@@ -32,10 +32,11 @@ export async function findHeldPictures(
 ): Promise<HeldPictures> {
   const n = choice.parts.findIndex(({ video }) => video);
   const [part, start = 0] = [fetched[n], startsOf(fetched, choice)[n]];
-  if (part?.probe.video == null || isUntimed(part.probe)) return { atStart: null, atEnd: null };
+  if (part?.probe.video == null || isUntimed(part.probe) || isEven(part.probe)) return { atStart: null, atEnd: null };
   const end = choice.seconds === null ? Number.POSITIVE_INFINITY : start + choice.seconds - choice.start;
   const held = async (at: number) => {
-    const found = at > 0 && at < Number.POSITIVE_INFINITY ? await findShown(part, at, tools, signal) : null;
+    const isInside = at > 0 && at <= longestOf(fetched) + unnoticedSeconds;
+    const found = isInside ? await findShown(part, at, tools, signal) : null;
     if (found === null || at - found.second <= roundingSeconds || found.next - at <= unnoticedSeconds) return null;
     const { second, lasts, position, later } = found;
     // A cut leaves out the next picture, which tells how long the last one is shown.
@@ -54,6 +55,14 @@ export async function findHeldPictures(
         ? atEnd
         : null,
   };
+}
+
+/** Returns true for a film whose index promises so many pictures that none has time to be held: most films need no look at their packets. */
+function isEven({ format, duration, video }: FileProbe): boolean {
+  const { promised = null, fastestRate = null } = video ?? {};
+  if (!format.startsWith('mov') || promised === null || fastestRate === null || duration === null) return false;
+  // The picture that lasts longest has what the others leave; the duration of the stream may lack it.
+  return Math.abs(duration - (promised - 1) / fastestRate) <= unnoticedSeconds;
 }
 
 /** Returns the picture of a file that is shown at a second, `null` when nothing tells its place, or too many follow before the next one that is shown. */

@@ -126,9 +126,9 @@ async function makeFile(driver: YtDlp, order: MediaOrder, chosen: Chosen, making
   if (isWrong || endsTooEarly(stderr, page, choice, parts))
     throw new SectionFailed('source_incomplete', 'the part ends too early, or is squeezed');
   const fetched = await indexParts(parts, choice, tools, signal);
-  const held = await findHeldPictures(fetched, choice, tools, signal);
   // Sound and picture break off one after the other.
-  const plan = planConversion(fetched, end.broken ? { ...choice, seconds: end.seconds } : choice, order, held);
+  const wanted = end.broken ? { ...choice, seconds: end.seconds } : choice;
+  const plan = planConversion(fetched, wanted, order, await findHeldPictures(fetched, wanted, tools, signal));
   const file = join(tools.folder, `media.${plan.container.ext}`);
   await convert(fetched, plan, file, making);
   progress.at('prove', 0);
