@@ -29,12 +29,12 @@ import os, signal, time
 target, wanted = os.path.split(given['victim'])
 if first:
     os.mkdir('part0')
-    for n in range(3000): open(f'part0/a{n}', 'w').close()
+    for n in range(given['names']): open(f'part0/a{n}', 'w').close()
     open(f'part0/{wanted}', 'w').close()
     report('waits')
     os.write(1, b'{"failed": {"class": [], "message": "did not get any data blocks", "stage": "inspect"}}\\n')
     end = time.monotonic() + 6
-    while time.monotonic() < end and len(os.listdir('part0')) > 3000: pass
+    while time.monotonic() < end and len(os.listdir('part0')) > given['names']: pass
     os.rename('part0', 'moved')
     os.symlink(target, 'part0')
     signal.pause()
@@ -87,7 +87,7 @@ describe('A yt-dlp that was taken over', () => {
     });
 
     it(`deletes no file by swapping a folder that a worker removes before its next try (sandbox ${sandbox})`, async () => {
-      const { outcome, left } = await attackWorker({ ...inside(), url: source.lay(swap, { victim }) });
+      const { outcome, left } = await attackWorker({ ...inside(), url: source.lay(swap, { victim, names: 3000 }) });
       expect(source.reports).to.deep.equal(['waits']);
       expect(isWhole()).to.equal('precious');
       expect(outcome).to.include({ is: 'failed' });
@@ -95,7 +95,7 @@ describe('A yt-dlp that was taken over', () => {
     });
 
     it(`deletes no file by swapping a folder that an inspector removes (sandbox ${sandbox})`, async () => {
-      const { outcome, left } = await attackInspector({ ...inside(), url: source.lay(swap, { victim }) });
+      const { outcome, left } = await attackInspector({ ...inside(), url: source.lay(swap, { victim, names: 450 }) });
       expect(source.reports).to.deep.equal(['waits']);
       expect(isWhole()).to.equal('precious');
       expect(outcome).to.have.nested.property('failure.code', 'file_damaged');
