@@ -75,7 +75,7 @@ function makeCheck({ limits, looks = attemptLooks, folder, groups, cgroup }: Wat
   };
 }
 
-/** Returns a function that tells whether processes have hidden their open files for too long: any number of deleted files may lie behind one. */
+/** Returns a function that is true once processes have hidden their open files for too many looks: a hidden process may hold any number of deleted files. */
 function makeHiddenCheck(groups: Iterable<number>, mayHide: boolean): (ids: readonly number[]) => boolean {
   let hiddenLooks = 0;
   return (ids) => {
