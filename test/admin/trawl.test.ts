@@ -9,7 +9,7 @@ import { read } from '../support/tree.ts';
 const watchRedis = `--import=data:text/javascript,${encodeURIComponent(`
   import { registerHooks } from 'node:module';
   registerHooks({ resolve: (name, context, next) => {
-    if (name === '@redis/client') console.error('the client of Redis is loaded');
+    if (name.startsWith('@redis/client/dist/lib/client/')) console.error('the client of Redis is loaded');
     return next(name, context);
   } });
 `)}`;
