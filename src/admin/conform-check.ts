@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { refusals } from '../base/errors.ts';
-import { answerFault } from '../model/answer-schemas.ts';
+import { answerFault } from '../model/answer-fault.ts';
 import { type ConformAnswer, type ConformClient, pick } from './conform-client.ts';
 
 export type Verdict =

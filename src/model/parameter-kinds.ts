@@ -1,4 +1,3 @@
-import { Ajv } from 'ajv';
 import type { AddressException } from '../base/settings/kinds.ts';
 import { uuidForm } from './job.ts';
 import { type judgeUrl, notUrl } from './public-address.ts';
@@ -32,8 +31,7 @@ export type ParameterValues<P extends ParameterTable> = {
   readonly [N in keyof P]: P[N] extends Parameter<infer T, infer A> ? T | A : never;
 };
 
-// The schemas are constants, which the tests of the OpenAPI document check: without the schema of schemas a start spends a third less here.
-const ajv = new Ajv({ meta: false, validateSchema: false, formats: { uuid: new RegExp(uuidForm, 'i') } });
+const uuid = new RegExp(uuidForm, 'i');
 const words = new Map([
   ['true', true],
   ['1', true],
@@ -70,18 +68,15 @@ export function choice<const T extends string, A extends T | undefined>(
   allowed: readonly T[],
   absent: A,
 ): Parameter<T, A> {
-  const schema = { type: 'string', description, enum: allowed };
-  return optional(
-    schema,
-    absent,
-    check<T>(schema, `must be ${allowed.length > 1 ? 'one of ' : ''}${allowed.join(', ')}`),
-  );
+  const fits = (given: unknown): given is T => allowed.some((each) => each === given);
+  const sentence = `must be ${allowed.length > 1 ? 'one of ' : ''}${allowed.join(', ')}`;
+  return optional({ type: 'string', description, enum: allowed }, absent, check(fits, sentence));
 }
 
 /** A boolean, as JSON or as a word (D5); false when it is not given. */
 export function flag(description: string): Parameter<boolean, boolean> {
   const schema = { type: 'boolean', description };
-  const judge = check<boolean>(schema, 'must be true, false, 1 or 0');
+  const judge = check((given) => typeof given === 'boolean', 'must be true, false, 1 or 0');
   return optional(schema, false, (given) => {
     const spelled = typeof given === 'string' || typeof given === 'number' ? String(given).toLowerCase() : '';
     return judge(words.get(spelled) ?? given);
@@ -103,7 +98,7 @@ export function number<A extends number | undefined>(
   such = '',
 ): Parameter<number, A> {
   const schema = { type: 'number', description, ...limits };
-  const judge = check<number>(schema, `must be ${wordsOf(limits)}${such}`);
+  const judge = check(numbersWithin(limits), `must be ${wordsOf(limits)}${such}`);
   return optional(schema, absent, (given) =>
     judge(typeof given === 'string' && /^\d+(\.\d+)?$/.test(given) ? Number(given) : given),
   );
@@ -113,6 +108,14 @@ function wordsOf({ type, minimum, exclusiveMinimum, maximum }: NumberLimits): st
   const kind = type === 'integer' ? 'a whole number' : 'a number';
   if (exclusiveMinimum !== undefined) return `${kind} above ${exclusiveMinimum} and at most ${maximum}`;
   return maximum === undefined ? `${kind} of at least ${minimum}` : `${kind} from ${minimum} to ${maximum}`;
+}
+
+function numbersWithin({ type, minimum, exclusiveMinimum, maximum }: NumberLimits) {
+  return (given: unknown): given is number =>
+    (type === 'integer' ? Number.isInteger(given) : Number.isFinite(given)) &&
+    Number(given) >= (minimum ?? -Infinity) &&
+    Number(given) > (exclusiveMinimum ?? -Infinity) &&
+    Number(given) <= (maximum ?? Infinity);
 }
 
 /** A day as `YYYY-MM-DD`; its value is the time of its beginning. */
@@ -128,9 +131,25 @@ export function day(description: string): Parameter<number, undefined> {
   });
 }
 
-export function text(description: string, limits: ParameterSchema, allowed: string): Parameter<string, undefined> {
-  const schema = { type: 'string', description, ...limits };
-  return optional(schema, undefined, check<string>(schema, allowed));
+interface TextLimits {
+  readonly format?: 'uuid';
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly pattern?: string;
+}
+
+export function text(description: string, limits: TextLimits, allowed: string): Parameter<string, undefined> {
+  return optional({ type: 'string', description, ...limits }, undefined, check(textsWithin(limits), allowed));
+}
+
+/** Judges as JSON Schema does, which counts code points and reads a pattern with the flag `u`. */
+function textsWithin({ format, minLength, maxLength, pattern }: TextLimits) {
+  const form = format === 'uuid' ? uuid : new RegExp(pattern ?? '', 'u');
+  return (given: unknown): given is string => {
+    if (typeof given !== 'string') return false;
+    const length = [...given].length;
+    return length >= (minLength ?? 0) && length <= (maxLength ?? Infinity) && form.test(given);
+  };
 }
 
 export function url(
@@ -165,8 +184,7 @@ function optional<T, A>(schema: ParameterSchema, absent: A, read: Parameter<T>['
   return { schema: absent === undefined ? schema : { ...schema, default: absent }, required: false, absent, read };
 }
 
-function check<T>(schema: ParameterSchema, allowed: string): (given: unknown) => Judged<T> {
-  const fits = ajv.compile<T>(schema);
+function check<T>(fits: (given: unknown) => given is T, allowed: string): (given: unknown) => Judged<T> {
   return (given) => (fits(given) ? { ok: true, value: given } : refuse(allowed));
 }
 

@@ -145,11 +145,13 @@ describe('imports', () => {
     expect(seen.filter((from) => !/^(?:node:(?!https?$|tls$)|src\/)/.test(from))).to.deep.equal([]);
   });
 
-  it('egress, inspector and commands of the operator load no schemas, which would cost each start processor time', () => {
-    for (const first of ['src/roles/run-egress.ts', 'src/roles/run-inspector.ts', 'src/admin/admin.ts']) {
+  it('no role and no command of the operator loads a compiler of schemas or all clients of Redis at its start', () => {
+    const roles = sources.map(([path]) => path).filter((path) => /^src\/roles\/run-.*\.ts$/.test(path));
+    expect(roles).to.include('src/roles/run-up.ts');
+    for (const first of [...roles, 'src/admin/admin.ts']) {
       const seen = loadedWith(first, 'at its start');
       expect(seen).to.include('src/base/config.ts');
-      expect(seen.filter((from) => from === 'ajv')).to.deep.equal([]);
+      expect(seen.filter((from) => from === 'ajv' || from === '@redis/client')).to.deep.equal([]);
     }
   });
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { answerFault, schemas } from '../../src/model/answer-schemas.ts';
+import { answerFault } from '../../src/model/answer-fault.ts';
+import { schemas } from '../../src/model/answer-schemas.ts';
 import { summarize } from '../../src/model/batch-summary.ts';
 import { jobJson, queueJson, webhookBody } from '../../src/model/job-json.ts';
 import { packItem, reducedUsage, usage } from '../../src/model/money.ts';

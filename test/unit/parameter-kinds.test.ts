@@ -1,5 +1,15 @@
+import { Ajv } from 'ajv';
 import { expect } from 'chai';
-import { type ParameterTable, readParameters } from '../../src/model/parameter-kinds.ts';
+import fc from 'fast-check';
+import {
+  choice,
+  flag,
+  number,
+  type Parameter,
+  type ParameterTable,
+  readParameters,
+  text,
+} from '../../src/model/parameter-kinds.ts';
 import {
   creditParameters,
   globalParameters,
@@ -16,6 +26,8 @@ import {
 } from '../../src/model/request-parameters.ts';
 
 type Given = Record<string, unknown>;
+/** Keywords of a schema, near which it may be judged in another way. */
+type Limits = Readonly<{ enum?: string[]; minimum?: number; maximum?: number; exclusiveMinimum?: number }>;
 
 const parseList = (given: Given) => values(listParameters, given);
 const parseWait = (given: Given) => values(pollParameters, given);
@@ -214,4 +226,43 @@ describe('the schemas', () => {
       expect(JSON.parse(JSON.stringify(schema))).to.deep.equal(schema);
     }
   });
+});
+
+describe('A parameter', () => {
+  const ajv = new Ajv({ formats: { uuid: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i } });
+  const limits = fc.record({ minimum: fc.integer(), maximum: fc.integer() }, { requiredKeys: [] });
+  const pattern = fc.constantFrom('^[!-~]([ -~]*[!-~])?$', '^\\d{1,4}$', '^[^\\u0000-\\u001f\\ud800-\\udfff]*$');
+  const kinds: Readonly<Record<string, fc.Arbitrary<Parameter>>> = {
+    'a choice': fc.array(fc.string(), { minLength: 1 }).map((allowed) => choice('', [...new Set(allowed)], undefined)),
+    'a flag': fc.constant(flag('')),
+    'a number': limits.map((each) => number('', each, undefined)),
+    'a number above another': fc.integer().map((each) => number('', { exclusiveMinimum: each }, undefined)),
+    'a whole number': limits.map((each) => number('', { ...each, type: 'integer' }, undefined)),
+    'a text of limited length': fc
+      .record({ minLength: fc.integer({ min: 0, max: 2 }), maxLength: fc.integer({ min: 2, max: 4 }) })
+      .map((each) => text('', each, '')),
+    'a text with a pattern': pattern.map((each) => text('', { pattern: each }, '')),
+    'a UUID': fc.constant(text('', { format: 'uuid' }, '')),
+  };
+  for (const [name, kind] of Object.entries(kinds)) {
+    it(`takes as ${name} exactly what its schema in the OpenAPI document allows`, () => {
+      const drawn = kind.chain((parameter) => {
+        const { enum: allowed = [''], minimum = 0, maximum = 0, exclusiveMinimum = 0 } = parameter.schema as Limits;
+        const edges = [minimum, maximum, exclusiveMinimum].flatMap((each) => [each, each + 0.5, each + 1, each - 1]);
+        const letter = fc.constantFrom('a', ' ', '7', '\u{1f600}', '\ud800', '\u0001');
+        const near = fc.string({ unit: letter, maxLength: 6 });
+        const texts = fc.oneof({ weight: 8, arbitrary: near }, fc.uuid(), fc.constantFrom(...allowed));
+        const likely = parameter.schema.type === 'string' ? texts : fc.constantFrom(...edges);
+        return fc.tuple(fc.constant(parameter), fc.oneof({ weight: 3, arbitrary: likely }, fc.anything()));
+      });
+      const agree = ([{ schema, read }, given]: [Parameter, unknown]) => {
+        // What is spelled in another way is read before it is judged.
+        fc.pre(!(schema.type !== 'string' && typeof given === 'string'));
+        fc.pre(!(schema.type === 'boolean' && (given === 0 || given === 1)));
+        const { default: _, ...judged } = schema;
+        expect(read(given, []).ok).to.equal(ajv.validate(judged, given));
+      };
+      fc.assert(fc.property(drawn, agree));
+    });
+  }
 });
