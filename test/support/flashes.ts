@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { createReadStream, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -156,15 +156,18 @@ function send(asking: IncomingMessage, answer: ServerResponse, folder: string): 
 
 /** Returns the seconds at which a file flashes and beeps, as a player shows it: with its own timestamps and edit lists. */
 export function marksOf(file: string): { readonly flashes: readonly number[]; readonly beeps: readonly number[] } {
-  const print = 'scale=16:16,signalstats,metadata=print:key=lavfi.signalstats.YAVG:file=-';
-  const pictures = decode(file, ['-map', '0:v?', '-vf', print]).matchAll(/pts_time:(-?[\d.]+)\s+\S+YAVG=([\d.]+)/g);
+  const picture = 'scale=16:16,signalstats,metadata=print:key=lavfi.signalstats.YAVG:file=-';
+  const nothing = ['-f', 'null', '-'];
+  // One ffmpeg for both: loading its libraries takes longer than decoding a short film.
+  const { printed, said } = decode(file, [
+    ...['-map', '0:v?', '-vf', picture, ...nothing],
+    ...['-map', '0:a?', '-af', 'silencedetect=noise=-30dB:d=0.2', ...nothing],
+  ]);
+  const pictures = printed.matchAll(/pts_time:(-?[\d.]+)\s+\S+YAVG=([\d.]+)/g);
   const bright = [...pictures].filter(([, , luma]) => Number(luma) > 128).map(([, second]) => Number(second));
-  const silences = decode(file, ['-map', '0:a?', '-af', 'silencedetect=noise=-30dB:d=0.2']);
   return {
     flashes: bright.filter((second, n) => n === 0 || Math.abs(second - bright[n - 1]!) > 0.2),
-    beeps: [...silences.matchAll(/silence_end: (-?[\d.]+)(?=[\s\S]*silence_start)/g)].map(([, second]) =>
-      Number(second),
-    ),
+    beeps: [...said.matchAll(/silence_end: (-?[\d.]+)(?=[\s\S]*silence_start)/g)].map(([, second]) => Number(second)),
   };
 }
 
@@ -185,7 +188,9 @@ export function isInOrder(file: string): boolean {
   return seconds.length > 0 && seconds.every((each, n) => n === 0 || each > seconds[n - 1]!);
 }
 
-function decode(file: string, words: readonly string[]): string {
-  const all = ['-nostdin', '-hide_banner', '-copyts', '-i', file, ...words, '-f', 'null', '-'];
-  return execFileSync('sh', ['-c', 'ffmpeg "$@" 2>&1', 'sh', ...all], { encoding: 'utf8', maxBuffer: 2 ** 26 });
+function decode(file: string, words: readonly string[]): { readonly printed: string; readonly said: string } {
+  const all = ['-nostdin', '-hide_banner', '-copyts', '-i', file, ...words];
+  const { status, stdout, stderr } = spawnSync('ffmpeg', all, { encoding: 'utf8', maxBuffer: 2 ** 26 });
+  if (status !== 0) throw new Error(`ffmpeg cannot decode ${file}: ${stderr}`);
+  return { printed: stdout, said: stderr };
 }
