@@ -127,7 +127,8 @@ function readQuotas(value: unknown): ReadInput<Partial<Quotas>> {
   for (const [name, max] of Object.entries(value)) {
     const window = quotaWindows.find((one) => one === name);
     if (window === undefined) return { problem: `quotas knows ${quotaWindows.join(', ')}, not ${name.slice(0, 50)}` };
-    const read = readWholeOrNone(max, { subject: `quotas.${name}` });
+    // A blank field of the form is no cap, as a blank expiry is none.
+    const read = readWholeOrNone(max === '' ? null : max, { subject: `quotas.${name}` });
     if (read.problem !== undefined) return read;
     quotas[window] = read.value;
   }

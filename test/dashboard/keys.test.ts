@@ -47,6 +47,16 @@ describe('keys on the dashboard', () => {
     expect((await find('own'))?.used).to.deep.equal({ total: 1, monthly: 1, weekly: 1, daily: 0 });
   });
 
+  it('key-quotas: have no cap where the field of a quota is left blank, nor an end where that of the expiry is', async () => {
+    await create({ expires: '', quotas: { total: '', daily: '7' } });
+    expect(await find('own')).to.deep.include({
+      expires: null,
+      quotas: { total: null, monthly: null, weekly: null, daily: 7 },
+    });
+    await patch('{"quotas":{"daily":"","weekly":0}}');
+    expect(await find('own')).to.deep.include({ quotas: { total: null, monthly: null, weekly: 0, daily: null } });
+  });
+
   it('are refused with a sentence for a wrong value, and nothing is made', async () => {
     const wrong = [
       {},
