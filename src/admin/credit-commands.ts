@@ -23,7 +23,8 @@ export const creditCommands = [
     },
     run: async (given, { store }) => {
       const { title, total, 'purchased-at': purchasedAt } = given;
-      const wanted = { id: packIdOf(given.id), title, total, purchased_at: purchasedAt ?? store.clock.now() };
+      const now = store.clock.now();
+      const wanted = { id: packIdOf(given.id, now), title, total, purchased_at: purchasedAt ?? now };
       const pack = await addPack(store, await findAccount(store, given.SLUG), wanted);
       const { id, purchased_at } = pack;
       const isAnother = purchasedAt !== undefined && purchasedAt !== purchased_at;
@@ -52,8 +53,11 @@ export const creditCommands = [
   }),
 ];
 
-/** Returns the same id of a pack for each repetition of an operator's id, whatever its length and letters. */
-function packIdOf(given: string | undefined): string {
-  if (given === undefined) return randomBytes(12).toString('hex');
+/**
+ * Returns the same id of a pack for each repetition of an operator's id, whatever its length and letters. Without one it begins with the time:
+ * packs of one purchase date are drawn in the order of their ids.
+ */
+function packIdOf(given: string | undefined, now: number): string {
+  if (given === undefined) return now.toString(16).padStart(12, '0') + randomBytes(6).toString('hex');
   return createHash('sha256').update(given).digest('hex').slice(0, 24);
 }

@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { archiveDays } from '../../src/archive/archive-days.ts';
 import { makeMetrics } from '../../src/base/metrics.ts';
 import { makeSeal } from '../../src/base/seal.ts';
+import type { Usage } from '../../src/model/money.ts';
 import { openFolder } from '../../src/objects/folder-store.ts';
 import { countAuthFailure } from '../../src/store/access/count-auth-failure.ts';
 import { keys } from '../../src/store/keys.ts';
@@ -16,6 +17,7 @@ import { endJob } from '../support/job-steps.ts';
 import { type Operator, type Shape, startOperator } from '../support/operator.ts';
 import { admitted, aKey, anAccount } from '../support/record.ts';
 import { aLog } from '../support/redis.ts';
+import { until } from '../support/until.ts';
 
 const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
@@ -63,6 +65,18 @@ describe('commands for money, logs and blocks', () => {
     expect((await operator.json(...pack.with(8, 'invoice 18'))).id).not.to.equal(added.id);
     expect((await operator.json('account', 'show', slug)).usage).to.include({ remaining: 10 });
     expect(await operator.json('ledger', 'verify', slug)).to.include({ ok: true });
+  });
+
+  it('packs-order: packs that were bought at the same time are drawn in the order in which they were added', async () => {
+    const { slug } = await anAccount(operator.store);
+    const titles = ['a', 'b', 'c', 'd', 'e'];
+    for (const title of titles) {
+      const begun = Date.now();
+      await operator.json('pack', 'add', slug, '--title', title, '--total', '1', '--purchased-at', '2026-03-04');
+      await until(() => Date.now() > begun, 1, 'the next millisecond');
+    }
+    const { usage } = await operator.json<{ usage: Usage }>('account', 'show', slug);
+    expect(usage.packs?.items.map(({ title }) => title)).to.deep.equal(titles);
   });
 
   it('D57: credits add adds to the credits of the account', async () => {
