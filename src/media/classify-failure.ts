@@ -98,7 +98,7 @@ const ofSource: Patterns = [
   ],
   [
     'members_only',
-    /members?\b.?only|for (\w+ )?members|only available (for|to) (premium|members|subscribers)|subscri(ber|ption)|premium|supporter|\bvip\b|purchase|not free|have to pay|first members|join this channel|tickets|rental|paid/,
+    /members?\b.?only|for (\w+ )?members|only available (for|to) (premium|members|subscribers)|subscri(ber|ption)|premium|supporter|\bvip\b|purchase|not free|have to pay|requires payment|first members|join this channel|tickets|rental|paid/,
   ],
   [
     'private',
@@ -114,7 +114,7 @@ const ofSource: Patterns = [
   ],
   [
     'video_unavailable',
-    /unavailable|not available|isn.t available|no longer(?! supported)|no such|removed|deleted|do(es)?(n.t| not) exist|not found|has ended|have ended|ended (and|but)|expired|terminated|suspended|taken down|copyright|is disabled|inaccessible|couldn.t find|can.t be accessed|still be uploading|is processing/,
+    /unavailable|not available|isn.t available|no longer(?! supported)|no such|removed|deleted|do(es)?(n.t| not) exist|not found|has ended|have ended|ended (and|but)|expired|terminated|suspended|taken down|copyright|is disabled|inaccessible|couldn.t find|can.t be accessed|still be uploading|is processing|processing this/,
   ],
   [
     'unsupported_url',

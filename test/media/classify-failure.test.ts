@@ -99,6 +99,13 @@ describe('The failure code of a message of yt-dlp or ffmpeg', () => {
       { message: 'Brightcove video ID not found in webpage', expected: true },
       'video_unavailable',
     ],
+    // Words of YouTube's own, which no file of yt-dlp has.
+    ['D60: a film that must be bought', { message: 'This video requires payment to watch.' }, 'members_only'],
+    [
+      'D58: a film that is no film yet',
+      { message: "We're processing this video. Check back later." },
+      'video_unavailable',
+    ],
     ['something unheard of', { classes: ['DownloadError'], message: 'Oops', stage: 'fetch' }, 'unclassified'],
   ] as const) {
     it(`${what}: ${code}`, () =>
