@@ -116,6 +116,9 @@ def inspect(order):
     warn = lambda text, **_: None if ABOUT_US.search(text) or len(warnings) > 50 else warnings.append(text[:2000])
     downloader = Downloader(options(order, warn))
     info = downloader.extract_info(addresses.address_of(downloader, order['url']), download=False)
+    if info.get('is_live'):
+        # yt-dlp adds the time to it, in the zone of this machine.
+        info['title'] = re.sub(r' [\d-]{10} [\d:]{5}$', '', info['title'])
     info['formats'] = [each for each in info.get('formats') or [info] if each.get('url') and streams.is_web(each)]
     if info.get('direct') and info['formats']:
         # Its page is the file.

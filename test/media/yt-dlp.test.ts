@@ -211,6 +211,22 @@ print(json.dumps([driver.bounded(each) for each in (float('nan'), float('inf'), 
     });
   }
 
+  it('D26: describes live content by the title of its page, to which yt-dlp adds the time at which it is read', async () => {
+    const fixture = await openMediaFixture();
+    const { folder, remove } = aFolder();
+    const title = 'A concert 2026-03-04 12:00';
+    const formats = [{ format_id: 'x', url: `${fixture.source.url}/films/clip.mp4`, ext: 'mp4' }];
+    const query = fixture.source.addPage('stage', { info: { title, is_live: true, formats } });
+    try {
+      const order = { endpoint: 'metadata', args: { query } } as const;
+      const seen = await inspectUrl(order, aTools(folder, fixture.proxy.url), never);
+      expect(seen).to.include({ title, is_live: true, live_status: 'is_live' });
+    } finally {
+      remove();
+      await fixture.stop();
+    }
+  });
+
   for (const [name, expected] of [
     ['page.mp4', 'unsupported_url'],
     ['noise.mp4', 'unsupported_url'],
