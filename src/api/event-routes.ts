@@ -2,6 +2,7 @@ import { pipeline } from 'node:stream/promises';
 import { Refusal } from '../base/errors.ts';
 import { isEnded } from '../model/job.ts';
 import { filterFields, type Path } from '../model/select-fields.ts';
+import { keyLasts } from '../store/access/authorize.ts';
 import type { KeyedCall, KeyedHandler } from './api-call.ts';
 import { isGone } from './file-routes.ts';
 import { enterJob, type JobRoutes } from './job-routes.ts';
@@ -37,7 +38,7 @@ export function streamEvents(routes: JobRoutes): KeyedHandler {
 
 async function* eventsOf(
   routes: JobRoutes,
-  { req, res }: KeyedCall,
+  { req, res, key }: KeyedCall,
   watch: JobWatch,
   fields: readonly Path[],
 ): AsyncGenerator<string, void> {
@@ -49,6 +50,8 @@ async function* eventsOf(
     const { job, position } = watched;
     const hasEnded = isEnded(job.status);
     const isNew = hasEnded || job.revision !== sentRevision;
+    // Judged for each event: a key that was deactivated meanwhile reads no more of the account, and gets the refusal when it connects again.
+    if (isNew && !(await keyLasts(routes.store, key))) return;
     const body = isNew ? filterFields(routes.viewJob(job, position), fields) : {};
     const unread = setTimeout(() => res.destroy(), routes.unreadMs);
     try {

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { makeJobWatches } from '../../src/api/job-watch.ts';
+import { setKey } from '../../src/store/accounts/set-key.ts';
 import { keys } from '../../src/store/keys.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import type { RecordStore } from '../../src/store/script.ts';
@@ -111,6 +112,16 @@ describe('the events of a job', () => {
     expectRefused(await api.get('/v1/jobs/x/events', caller.key), 400, 'bad_request', 'Bad Request: id must be a UUID');
     const flag = await api.get(`/v1/jobs/${id}/events`, caller.key, { soft_fail: 'maybe' });
     expectRefused(flag, 400, 'bad_request', /^Bad Request: soft_fail/);
+  });
+
+  it('key-deactivate: tell nothing more once their key is deactivated', async () => {
+    const caller = await api.addCaller();
+    const id = await submit(caller);
+    const stream = await open(id, caller);
+    await stream.next();
+    await setKey(api.store, caller.account, `k${caller.keyId}`, { active: false });
+    await endJob(api.store, id);
+    expect((await stream.rest()).events).to.deep.equal([]);
   });
 
   it('D77: have the headers of a stream and no body for HEAD', async () => {

@@ -19,6 +19,7 @@ const others = [
     'record-verdict',
     'poll-job',
     'poll-joined',
+    'key-lasts',
     'read-usage',
     'due-webhooks',
     'read-balances',

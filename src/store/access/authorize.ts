@@ -140,6 +140,16 @@ export async function authorize(store: RecordStore, caller: Caller, mayRepeat = 
   return readAuthorized(reply, ([stats]) => ({ mayReadStats: stats === '1' }));
 }
 
+/** Judges key and account as they are now, for an answer that goes on; that is no call. Answers {'entered'} or a refusal. */
+const keyLastsScript = script('key-lasts', 'light', authorizeKeyNames, authorizeArgNames)`${authorizeLua({})}
+return answer(account_suspended == '1' and 'forbidden' or 'entered')
+`;
+
+/** Returns true while a call of this key would be let in, however high the rate. */
+export async function keyLasts(store: RecordStore, caller: Caller): Promise<boolean> {
+  return readRefused(await run(store, keyLastsScript, caller)) === null;
+}
+
 /** Reads the reply about a free call: the refusal, or what the script answered behind the rates. */
 export function readAuthorized<T extends object>(
   reply: ScriptReply,
