@@ -141,10 +141,8 @@ async function check(service: SimulatedService): Promise<void> {
       });
     }
     const drawn = entries.flatMap(({ kind, pack }) => (kind === 'charge' && pack !== null ? [pack] : [])).toReversed();
-    expect(
-      drawn.map((pack) => service.packs.indexOf(pack)),
-      'packs, oldest first',
-    ).to.deep.equal(drawn.map((pack) => service.packs.indexOf(pack)).toSorted());
+    // Each pack has one credit.
+    expect(drawn, 'packs, oldest first').to.deep.equal(service.packs.slice(0, drawn.length));
     const lines = await readLines(store, accountId, 10_000);
     expect(
       lines.reduce((sum, { credits }) => sum + credits, 0),

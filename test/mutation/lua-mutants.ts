@@ -68,7 +68,7 @@ const endings = [
   drop('record-verdict: takes the verdict of an attempt that is over', 'told', 'stale'),
 ];
 const money = [
-  mutant('draw: takes the newest pack first', 'settled', /'ZRANGE', packQueue, 0, 0/, "'ZRANGE', packQueue, -1, -1"),
+  mutant('draw: takes the newest pack first', 'settled', /('ZRANGE', packQueue), \w+, \w+/, '$1, -1, -1'),
   mutant(
     'draw: takes a credit that is not there',
     'settled',

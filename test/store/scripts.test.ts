@@ -1,6 +1,8 @@
 import { globSync } from 'node:fs';
 import { expect } from 'chai';
 import { scripts } from '../../src/store/script.ts';
+import { jobMutants } from '../checker/job-mutants.ts';
+import { luaMutants } from '../mutation/lua-mutants.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 
 /** A Lua function that reads this many locals of the script around it. */
@@ -37,6 +39,14 @@ describe('the scripts of the store', () => {
         .map(([, declared]) => `${declared} in ${name}`),
     );
     expect(unused).to.deep.equal([]);
+  });
+
+  it('have the place of each mutant, which only the long form runs', () => {
+    const mutants = [...new Set([...luaMutants, ...jobMutants])];
+    const lost = mutants.filter(
+      ({ within, place }) => !scripts.some(({ lua }) => lua.includes(`'${within}'`) && place.test(lua)),
+    );
+    expect(lost.map(({ name }) => name)).to.deep.equal([]);
   });
 
   it('have names of their own', () => {
