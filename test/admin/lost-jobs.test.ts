@@ -1,11 +1,12 @@
 import { expect } from 'chai';
+import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { mendJob } from '../../src/store/jobs/mend-job.ts';
 import { noteStoring } from '../../src/store/jobs/note-storing.ts';
 import { requeueDelayed } from '../../src/store/jobs/requeue-delayed.ts';
 import { retryJob } from '../../src/store/jobs/retry-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import { type Operator, startOperator } from '../support/operator.ts';
-import { admitted, anAccount, aRunningJob, holder } from '../support/record.ts';
+import { admitted, anAccount, aRunningJob, holder, theJob } from '../support/record.ts';
 
 describe('jobs whose record is broken or lost', () => {
   let operator: Operator;
@@ -47,6 +48,17 @@ describe('jobs whose record is broken or lost', () => {
       });
     }
   }
+
+  it('a waiting job whose attempt became another number gives back no slot when its caller cancels it', async () => {
+    const { store } = operator;
+    const one = await anAccount(store, { credits: 10 });
+    await aRunningJob(store, one);
+    const id = await admitted(store, one);
+    await store.connection.send(['HSET', keys.job(id), 'attempt', '1']);
+    await cancelJob(store, await theJob(store, id));
+    expect(await store.connection.read(['HGET', keys.account(one.accountId), 'running'])).to.equal('1');
+    expect(await store.connection.read(['ZCARD', keys.queue(one.accountId)])).to.equal(0);
+  });
 
   it('a job whose record is whole is not changed by the script that mends others, whether it waits, runs or is being stored', async () => {
     const { store } = operator;

@@ -47,17 +47,19 @@ export function endJobValues({ id, account, key, endpoint }: EndingJob, texts: B
 }
 
 /**
- * Lua that finds `score`, that of the job in the open work, `queued_at`, that in the queue, and whether it has a slot. One with an open
- * attempt has a slot, and has had it about since it began.
+ * Lua that finds `score`, that of the job in the open work, `queued_at`, that in the queue, and whether it has a slot. One with a stage and an
+ * open attempt has a slot, and has had it about since it began. Of any other the open work tells: its count of attempts may be damaged.
  */
 const findScores = /* lua */ `
   local score, queued_at, has_slot
   local is_open = not is_counted(j)
-  if is_open then
+  if is_open and j.stage ~= '' then
     score, has_slot = string.format('%d', (j.started_at ~= '' and j.started_at or j.created_at) - ${workShift}), true
   else
-    score, queued_at = redis.call('ZSCORE', openWork, jobId), redis.call('ZSCORE', queue, jobId)
+    score = redis.call('ZSCORE', openWork, jobId)
     has_slot = tonumber(score or 0) < 0
+    queued_at = not has_slot and redis.call('ZSCORE', queue, jobId)
+    is_open = is_open and has_slot
   end`;
 
 /** Lua that undoes everything but the balances and the statistics, which undo themselves. */
@@ -106,7 +108,7 @@ const endedWords: Readonly<Record<string, string>> = {
  * read_job() → nil, or the reply that refuses ({'not_found'}, {'already_ended'}). Afterwards `j` has its fields.
  * end_job(end) → the balance that was charged, or ''. end: status, code, log, is_delivered, reason.
  */
-export const endJob = /* lua */ `${readOpenJob('account started_at progress storing_since line ip receiver preempted recorded stages')}${balances}${fairShare}${statistics}
+export const endJob = /* lua */ `${readOpenJob('account started_at progress storing_since line ip receiver preempted recorded stage stages')}${balances}${fairShare}${statistics}
 local j
 
 local function read_job()
