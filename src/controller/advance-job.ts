@@ -17,6 +17,7 @@ import type { ObjectStore } from '../objects/object-store.ts';
 import { attemptNameOf, type Runner } from '../runners/runner.ts';
 import { noteProgress } from '../store/jobs/note-progress.ts';
 import { noteStoring } from '../store/jobs/note-storing.ts';
+import { isOpenWork } from '../store/jobs/open-work.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { retryJob } from '../store/jobs/retry-job.ts';
 import { settleJob } from '../store/jobs/settle-job.ts';
@@ -92,6 +93,7 @@ export class JobAdvancer {
     if (read === null) {
       this.unsettled.delete(jobId);
       this.#ends.forget(jobId);
+      if (await isOpenWork(this.#options.store, jobId)) throw new DamagedRecord(['record']);
       return null;
     }
     DamagedRecord.refuse(read);

@@ -4,6 +4,7 @@ import { makeMetrics } from '../../src/base/metrics.ts';
 import { DamagedRecord } from '../../src/controller/attempt-workers.ts';
 import { noteFailedSteps } from '../../src/controller/failed-steps.ts';
 import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
+import { mendJob } from '../../src/store/jobs/mend-job.ts';
 import { recordVerdict } from '../../src/store/jobs/record-verdict.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
@@ -46,6 +47,24 @@ describe('the controller, with a job whose record is damaged', () => {
       expect(runner.stopped).to.deep.equal([attempt]);
     });
   }
+
+  it('names a job whose record is lost and that keeps a slot once, stops its worker, and names none that has ended', async () => {
+    const { store, job, attempt } = await damaged('stage');
+    const runner = aRunner({}, [attempt]);
+    const { lines, log } = aLog();
+    const note = noteFailedSteps({ metrics: makeMetrics(), log });
+    const advance = advanceWith(store, runner);
+    await redis.connection.send(['DEL', keys.job(job.id)]);
+    for (let n = 0; n < 2; n++) await advance(job.id).catch((error) => note(job.id, error));
+    expect(lines.map((line) => JSON.parse(line)).map(({ job: id, unreadable }) => ({ id, unreadable }))).to.deep.equal([
+      { id: job.id, unreadable: ['record'] },
+    ]);
+    expect(runner.stopped).to.deep.equal([attempt]);
+    await mendJob(store, job.id);
+    await cancelJob(store, await theJob(store, job.id));
+    await redis.connection.send(['DEL', keys.endedJob(job.id)]);
+    expect(await advance(job.id)).to.equal(null);
+  });
 
   it('names each of many damaged jobs, those beyond ten in a later minute', () => {
     mock.timers.enable({ apis: ['setTimeout'] });

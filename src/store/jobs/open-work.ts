@@ -14,6 +14,11 @@ export async function listOpen(store: RecordStore, account: string): Promise<str
   return (await store.connection.read(['ZRANGEBYSCORE', keys.jobs(account), leastOpen, '+inf'])).map(longId);
 }
 
+/** Returns true for a job that has not ended, also where its own record is lost. */
+export async function isOpenWork({ connection }: RecordStore, jobId: string): Promise<boolean> {
+  return (await connection.read(['ZSCORE', keys.openWork, jobId])) !== null;
+}
+
 /** Returns the account that waits longest, since before a moment, and has no job that runs; `null` for none. */
 export async function findUnserved({ connection }: RecordStore, before: number): Promise<string | null> {
   const range = [String(unservedFrom), String(before), 'LIMIT', '0', '1'];
