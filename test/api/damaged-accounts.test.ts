@@ -63,6 +63,20 @@ describe('an account whose record is damaged in part', () => {
     expect((await problems(caller)).join('\n')).to.include(String(first));
   });
 
+  it('is charged for packs that their queue has lost, the oldest first, behind those that it has, and no call more', async () => {
+    const caller = await api.addCaller({ packs: [1, 2, 1], credits: 0 });
+    const queue = keys.packQueue(caller.account);
+    const ids = (await api.store.connection.read(['ZRANGE', queue, '0', '-1'])) as string[];
+    await api.store.connection.send(['ZREM', queue, ids[0]!, ids[1]!]);
+    for (let n = 0; n < 4; n++) await endJob(api.store, await submit(caller), completed);
+    expect((await api.get('/v1/video/download', caller.key, { query: film })).status).to.equal(402);
+    const entries = await readLedger(api.store, caller.account, 4);
+    expect(entries.map(({ kind, pack }) => [kind, pack])).to.deep.equal(
+      [ids[1], ids[1], ids[0], ids[2]].map((id) => ['charge', id]),
+    );
+    expect(await problems(caller)).to.deep.equal([]);
+  });
+
   for (const json of ['{"name":"cu', '{"title":"Pack"}', 'null']) {
     it(`is charged for what its only pack had, and no call more, when that is ${json}`, async () => {
       const caller = await api.addCaller({ packs: [2], credits: 0 });

@@ -141,13 +141,29 @@ local function grant_pack(id, json, total, purchased)
   end
 end
 
+-- The oldest pack with a rest that the queue has lost, and its purchase.
+local function find_lost_pack()
+  local seen, found, at = redis.call('HGETALL', packs), nil, nil
+  local fields = {}
+  for n = 1, #seen, 2 do fields[seen[n]] = seen[n + 1] end
+  for id, json in pairs(fields) do
+    local p, used = read_json(json), tonumber(fields['used:' .. id] or '')
+    local has_rest = type(p.total) == 'number' and used and used < p.total
+    local purchased = tonumber(p.purchased_at) or 0
+    if has_rest and (not at or purchased < at) and not redis.call('ZSCORE', packQueue, id) then found, at = id, purchased end
+  end
+  return found, at
+end
+
 -- The id of the pack that pays; nil when packs_left promises more than there is, which the check of the ledger tells. No charge waits for a
 -- damaged pack, or one that is lost: the next one pays. When no other is left these pay, until packs_left says that nothing is: it counts
--- them, and so does admission, so that each call would be an overdraft.
+-- them, and so does admission, so that each call would be an overdraft. So does one that the queue has lost, which is put back.
 local function draw_from_pack(jobId, place, takes_damaged)
   place = place or 0
   local first = b.packs_left > 0 and redis.call('ZRANGE', packQueue, place, place, 'WITHSCORES') or {}
   local id, purchased = first[1], first[2]
+  local is_lost = not id and b.packs_left > 0 and not takes_damaged
+  if is_lost then id, purchased = find_lost_pack() end
   if not id then return place > 0 and draw_from_pack(jobId, 0, true) or nil end
   local seen = redis.call('HMGET', packs, id, 'used:' .. id)
   local total, used = read_json(seen[1] or '').total, tonumber(seen[2] or '')
@@ -162,7 +178,8 @@ local function draw_from_pack(jobId, place, takes_damaged)
       redis.pcall('ZADD', packQueue, purchased, id)
     end
     redis.call('HSET', packs, 'used:' .. id, string.format('%d', used))
-    if is_whole and used >= total then redis.call('ZREM', packQueue, id) end
+    if is_whole and used >= total then redis.call('ZREM', packQueue, id)
+    elseif is_lost then redis.call('ZADD', packQueue, purchased, id) end
   end
   return id
 end
