@@ -59,7 +59,7 @@ describe('an account whose record is damaged in part', () => {
     const [newest] = await readLedger(api.store, caller.account, 1);
     expect(newest).to.include({ kind: 'charge', balance: 'packs' });
     expect(newest?.pack).not.to.equal(first);
-    expect(await usage(caller)).to.deep.include({ remaining: 4, held: 0 });
+    expect(await usage(caller)).to.deep.include({ remaining: 7, held: 0 });
     expect((await problems(caller)).join('\n')).to.include(String(first));
   });
 
@@ -82,7 +82,11 @@ describe('an account whose record is damaged in part', () => {
       const caller = await api.addCaller({ packs: [2], credits: 0 });
       const [pack] = await api.store.connection.read(['ZRANGE', keys.packQueue(caller.account), '0', '0']);
       await api.store.connection.send(['HSET', keys.packs(caller.account), String(pack), json]);
-      for (const _ of [1, 2]) await endJob(api.store, await submit(caller), completed);
+      for (const remaining of [2, 1]) {
+        expect(await usage(caller)).to.deep.include({ remaining, held: 0 });
+        await endJob(api.store, await submit(caller), completed);
+      }
+      expect(await usage(caller)).to.deep.include({ remaining: 0, total_used: 2 });
       expect((await api.get('/v1/video/download', caller.key, { query: film })).status).to.equal(402);
       const kinds = (await readLedger(api.store, caller.account, 3)).map(({ kind }) => kind);
       expect(kinds).to.deep.equal(['charge', 'charge', 'grant']);

@@ -1,6 +1,6 @@
 import type { Plan } from '../../model/account.ts';
 import { subscriptionLeft } from '../../model/money.ts';
-import { parseBalances, readRawBalances } from '../money/read-balances.ts';
+import { parseBalances, readRawBalances, withDamagedRest } from '../money/read-balances.ts';
 import { rollPeriod } from '../money/roll-period.ts';
 import { number, type RecordStore } from '../script.ts';
 import { accountOf } from './read-accounts.ts';
@@ -32,7 +32,8 @@ export function snapshotOf(
   plan: Plan | null,
 ) {
   const booked = parseBalances(fields, packs);
-  const balances = { ...booked, quota: plan?.quota ?? 0 };
+  const packsKept = withDamagedRest(booked.packs, Number(fields.packs_left));
+  const balances = { ...booked, packs: packsKept, quota: plan?.quota ?? 0 };
   /** Credits of a changed plan that the next charge books in the ledger; below 0 where they lapse. */
   const unbooked = subscriptionLeft(balances) - subscriptionLeft(booked);
   return { account: accountOf(fields), plan, balances, unbooked };

@@ -66,10 +66,19 @@ export function parseBalances(
   };
 }
 
-/** Reads a pack. Nothing is left of one that is damaged, and `ledger verify` tells what it had. */
+/** Gives the first damaged pack what admission counts on beside the whole ones: it is charged for as much. */
+export function withDamagedRest(packs: readonly Pack[], packsLeft: number): Pack[] {
+  const rest = packsLeft - packs.reduce((sum, { total, used }) => sum + total - used, 0);
+  const damaged = packs.find(({ title }) => title === damagedTitle);
+  return packs.map((pack) => (pack === damaged && rest > 0 ? { ...pack, total: pack.total + rest } : pack));
+}
+
+const damagedTitle = 'Damaged';
+
+/** Reads a pack. One that is damaged seems to be used up, and `ledger verify` tells what it had. */
 function packOf(id: string, json: string, used: number): Pack {
   const read = parseJson(json);
   if (!isJsonObject(read) || typeof read.total !== 'number')
-    return { id, used, title: 'Damaged', purchased_at: 0, total: used };
+    return { id, used, title: damagedTitle, purchased_at: 0, total: used };
   return { ...(read as unknown as Omit<Pack, 'id' | 'used'>), id, used };
 }
