@@ -58,6 +58,19 @@ describe('disputes', () => {
     expect(await store.connection.read(['HGET', keys.account(account), 'packs_left'])).to.equal('0');
   });
 
+  it('takes back the rest of a refunded pack whose purchase is damaged', async () => {
+    const { account, purchase, payment } = await aPaidPurchase();
+    await applyPayment(parts, { kind: 'paid', purchase, payment, at: 1_000 }, 'evt_paid');
+    await store.connection.send(['HSET', keys.bought(account), purchase.id, '{"state":"pa']);
+    await applyPayment(parts, { kind: 'refunded', purchase, payment }, 'evt_refund');
+    expect(await readPurchase(store, account, purchase.id)).to.deep.include({
+      ...purchase,
+      payment,
+      state: 'refunded',
+    });
+    expect(await store.connection.read(['HGET', keys.account(account), 'packs_left'])).to.equal('0');
+  });
+
   it('a dispute that is reported before its payment keeps the pack away, disables the top-up and mails the operators', async () => {
     const { account, purchase, payment } = await aPaidPurchase();
     await applyPayment(parts, { kind: 'disputed', payment }, 'evt_dispute');

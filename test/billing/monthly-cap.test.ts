@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { monthOf } from '../../src/model/billing-period.ts';
 import { spentIn } from '../../src/model/purchase.ts';
+import { keys } from '../../src/store/keys.ts';
 import { endPurchase } from '../../src/store/money/end-purchase.ts';
 import { listPurchases } from '../../src/store/money/read-purchases.ts';
 import { reversePurchase } from '../../src/store/money/reverse-purchase.ts';
@@ -50,6 +51,19 @@ describe('the monthly cap of the automatic top-up', () => {
       if (state !== null) await reversePurchase(store, purchase, state, `pi_${purchase.id}`);
       await setTopup(store, buyer.accountId, { enabled: '1' });
       expect([state, await shown(buyer.accountId), await next(buyer)]).to.deep.equal([state, sums, outcome]);
+    }
+  });
+
+  it('D82: a top-up whose record is damaged stops no further one, and counts in its month as much as the next one costs', async () => {
+    for (const [json, cap, outcome] of [
+      ['{"state":"pa', '1980', 990],
+      ['null', '1979', 'capped'],
+    ] as const) {
+      const buyer = await aBuyer(store, { monthly_cap_cents: cap });
+      await spend(store, buyer, 5);
+      const { id } = await aPaidTopup(buyer);
+      await store.connection.send(['HSET', keys.bought(buyer.accountId), id, json]);
+      expect([await shown(buyer.accountId), await next(buyer)]).to.deep.equal([[], outcome]);
     }
   });
 

@@ -18,7 +18,8 @@ const reversePurchaseScript = script(
 )`${balances}${paymentEventOnce}
 if is_repeated_event() then return { 'stale' } end
 local seen = redis.call('HGET', bought, id)
-local r = cjson.decode(seen or record)
+local r = read_json(seen or '')
+if not r.state then r = cjson.decode(record) end
 if r.state == 'disputed' or r.state == 'refunded' and state == 'refunded' then return with_event({ 'stale' }) end
 local refused = read_balances()
 if refused then return refused end

@@ -29,11 +29,15 @@ if not at then return { 'gone' } end
 if ${isEarly('at', maxWaitMs)} then return { 'early' } end
 local t = redis.call('HMGET', topup, 'purchase', 'enabled', 'monthly_cap_cents', 'price_cents', 'currency', 'purchase_attempts',
   'purchase_terms', 'purchase_since', 'cap_mailed_at', 'last_purchase_at')
--- Cost of this month's top-ups, without those that were taken back and those in another currency.
+-- Cost of this month's top-ups, without those that were taken back and those in another currency. The id of a top-up has the time of its
+-- charge: one that is damaged counts as much as the next one.
 local function spent()
-  local sum, from, to = 0, tonumber(month), tonumber(nextMonth)
-  for _, json in ipairs(redis.call('HVALS', bought)) do
-    local p = cjson.decode(json)
+  local sum, from, to, seen = 0, tonumber(month), tonumber(nextMonth), redis.call('HGETALL', bought)
+  for n = 1, #seen, 2 do
+    local p = read_json(seen[n + 1])
+    local is_damaged = not p.state and string.sub(seen[n], 1, #accountId + 1) == accountId .. '-'
+    local asked_at = is_damaged and tonumber(string.sub(seen[n], #accountId + 2))
+    if asked_at then p = { kind = 'topup', state = 'paid', currency = t[5], ended_at = tonumber(asked_at), price_cents = tonumber(t[4]) } end
     local counts = p.kind == 'topup' and p.state == 'paid' and p.currency == t[5]
     if counts and p.ended_at >= from and p.ended_at < to then sum = sum + p.price_cents end
   end
