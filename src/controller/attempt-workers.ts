@@ -67,24 +67,32 @@ export async function stopOtherAttempts(
   }
 }
 
+type StartLane = Pick<StorageLane, 'takesFiles' | 'doubt'>;
+
 /** Records attempts, starts their workers and remembers those whose start failed: without a worker they cannot be interrupted. */
 export class AttemptStarter {
   readonly #store: RecordStore;
-  readonly #lane: Pick<StorageLane, 'takesFiles'>;
+  readonly #lane: StartLane;
   readonly #failed = new Set<string>();
 
-  constructor({ store, lane }: { readonly store: RecordStore; readonly lane: Pick<StorageLane, 'takesFiles'> }) {
+  constructor({ store, lane }: { readonly store: RecordStore; readonly lane: StartLane }) {
     this.#store = store;
     this.#lane = lane;
   }
 
   /**
    * True for an attempt whose start failed, so that it never had a worker: its absence is no interruption. One with a deadline had one that
-   * ran: another controller has started it since.
+   * ran: another controller has started it since. One that an earlier leader held for the object store has its stage: this leader then doubts
+   * the store, too.
    */
   lacksWorker(job: Job, seen: Seen): boolean {
     const isMissing = seen.is === 'absent' && job.verdict === null && job.deadline === null && hasOpenAttempt(job);
-    return isMissing && this.#failed.has(attemptNameOf(job.id, job.attempt));
+    const name = attemptNameOf(job.id, job.attempt);
+    if (isMissing && job.stage === storageAway && !this.#failed.has(name)) {
+      this.#failed.add(name);
+      this.#lane.doubt();
+    }
+    return isMissing && this.#failed.has(name);
   }
 
   /** Records an attempt. One whose answer is lost may be recorded all the same, and nobody has started it. */

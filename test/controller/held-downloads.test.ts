@@ -16,6 +16,7 @@ import {
   theJob,
 } from '../support/record.ts';
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
 
 const queueMs = 24 * 3_600_000;
 
@@ -63,6 +64,27 @@ describe('while the object store takes no file', () => {
     await advance(id);
     expect(await theJob(store, id)).to.include({ interruptions: 0, error_code: 'queue_timeout' });
     expect(runner.started).to.deep.equal([]);
+  });
+
+  it('a download that an earlier leader held is held by the next one, which counts no interruption and begins it once a file is taken', async () => {
+    const id = await taken('video');
+    await advanceHeld(id);
+    let isFull = true;
+    const keep = async () => {
+      if (isFull) throw new Error('it is full');
+    };
+    const { log } = aLog();
+    const next = new StorageProbe({ objects: { ...emptyObjects, keep }, metrics: makeMetrics(), log, firstMs: 1 });
+    const lane = new StorageLane({ probe: next, log, again: () => {} });
+    const advanceNext = advanceWith(store, runner, { lane });
+    await advanceNext(id).catch(() => undefined);
+    expect([next.takesFiles(), runner.started]).to.deep.equal([false, []]);
+    isFull = false;
+    await until(() => next.takesFiles(), 5, 'the trial object to be written');
+    await advanceNext(id);
+    next.close();
+    expect(runner.started).to.deep.equal([`${id}-1`]);
+    expect(await theJob(store, id)).to.include({ attempt: 1, interruptions: 0, failures: 0 });
   });
 
   it('a download that is held is cancelled at once, and is not begun later', async () => {
