@@ -13,6 +13,9 @@ const maxPackets = 5_000;
 /** Seconds by which a picture may begin before a start and still begin with it: ffprobe rounds to microseconds, as ffmpeg does. */
 const roundingSeconds = 0.000_002;
 
+/** Seconds for which a picture of a transport stream is held at most: ffmpeg takes a longer gap for another clock. */
+const maxGapSeconds = 11;
+
 interface Shown {
   readonly second: number;
   readonly lasts: number;
@@ -34,9 +37,13 @@ export async function findHeldPictures(
   const [part, start = 0] = [fetched[n], startsOf(fetched, choice)[n]];
   if (part?.probe.video == null || isUntimed(part.probe) || isEven(part.probe)) return { atStart: null, atEnd: null };
   const end = choice.seconds === null ? Number.POSITIVE_INFINITY : start + choice.seconds - choice.start;
+  // ffmpeg finds a second of a transport stream in the order of decoding, behind pictures that are shown before it.
+  const isIndexed = start > 0 || part.probe.format !== 'mpegts';
   const held = async (at: number) => {
     const isInside = at > 0 && at <= longestOf(fetched) + unnoticedSeconds;
-    const found = isInside ? await findShown(part, at, tools, signal) : null;
+    const found = isInside
+      ? await findShown(part, { at, from: isIndexed ? at : at - maxGapSeconds }, tools, signal)
+      : null;
     if (found === null || at - found.second <= roundingSeconds || found.next - at <= unnoticedSeconds) return null;
     const { second, lasts, position, later } = found;
     // A cut leaves out the next picture, which tells how long the last one is shown.
@@ -66,9 +73,15 @@ function isEven({ format, duration, video }: FileProbe): boolean {
 }
 
 /** Returns the picture of a file that is shown at a second, `null` when nothing tells its place, or too many follow before the next one that is shown. */
-async function findShown(part: FetchedFile, at: number, tools: MediaTools, signal: AbortSignal): Promise<Shown | null> {
+async function findShown(
+  part: FetchedFile,
+  { at, from }: { readonly at: number; readonly from: number },
+  tools: MediaTools,
+  signal: AbortSignal,
+): Promise<Shown | null> {
   // Seconds behind the begin of the file, which is not that of the part where the file was given an index.
-  const near = ['-select_streams', String(part.probe.video?.index), '-read_intervals', `+${at}%+#${maxPackets}`];
+  const interval = `+${Math.max(0, from)}%+#${maxPackets}`;
+  const near = ['-select_streams', String(part.probe.video?.index), '-read_intervals', interval];
   const entries = ['packet=pts_time,duration_time,pos', 'format=start_time'];
   const words = [...inputOptions(part), ...near, ...ffprobeArguments(part.file, 'none', entries), '-of', 'csv'];
   const { text } = await askFfprobe(words, 2 * maxPackets, tools, signal);

@@ -185,6 +185,18 @@ describe('A delivered film shows and sounds as its source', () => {
     });
   }
 
+  it('D32 D92: ends a part of a transport stream with reordered pictures in the one that is held there', async () => {
+    const picture = ['-f', 'lavfi', '-t', '22', '-i', "color=s=64x36:r=25,select='not(between(t,10.01,17.99))'"];
+    const coded = ['-vsync', 'vfr', '-c:v', 'libx264', '-x264-params', 'bframes=3:b-adapt=0'];
+    source.ffmpeg(...picture, '-f', 'lavfi', '-t', '22', '-i', 'sine', ...coded, 'held.ts');
+    await good('held.ts', { end: 14 }, (file) => {
+      expect(look(file).duration).to.be.closeTo(14, 0.1);
+      const shown = timesOf(file);
+      expect(shown.at(-1)).to.be.at.most(14.05);
+      expect(shown.filter((second) => second < 13.9).at(-1)).to.be.closeTo(10, 0.05);
+    });
+  });
+
   it('D30: cuts a part out of a film whose size is odd', async () => {
     const odd = [
       '-vf',
