@@ -33,6 +33,24 @@ const rows: Record<string, Row> = {
     seconds: 179,
     seen: waiting('The cluster makes no pod for it'),
   },
+  'the pod is refused after its quota was used up for longer than a refusal may last': {
+    pods: [],
+    said: [
+      'pods "x" is forbidden: exceeded quota: workers',
+      'pods "x" is forbidden: error looking up service account workers/trawl-worker: not found',
+    ],
+    seconds: 779,
+    quotaSecond: 600,
+    seen: waiting('The cluster makes no pod for it'),
+  },
+  'the pod is refused for too long after its quota was used up': {
+    pods: [],
+    said: ['pods "x" is forbidden: exceeded quota: workers', 'pods "x" is forbidden: violates PodSecurity'],
+    seconds: 780,
+    quotaSecond: 600,
+    seen: givenUp('worker_failed'),
+    alarm: 'pods "x" is forbidden: violates PodSecurity',
+  },
   'the pod is refused by a policy for too long': {
     pods: [],
     said: ['pods "x" is forbidden: violates PodSecurity "restricted:latest"'],

@@ -11,6 +11,8 @@ export interface Row {
   readonly pods?: readonly Parameters<typeof aRawPod>[0][];
   readonly said?: readonly string[];
   readonly seconds?: number;
+  /** Second at which a quota was used up for the last time. */
+  readonly quotaSecond?: number;
   /** A queue of the cluster admits the pods. */
   readonly queue?: string;
   readonly alarm?: string;
@@ -35,6 +37,7 @@ export function judgeRows(rows: Readonly<Record<string, Row>>): void {
           job: row.job === null ? null : readJobSnapshot(aRawJob(row.job)),
           pods: (row.pods ?? []).map((pod) => readPodSnapshot(aRawPod(pod))),
           faults: row.said ?? [],
+          quotaAt: row.quotaSecond === undefined ? null : begun + row.quotaSecond * 1000,
         },
         { queue: row.queue ?? null, awaySeconds: 60, startSeconds: 180 },
         begun + (row.seconds ?? 1) * 1000,

@@ -6,11 +6,13 @@ import type { WorkerShape } from './job-manifest.ts';
 import { explainMissingPod, explainPendingPod } from './pending-reason.ts';
 import type { JobSnapshot, PodSnapshot } from './snapshot.ts';
 
-interface AttemptObjects {
+export interface AttemptObjects {
   readonly job: JobSnapshot | null;
   readonly pods: readonly PodSnapshot[];
   /** Messages of the cluster about a pod that it could not create, or that its node cannot prepare, oldest first. */
   readonly faults: readonly string[];
+  /** When a quota kept the Job from its pod for the last time. */
+  readonly quotaAt?: number | null;
 }
 
 export interface AttemptJudgement {
@@ -45,7 +47,7 @@ const notStartable: Seen = { is: 'ended', outcome: { is: 'failed', code: 'worker
 
 /** Returns the state of an attempt. The last phase of its pod ends it, and so does the end of the Job or a deletion. */
 export function judgeAttempt(objects: AttemptObjects, limits: StartLimits, now: number): AttemptJudgement {
-  const { job, faults } = objects;
+  const { job, faults, quotaAt } = objects;
   const pods = ownPods(objects);
   const pod =
     pods.find(({ phase }) => phase === 'Succeeded') ?? pods.find((one) => !isTerminal(one)) ?? pods[0] ?? null;
@@ -61,7 +63,8 @@ export function judgeAttempt(objects: AttemptObjects, limits: StartLimits, now: 
   const outcome = outcomeWithoutEnd(job, pod, limits, now);
   if (outcome) return uncertain({ is: 'ended', outcome });
   if (pod && pod.phase !== 'Pending') return certain({ is: 'running' });
-  const wait = pod ? explainPendingPod(pod, faults, limits, now) : explainMissingPod(job, faults, limits, now);
+  const since = Math.max(job?.startedAt ?? job?.createdAt ?? now, quotaAt ?? 0);
+  const wait = pod ? explainPendingPod(pod, faults, limits, now) : explainMissingPod(job, faults, limits, now - since);
   if (!wait.outcome) return certain({ is: 'waiting', reason: wait.reason });
   return { ...uncertain({ is: 'ended', outcome: wait.outcome, neverRan: true }), alarm: alarmOf(pod, faults) };
 }

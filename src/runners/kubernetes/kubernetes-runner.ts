@@ -10,6 +10,7 @@ import type { InformerTimes } from './informer.ts';
 import { makeJob, type WorkerShape } from './job-manifest.ts';
 import {
   type AttemptJudgement,
+  type AttemptObjects,
   findUnprepared,
   isTerminal,
   judgeAttempt,
@@ -28,6 +29,7 @@ import {
   type PodSnapshot,
   readJobSnapshot,
   readPodSnapshot,
+  readTime,
 } from './snapshot.ts';
 
 interface KubernetesRunnerOptions {
@@ -176,7 +178,7 @@ export class KubernetesRunner implements Runner {
     const cached = this.#judgeCached(attemptName);
     if (cached.isCertain && !cached.needsEvents) return cached;
     const fresh = await this.#readObjects(attemptName);
-    return judgeAttempt({ ...fresh, faults: await this.#readFaults(fresh) }, shape, this.#options.now());
+    return judgeAttempt({ ...fresh, ...(await this.#readFaults(fresh)) }, shape, this.#options.now());
   }
 
   async #stopNow(attemptName: string): Promise<void> {
@@ -208,24 +210,29 @@ export class KubernetesRunner implements Runner {
   async #readFaults(objects: {
     readonly job: JobSnapshot | null;
     readonly pods: readonly PodSnapshot[];
-  }): Promise<string[]> {
+  }): Promise<Pick<AttemptObjects, 'faults' | 'quotaAt'>> {
     if (objects.job !== null && ownPods(objects).length === 0) {
       const events = await this.#readEvents(`involvedObject.uid=${objects.job.uid},reason=FailedCreate`);
-      return events.map(({ message }) => message);
+      const quotaAt = events.findLast(({ message }) => exceedsQuota(message))?.at ?? null;
+      return { faults: events.map(({ message }) => message), quotaAt };
     }
     const pod = findUnprepared(objects, this.#options.now());
     const fault = pod && findPreparationFault(await this.#readEvents(`involvedObject.uid=${pod.uid}`));
-    return fault ? [fault] : [];
+    return { faults: fault ? [fault] : [] };
   }
 
   /** Reads events of the namespace, oldest first. */
-  async #readEvents(fieldSelector: string): Promise<ClusterReason[]> {
+  async #readEvents(fieldSelector: string): Promise<(ClusterReason & { readonly at: number | null })[]> {
     type RawEvent = Partial<ClusterReason> & { readonly lastTimestamp?: string | null };
     const path = this.#paths.events;
     const { items } = await this.#options.client.ask<{ items: RawEvent[] }>('GET', path, { query: { fieldSelector } });
     return items
       .toSorted((a, b) => (a.lastTimestamp ?? '').localeCompare(b.lastTimestamp ?? ''))
-      .map(({ reason = '', message = '' }) => ({ reason, message }));
+      .map(({ reason = '', message = '', lastTimestamp }) => ({
+        reason,
+        message,
+        at: readTime(lastTimestamp ?? undefined),
+      }));
   }
 }
 

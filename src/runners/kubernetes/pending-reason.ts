@@ -108,14 +108,15 @@ export function exceedsQuota(message: string): boolean {
 const refusedByUs = /denied request: trawl: /;
 
 /**
- * Returns the reason why a Job has no pod, by the messages of the cluster about it, oldest first. Kubernetes tries a refused pod again at
+ * Returns the reason why a Job has no pod, by the messages of the cluster about it, oldest first, and the time for which it may have been
+ * refused: since it began, or since a quota last kept it waiting. Kubernetes tries a refused pod again at
  * least once a minute, so a ServiceAccount or a PriorityClass that is replaced meanwhile costs no attempt.
  */
 export function explainMissingPod(
   job: JobSnapshot | null,
   faults: readonly string[],
   { startSeconds }: Pick<WorkerShape, 'startSeconds'>,
-  now: number,
+  refusedMs: number,
 ): PendingReason {
   if (job?.isSuspended) return { ...nothing, reason: 'The cluster has not admitted it yet' };
   const last = faults.at(-1);
@@ -123,6 +124,6 @@ export function explainMissingPod(
   if (exceedsQuota(last)) return { ...nothing, reason: quotaUsedUp };
   // A webhook that cannot be asked has judged nothing, whatever words the failure has.
   const isRefused = !/failed calling webhook/.test(last) && /\bforbidden\b|\bdenied\b|violates|\binvalid\b/i.test(last);
-  const isOver = refusedByUs.test(last) || now - (job?.startedAt ?? job?.createdAt ?? now) >= startSeconds * 1000;
+  const isOver = refusedByUs.test(last) || refusedMs >= startSeconds * 1000;
   return { reason: noPod, outcome: isRefused && isOver ? broken : null };
 }

@@ -136,6 +136,6 @@ function findTrue(conditions: readonly TypedCondition[], type: string): TypedCon
   return conditions.find((condition) => condition.type === type && condition.status === 'True');
 }
 
-function readTime(text: string | undefined): number | null {
+export function readTime(text: string | undefined): number | null {
   return text === undefined || text === null ? null : Date.parse(text);
 }
