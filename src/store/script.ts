@@ -268,10 +268,10 @@ export function hashTexts(values: object): Record<string, string> {
   );
 }
 
-/** Returns the fields of a hash from Redis's flat list of names and values. */
+/** Returns the fields of a hash from Redis's flat list of names and values. One may be `__proto__`, as the alias of a key may. */
 export function pairs(value: unknown): Record<string, string> {
-  const seen: Record<string, string> = {};
-  if (!Array.isArray(value)) return seen;
-  for (let n = 0; n + 1 < value.length; n += 2) seen[String(value[n])] = String(value[n + 1]);
-  return seen;
+  if (!Array.isArray(value)) return {};
+  const fields: [string, string][] = [];
+  for (let n = 0; n + 1 < value.length; n += 2) fields.push([String(value[n]), String(value[n + 1])]);
+  return Object.fromEntries(fields);
 }

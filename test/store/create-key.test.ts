@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Actor } from '../../src/model/audit.ts';
 import { createKey, newKey } from '../../src/store/accounts/create-key.ts';
+import { listKeys } from '../../src/store/accounts/read-keys.ts';
 import { keys } from '../../src/store/keys.ts';
 import { eachWithEmptyRecord } from '../support/empty-record.ts';
 import { anAccount, type TestStore } from '../support/record.ts';
@@ -22,5 +23,13 @@ describe('the creation of a key', () => {
     const kept = JSON.stringify([fields, noted]);
     expect(kept).to.include('films');
     expect(kept).not.to.include(key);
+  });
+
+  it('lists a key whose alias is the name of a property that every object inherits', async () => {
+    const { accountId } = await anAccount(store);
+    const aliases = ['__proto__', 'constructor'];
+    for (const alias of aliases) await createKey(store, accountId, { ...newKey(accountId), alias });
+    const listed = await listKeys(store, accountId);
+    expect(listed.map(({ alias }) => alias)).to.include.members(aliases);
   });
 });
