@@ -33,7 +33,10 @@ export interface CommandResult {
 
 export interface CommandTools {
   readonly store: RecordStore;
-  readonly config: Pick<Config, 'publicUrl' | 'dashboardUrl' | 'fileHours' | 'stripeKey' | 'redisUrl' | 'data'>;
+  readonly config: Pick<
+    Config,
+    'publicUrl' | 'dashboardUrl' | 'fileHours' | 'stripeKey' | 'redisUrl' | 'data' | 'cookies'
+  >;
   /** Reads archived entries from the object store. */
   readonly readArchivedPart: ReadArchivedPart;
   /** Opens the object store of finished files. */

@@ -2,6 +2,7 @@ import { accountCommands } from './account-commands.ts';
 import { auditCommands } from './audit-commands.ts';
 import { blockCommands } from './block-commands.ts';
 import type { AdminCommand } from './command.ts';
+import { cookieCommands } from './cookie-commands.ts';
 import { creditCommands } from './credit-commands.ts';
 import { drainCommands } from './drain-commands.ts';
 import { jobCommands } from './job-commands.ts';
@@ -30,6 +31,7 @@ export const commands: readonly AdminCommand[] = [
   ...jobCommands,
   ...webhookCommands,
   ...blockCommands,
+  ...cookieCommands,
   ...drainCommands,
   ...secretCommands,
   ...auditCommands,

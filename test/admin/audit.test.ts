@@ -10,7 +10,7 @@ import { aDownload, admitted, anAccount } from '../support/record.ts';
 const reading = [
   ...['plan list', 'account list', 'account show', 'key list', 'user list', 'topup show', 'offer list', 'ledger show'],
   ...['ledger verify', 'log show', 'job show', 'job explain', 'webhook list', 'block list', 'drain status', 'audit'],
-  ...['record backup', 'record status'],
+  ...['record backup', 'record status', 'cookies check'],
 ];
 const actionOf: Readonly<Record<string, AuditAction>> = {
   ...{ 'plan set': 'plan.set', 'plan remove': 'plan.remove', 'offer set': 'offer.set', 'offer remove': 'offer.remove' },
