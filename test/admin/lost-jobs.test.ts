@@ -60,6 +60,16 @@ describe('jobs whose record is broken or lost', () => {
     expect(await store.connection.read(['ZCARD', keys.queue(one.accountId)])).to.equal(0);
   });
 
+  it('a job that has just begun gives its slot back, also where the open work has lost it', async () => {
+    const { store } = operator;
+    const one = await anAccount(store, { credits: 10 });
+    const { id } = await aRunningJob(store, one);
+    await store.connection.send(['HSET', keys.job(id), 'stage', '']);
+    await store.connection.send(['ZREM', keys.openWork, id]);
+    await cancelJob(store, await theJob(store, id));
+    expect(await store.connection.read(['HGET', keys.account(one.accountId), 'running'])).to.equal('0');
+  });
+
   it('a job whose record is whole is not changed by the script that mends others, whether it waits, runs or is being stored', async () => {
     const { store } = operator;
     const one = await anAccount(store, { credits: 10 });

@@ -48,7 +48,8 @@ export function endJobValues({ id, account, key, endpoint }: EndingJob, texts: B
 
 /**
  * Lua that finds `score`, that of the job in the open work, `queued_at`, that in the queue, and whether it has a slot. One with a stage and an
- * open attempt has a slot, and has had it about since it began. Of any other the open work tells: its count of attempts may be damaged.
+ * open attempt has a slot, and has had it about since it began. Of any other the open work tells, unless it has lost the job: its count of
+ * attempts may be damaged.
  */
 const findScores = /* lua */ `
   local score, queued_at, has_slot
@@ -57,7 +58,7 @@ const findScores = /* lua */ `
     score, has_slot = string.format('%d', (j.started_at ~= '' and j.started_at or j.created_at) - ${workShift}), true
   else
     score = redis.call('ZSCORE', openWork, jobId)
-    has_slot = tonumber(score or 0) < 0
+    has_slot = score and tonumber(score) < 0 or not score and is_open
     queued_at = not has_slot and redis.call('ZSCORE', queue, jobId)
     is_open = is_open and has_slot
   end`;
