@@ -77,6 +77,18 @@ describe('an account whose record is damaged in part', () => {
     expect(await problems(caller)).to.deep.equal([]);
   });
 
+  it('sees and spends what is left of a pack whose count of used credits is lost', async () => {
+    const caller = await api.addCaller({ packs: [2, 1], credits: 0 });
+    const [first] = await api.store.connection.read(['ZRANGE', keys.packQueue(caller.account), '0', '0']);
+    await api.store.connection.send(['HDEL', keys.packs(caller.account), `used:${first}`]);
+    for (const remaining of [3, 2, 1]) {
+      expect(await usage(caller)).to.deep.include({ remaining, total_used: 3 - remaining, held: 0 });
+      await endJob(api.store, await submit(caller), completed);
+    }
+    expect((await api.get('/v1/video/download', caller.key, { query: film })).status).to.equal(402);
+    expect(await usage(caller)).to.deep.include({ remaining: 0, total_used: 3 });
+  });
+
   for (const json of ['{"name":"cu', '{"title":"Pack"}', 'null']) {
     it(`is charged for what its only pack had, and no call more, when that is ${json}`, async () => {
       const caller = await api.addCaller({ packs: [2], credits: 0 });

@@ -78,7 +78,7 @@ const damagedTitle = 'Damaged';
 /** Reads a pack. One that is damaged seems to be used up, and `ledger verify` tells what it had. */
 function packOf(id: string, json: string, used: number): Pack {
   const read = parseJson(json);
-  if (!isJsonObject(read) || typeof read.total !== 'number')
-    return { id, used, title: damagedTitle, purchased_at: 0, total: used };
+  if (!isJsonObject(read) || typeof read.total !== 'number' || Number.isNaN(used))
+    return { id, used: used || 0, title: damagedTitle, purchased_at: 0, total: used || 0 };
   return { ...(read as unknown as Omit<Pack, 'id' | 'used'>), id, used };
 }
