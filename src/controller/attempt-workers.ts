@@ -108,18 +108,19 @@ export class AttemptStarter {
     return this.#failed.delete(attemptName);
   }
 
-  /** When the worker cannot be started, notes that as the stage of the job and throws. */
+  /** When the worker cannot be started, notes that as the stage of the job and throws. The stage goes once it is: it would tell of no worker. */
   async start(runner: Runner, job: Job, attempt: number, maxMs: number): Promise<void> {
     const name = attemptNameOf(job.id, attempt);
+    const note = (stage: string) => noteProgress(this.#store, job, attempt, { ...waitingForStart, stage });
     try {
       if (job.endpoint !== 'metadata' && !this.#lane.takesFiles()) throw new StartDelayed(storageAway, new Error());
       await runner.start({ name, jobId: job.id, attempt, maxMs });
-      this.#failed.delete(name);
     } catch (error) {
       this.#failed.add(name);
       const stage = error instanceof StartDelayed ? error.reason : startRefused;
-      await noteProgress(this.#store, job, attempt, { ...waitingForStart, stage });
+      await note(stage);
       throw error;
     }
+    if (this.#failed.delete(name)) await note('');
   }
 }

@@ -66,7 +66,7 @@ describe('while the object store takes no file', () => {
     expect(runner.started).to.deep.equal([]);
   });
 
-  it('a download that an earlier leader held is held by the next one, which counts no interruption and begins it once a file is taken', async () => {
+  it('a download that an earlier leader held is held by the next one, which begins it once a file is taken and counts only an interruption from then on', async () => {
     const id = await taken('video');
     await advanceHeld(id);
     let isFull = true;
@@ -82,9 +82,13 @@ describe('while the object store takes no file', () => {
     isFull = false;
     await until(() => next.takesFiles(), 5, 'the trial object to be written');
     await advanceNext(id);
-    next.close();
     expect(runner.started).to.deep.equal([`${id}-1`]);
-    expect(await theJob(store, id)).to.include({ attempt: 1, interruptions: 0, failures: 0 });
+    expect(await theJob(store, id)).to.include({ attempt: 1, interruptions: 0, failures: 0, stage: null });
+    await runner.stop(`${id}-1`);
+    await advanceNext(id);
+    next.close();
+    expect(await theJob(store, id)).to.include({ interruptions: 1 });
+    expect(next.takesFiles()).to.equal(true);
   });
 
   it('a download that is held is cancelled at once, and is not begun later', async () => {
