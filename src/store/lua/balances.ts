@@ -141,7 +141,7 @@ local function grant_pack(id, json, total, purchased)
   end
 end
 
--- The oldest pack with a rest that the queue has lost, and its purchase.
+-- The oldest pack with a rest, and its purchase, when none in the queue can pay: the queue has lost it.
 local function find_lost_pack()
   local seen, found, at = redis.call('HGETALL', packs), nil, nil
   local fields = {}
@@ -150,7 +150,7 @@ local function find_lost_pack()
     local p, used = read_json(json), tonumber(fields['used:' .. id] or '')
     local has_rest = type(p.total) == 'number' and used and used < p.total
     local purchased = tonumber(p.purchased_at) or 0
-    if has_rest and (not at or purchased < at) and not redis.call('ZSCORE', packQueue, id) then found, at = id, purchased end
+    if has_rest and (not at or purchased < at) then found, at = id, purchased end
   end
   return found, at
 end
