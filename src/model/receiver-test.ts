@@ -1,7 +1,4 @@
-/** End of the post of a test: an answer, or none. */
-export type TestEnd =
-  | { readonly is: 'answered'; readonly status: number }
-  | { readonly is: 'refused' | 'failed' | 'hung' | 'unsent'; readonly why: string };
+import type { WebhookResult } from './webhook-attempts.ts';
 
 /** A test of a receiver as its page shows it: waiting for a controller, being sent, or ended. */
 export type ReceiverTest =
@@ -33,7 +30,7 @@ const proxyAway = 'The proxy through which webhooks go is away at this moment, s
 const untrusted = 'The host has no certificate that is trusted for its name.';
 
 /** Returns what a person reads of a test. Texts of errors are not shown: they may name hosts of the service. */
-export function describeTest(end: TestEnd, tookMs: number): ReceiverTest {
+export function describeTest(end: WebhookResult, tookMs: number): ReceiverTest {
   const told = { state: 'ended', took_ms: Math.round(tookMs) } as const;
   if (end.is !== 'answered')
     return { ...told, delivered: false, status: null, sentence: explain(end.is, end.why, tookMs) };
@@ -48,7 +45,7 @@ function judge(status: number): string {
   return 'It must answer 2xx: other answers count as not delivered.';
 }
 
-function explain(is: Exclude<TestEnd['is'], 'answered'>, why: string, tookMs: number): string {
+function explain(is: Exclude<WebhookResult['is'], 'answered'>, why: string, tookMs: number): string {
   if (is === 'unsent') return proxyAway;
   if (Object.hasOwn(sentences, why)) return sentences[why] ?? brokenOff;
   if (is === 'hung') return `The receiver gave no answer within ${Math.max(1, Math.round(tookMs / 1000))} s.`;

@@ -7,6 +7,11 @@ export interface WebhookAttempt {
   readonly status: number | null;
 }
 
+/** `refused` is final; `failed` and `hung`, without an answer in time, may be repeated. `unsent`: the proxy is away, so no receiver was asked. */
+export type WebhookResult =
+  | { readonly is: 'answered'; readonly status: number }
+  | { readonly is: 'refused' | 'failed' | 'hung' | 'unsent'; readonly why: string };
+
 export const maxWebhookAttempts = 3;
 
 /**

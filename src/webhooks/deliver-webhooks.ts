@@ -6,6 +6,7 @@ import type { ServerAddress } from '../base/server-address.ts';
 import { coalesceRuns } from '../base/single-flight.ts';
 import type { Traces } from '../base/traces.ts';
 import { traceField } from '../model/trace-context.ts';
+import type { WebhookResult } from '../model/webhook-attempts.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { DueWebhook } from '../store/webhooks/due-webhooks.ts';
 import { endWebhook } from '../store/webhooks/end-webhook.ts';
@@ -15,7 +16,7 @@ import { takeWebhook } from '../store/webhooks/take-webhook.ts';
 import { makeFairQueue } from './fair-queue.ts';
 import { makeDueFinder } from './find-due.ts';
 import { makeRequest, type PayloadOptions } from './payload.ts';
-import { sendWebhook, type WebhookResult } from './send-webhook.ts';
+import { sendWebhook } from './send-webhook.ts';
 import { beginWebhookTrace, recordWebhook } from './webhook-trace.ts';
 
 export interface DeliveryOptions extends PayloadOptions {

@@ -1,6 +1,6 @@
 import { CountsByName } from '../base/counts.ts';
+import type { WebhookResult } from '../model/webhook-attempts.ts';
 import { type DueWebhook, memberOf } from '../store/webhooks/due-webhooks.ts';
-import type { WebhookResult } from './send-webhook.ts';
 
 /** Due webhooks in memory, shared out fairly: accounts in turn, then the hosts of each, then the receivers of a host. */
 export interface FairQueue {

@@ -1,17 +1,13 @@
 import { messageOf } from '../base/errors.ts';
 import { type HttpAnswer, ProxyAway, ProxyRefusal, sendRequest } from '../base/http-client.ts';
 import type { ServerAddress } from '../base/server-address.ts';
+import type { WebhookResult } from '../model/webhook-attempts.ts';
 
 export interface WebhookRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
-
-/** `refused` is final; `failed` and `hung`, without an answer in time, may be repeated. `unsent`: the proxy is away, so no receiver was asked. */
-export type WebhookResult =
-  | { readonly is: 'answered'; readonly status: number }
-  | { readonly is: 'refused' | 'failed' | 'hung' | 'unsent'; readonly why: string };
 
 const maxAnswerBytes = 64 * 1024;
 

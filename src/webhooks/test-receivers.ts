@@ -1,5 +1,6 @@
 import { isRefusal } from '../base/errors.ts';
-import { describeTest, type TestEnd } from '../model/receiver-test.ts';
+import { describeTest } from '../model/receiver-test.ts';
+import type { WebhookResult } from '../model/webhook-attempts.ts';
 import { accountOfTest, endTest, type TakenTest, takeTest } from '../store/webhooks/receiver-tests.ts';
 import type { DeliveryOptions } from './deliver-webhooks.ts';
 import { makeTestRequest } from './payload.ts';
@@ -57,7 +58,7 @@ async function makeTest(options: TestOptions, testId: string, stop: AbortSignal)
   log.info('a receiver of webhooks was tested', { account: test.account, outcome: end.is, status, why });
 }
 
-async function post(options: TestOptions, test: TakenTest, stop: AbortSignal): Promise<TestEnd> {
+async function post(options: TestOptions, test: TakenTest, stop: AbortSignal): Promise<WebhookResult> {
   const { store, proxy, limitSeconds, seal } = options;
   const composed = makeTestRequest(test, store.clock.now(), seal);
   if (composed === null) return { is: 'failed', why: 'unsealed' };

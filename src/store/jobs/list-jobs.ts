@@ -61,7 +61,7 @@ export async function listJobs(store: RecordStore, account: string, { status, li
   return { jobs, positions, next: after };
 }
 
-/** Reads jobs where their status says that they are, and in the same call the positions of those that wait. */
+/** Reads jobs, and in the same call the positions of those that wait. */
 async function readIndexed(
   store: RecordStore,
   account: string,
@@ -69,10 +69,8 @@ async function readIndexed(
   positions: Map<string, QueuePosition>,
 ): Promise<Job[]> {
   const waiting = indexed.filter(({ status }) => status === 'QueuedJob').map(({ id }) => id);
-  const isOpen = ({ status }: IndexedJob) => status !== undefined && !isEnded(status);
-  const open = new Set(indexed.filter(isOpen).map(({ id }) => id));
   const ids = indexed.map(({ id }) => id);
-  const [jobs, found] = await Promise.all([readJobs(store, ids, open), readPositions(store, account, waiting)]);
+  const [jobs, found] = await Promise.all([readJobs(store, ids), readPositions(store, account, waiting)]);
   for (const [n, position] of found.entries()) positions.set(waiting[n]!, position);
   return jobs.filter((job) => job !== null);
 }

@@ -34,19 +34,23 @@ export async function readJob(store: RecordStore, jobId: string): Promise<Job | 
   return (await readStored(store, jobId))?.job ?? null;
 }
 
-/** Returns jobs in the order of these ids, `null` for one that is not in the record; those that seem `open` are looked for there first. */
-export async function readJobs(
-  store: RecordStore,
-  ids: readonly string[],
-  open: ReadonlySet<string> = new Set(),
-): Promise<(Job | null)[]> {
-  const ended = ids.filter((id) => !open.has(id));
-  const [ends, jobs] = await Promise.all([
-    readStoredEnds(store, ended),
-    Promise.all(ids.map((id) => (open.has(id) ? readJob(store, id) : null))),
+export async function readJobs(store: RecordStore, ids: readonly string[]): Promise<(Job | null)[]> {
+  return (await readAllStored(store, ids)).map((stored) => stored?.job ?? null);
+}
+
+/**
+ * Reads jobs in one call, in the order of these ids; `null` for one that is not in the record. What is open is read first: a job only ever
+ * goes from there to those that have ended.
+ */
+async function readAllStored(store: RecordStore, ids: readonly string[]): Promise<(StoredJob | null)[]> {
+  const [open, ends] = await Promise.all([
+    store.connection.readAll(ids.map((id) => ['HGETALL', keys.job(id)])),
+    readStoredEnds(store, ids),
   ]);
-  const found = new Map(ends.map((end, n) => [ended[n], end?.job ?? null]));
-  return Promise.all(ids.map((id, n) => jobs[n] ?? found.get(id) ?? (open.has(id) ? null : readJob(store, id))));
+  return ids.map((id, n) => {
+    const fields = pairs(open[n]);
+    return Object.keys(fields).length > 0 ? openJobOf(id, fields) : (ends[n] ?? null);
+  });
 }
 
 /** Reads jobs that have ended, in the order of these ids; `null` for others. */
@@ -55,22 +59,15 @@ export async function readStoredEnds(store: RecordStore, ids: readonly string[])
   return ends.map((end, n) => end && storedEndOf(ids[n] ?? '', end));
 }
 
-/** Reads what is open first: a job only ever goes from there to those that have ended. */
+/** Reads a job, in a second call where it has ended: most that are read are open. */
 export async function readStored(store: RecordStore, jobId: string): Promise<StoredJob | null> {
   const fields = pairs(await store.connection.read(['HGETALL', keys.job(jobId)]));
   if (Object.keys(fields).length > 0) return openJobOf(jobId, fields);
-  const [end] = await readEnds(store, [jobId]);
-  return end ? storedEndOf(jobId, end) : null;
+  return (await readStoredEnds(store, [jobId]))[0] ?? null;
 }
 
-/** Reads a job, open or ended, in one call: what is open first, as above. */
 export async function readStoredAtOnce(store: RecordStore, jobId: string): Promise<StoredJob | null> {
-  const [flat, [end]] = await Promise.all([
-    store.connection.read(['HGETALL', keys.job(jobId)]),
-    readStoredEnds(store, [jobId]),
-  ]);
-  const fields = pairs(flat);
-  return Object.keys(fields).length > 0 ? openJobOf(jobId, fields) : (end ?? null);
+  return (await readAllStored(store, [jobId]))[0] ?? null;
 }
 
 export async function readPositions(
