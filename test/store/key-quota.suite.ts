@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { admitCall, CreditCall } from '../../src/store/access/admit-call.ts';
 import type { Caller } from '../../src/store/access/authorize.ts';
-import { refuseCall } from '../../src/store/access/refuse-call.ts';
+import { refuseCall } from '../../src/store/access/release-call.ts';
 import { listKeys } from '../../src/store/accounts/read-keys.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { setKey } from '../../src/store/accounts/set-key.ts';

@@ -5,8 +5,7 @@ import { chargeCall } from '../../src/store/access/charge-call.ts';
 import { clearBlock } from '../../src/store/access/clear-block.ts';
 import { countAuthFailure } from '../../src/store/access/count-auth-failure.ts';
 import { beginDrain, endDrain } from '../../src/store/access/drain.ts';
-import { refuseCall } from '../../src/store/access/refuse-call.ts';
-import { releaseCall } from '../../src/store/access/release-call.ts';
+import { refuseCall, releaseCall } from '../../src/store/access/release-call.ts';
 import { createAccount } from '../../src/store/accounts/create-account.ts';
 import { createKey } from '../../src/store/accounts/create-key.ts';
 import { deleteKey } from '../../src/store/accounts/delete-key.ts';
@@ -97,7 +96,9 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   'charge-call from a pack': calling((s, call) => chargeCall(s, call, 5)),
   'charge-call without a stored answer': calling((s, call) => chargeCall(s, { ...call, answer: '' }, 5)),
   'release-call': calling((s, call) => releaseCall(s, call, 500)),
-  'refuse-call': calling((s, { hash, ...call }) => refuseCall(s, { ...call, hash, holdMs: 60_000 })),
+  'release-call of one that is refused': calling((s, { hash, ...call }) =>
+    refuseCall(s, { ...call, hash, holdMs: 60_000 }),
+  ),
   'settle-job from the quota': settling(busy, completed, withWebhook),
   'settle-job from a pack that is then empty': settling({ packs: [1, 2] }),
   'settle-job from credits': settling({ credits: 3 }),
