@@ -27,7 +27,6 @@ import { readJsonLines, writeJsonLines } from './json-lines.ts';
 export type ArchiveObjects = Pick<ObjectStore, 'keep' | 'read' | 'see' | 'remove'>;
 
 const day = 86_400_000;
-/** An audit entry is kept for a year. */
 const auditMs = 365 * day;
 /** Entries in one object: what one step reads, writes and removes. */
 const maxEntriesPerObject = 2000;
@@ -42,7 +41,6 @@ export interface ArchiveOptions {
   readonly log: Log;
 }
 
-/** Returns the beginning of the UTC day. */
 export function dayOf(time: number): number {
   return Math.floor(time / day) * day;
 }

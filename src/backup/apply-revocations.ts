@@ -15,7 +15,6 @@ export interface AppliedRevocation {
   readonly account: string;
   /** Alias of the key, or e-mail address; '' for an account. */
   readonly name: string;
-  /** When it was revoked, in milliseconds. */
   readonly at: number;
 }
 

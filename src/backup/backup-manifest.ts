@@ -12,7 +12,6 @@ import { isOfRecord } from '../store/backup/restore-entries.ts';
 export interface BackupManifest {
   /** Of this file. */
   readonly version: 1;
-  /** Release of trawl that took it. */
   readonly release: string;
   readonly layout: number;
   /** Everything in it had happened by `taken_at`; everything until `begun_at` is in it. Times as ISO 8601. */
@@ -25,7 +24,6 @@ export interface BackupManifest {
   readonly sha256: string;
 }
 
-/** A backup that was found whole. */
 export type Backup = Awaited<ReturnType<typeof openBackup>>;
 
 export const manifestFile = 'manifest.json';

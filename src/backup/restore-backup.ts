@@ -35,7 +35,6 @@ interface RestoreOptions {
   readonly replaces: boolean;
   /** Nothing happened after the backup: the service was stopped before it was taken. */
   readonly isLast: boolean;
-  /** Called with the keys that are restored. */
   readonly progress: (keys: number) => void;
 }
 

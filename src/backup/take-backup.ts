@@ -30,7 +30,6 @@ interface BackupOptions {
   readonly folder: string;
   /** Complete backups that stay, this one included; all of them unless given. */
   readonly keep?: number | undefined;
-  /** Called with the bytes that have arrived. */
   readonly progress: (bytes: number) => void;
 }
 

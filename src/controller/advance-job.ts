@@ -42,7 +42,6 @@ export interface AdvanceOptions extends UpkeepParts {
   readonly term: () => string;
   readonly limits: JobLimits;
   readonly objects: Pick<ObjectStore, 'finish' | 'see' | 'keep' | 'remove'>;
-  /** Where the object store is asked. */
   readonly lane: StorageLane;
   readonly runners: readonly Runner[];
   readonly runnerOf: (job: Pick<Job, 'endpoint'>) => Runner;
@@ -197,7 +196,6 @@ export class JobAdvancer {
     return null;
   }
 
-  /** Completes the job if the object store has the file. */
   async #confirmNow(situation: Situation, step: StepOf<'confirm'>): NextDelay {
     const { store, objects } = this.#options;
     const { delivered, metadata } = step;

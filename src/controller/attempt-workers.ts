@@ -22,7 +22,6 @@ export class DamagedRecord extends Error {
     this.unreadable = unreadable;
   }
 
-  /** Throws one for an open job that is damaged. */
   static refuse(job: Job | null): void {
     if (job?.unreadable && !isEnded(job.status)) throw new DamagedRecord(job.unreadable);
   }
@@ -37,7 +36,6 @@ export async function seeWorker(runner: Runner, job: Job): Promise<Seen> {
   return runner.see(name);
 }
 
-/** Returns true when no worker runs any more. */
 export function isGone({ is }: Seen): boolean {
   return is === 'ended' || is === 'absent';
 }
@@ -103,7 +101,6 @@ export class AttemptStarter {
     });
   }
 
-  /** True when the start of the attempt had failed. */
   forget(attemptName: string): boolean {
     return this.#failed.delete(attemptName);
   }

@@ -26,7 +26,6 @@ export interface ControllerOptions extends Omit<AdvanceOptions, 'term' | 'maySta
 }
 
 export interface ControllerTimes {
-  /** Lifetime of leadership that is not renewed. */
   readonly leaseMs: number;
   readonly renewMs: number;
   readonly fullPassMs: number;
@@ -80,7 +79,6 @@ export class Controller {
   #isPaused = false;
   #isClosing = false;
   #passedAt = Number.NEGATIVE_INFINITY;
-  /** When the next full pass is due. */
   #passAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: ControllerOptions) {
@@ -127,7 +125,6 @@ export class Controller {
     return this.#advancer.unsettled.oldest();
   }
 
-  /** Starts no more attempts; the running ones go on. */
   pause(): void {
     this.#isPaused = true;
   }

@@ -44,7 +44,6 @@ export class ProgressNotes {
     return this.#reported.get(attemptNameOf(jobId, attempt))?.job;
   }
 
-  /** Takes a report; false when the attempt is over. */
   async report(job: NotedJob, progress: AttemptProgress): Promise<boolean> {
     const name = attemptNameOf(job.id, job.attempt);
     const known = this.#reported.get(name);

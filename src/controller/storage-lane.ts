@@ -12,7 +12,6 @@ interface StorageLaneOptions {
 }
 
 interface StorageWork {
-  /** Fails when the object store does not answer. */
   readonly run: () => Promise<unknown>;
   /** The job that adds it again; `null` for work that is dropped when it cannot be done now. */
   readonly jobId: string | null;
@@ -32,7 +31,6 @@ export class StorageLane {
   readonly #warn: Log['warn'];
   readonly #running = new Map<string, Promise<void>>();
   readonly #waiting = new Map<string, StorageWork>();
-  /** Jobs that wait for the object store. */
   readonly #held = new Set<string>();
   /** Jobs whose last work failed, with the number of failures in a row; those with a timer wait for their next try. */
   readonly #failed = new Map<string, { count: number; timer: NodeJS.Timeout | null }>();
@@ -56,7 +54,6 @@ export class StorageLane {
     return this.#options.probe.takesFiles();
   }
 
-  /** Called when a worker could not store its file. */
   doubt(): void {
     this.#options.probe.doubt();
   }
@@ -73,12 +70,10 @@ export class StorageLane {
     this.#held.delete(jobId);
   }
 
-  /** Waits until nothing runs. */
   async settled(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running.values());
   }
 
-  /** Drops what has not begun. */
   close(): void {
     this.#isClosed = true;
     this.#waiting.clear();

@@ -52,7 +52,6 @@ export class StorageProbe {
     return !this.#isDoubted;
   }
 
-  /** Called when a worker could not store its file. */
   doubt(): void {
     if (this.#isDoubted || this.#isClosed) return;
     this.#isDoubted = true;
@@ -60,7 +59,6 @@ export class StorageProbe {
     void this.#tryToWrite(1);
   }
 
-  /** Calls the listener each time when the object store answers again. */
   onReturn(listener: () => void): void {
     this.#returned.add(listener);
   }

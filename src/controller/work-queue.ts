@@ -22,7 +22,6 @@ interface WorkQueueOptions {
    */
   readonly work: (id: string, claimStart: () => boolean) => Promise<number | null>;
   readonly onError: (id: string, error: unknown) => void;
-  /** Called once when there is room again after `hasRoom` returned false. */
   readonly onRoom: () => void;
 }
 
@@ -30,7 +29,6 @@ export function makeWorkQueue({ maxRunning, maxStarting, work, onError, onRoom }
   const waiting = new Set<string>();
   const running = new Set<string>();
   const starts = makeStarts(maxStarting);
-  /** Ids that were added while they ran. */
   const again = new Set<string>();
   const tryWork = withBackoff(work, onError);
   const runs = new Set<Promise<void>>();

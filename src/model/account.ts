@@ -42,7 +42,6 @@ export interface Key {
   readonly last_used_at: number | null;
 }
 
-/** The key as commands and the dashboard show it. */
 export function keyJson({ account: _, ...key }: Key) {
   const times = { created_at: writeTime(key.created_at), last_used_at: writeTime(key.last_used_at) };
   return { ...key, expires: writeTime(key.expires), ...times };

@@ -40,7 +40,6 @@ export function writeStages(times: readonly StageTime[]): string {
   return times.map(({ stage, ms }) => stage.charAt(0) + ms).join('');
 }
 
-/** Returns how long stages take together. */
 export function msOf(times: readonly StageTime[]): number {
   return times.reduce((sum, { ms }) => sum + ms, 0);
 }

@@ -39,7 +39,6 @@ interface BatchRequest {
   readonly webhook_authorization: string | null;
 }
 
-/** Parameters as the caller gave them. */
 type GivenBatch = Readonly<Record<string, unknown>>;
 
 /** Reads a batch; refuses it for its first wrong parameter, or for the first wrong item by its place. */

@@ -2,7 +2,6 @@ import type { LedgerEntry } from './ledger.ts';
 import { writeTime } from './timestamp.ts';
 import { type CountsByDay, type DayCounts, hourText } from './usage-history.ts';
 
-/** One UTC day of an account. */
 interface ChartDay extends DayCounts {
   readonly day: string;
   /** Credits that were left at its end; `null` where the known part of the ledger does not reach back to it. */
@@ -19,7 +18,6 @@ interface KnownLedger {
   readonly entries: readonly Pick<LedgerEntry, 'at' | 'kind' | 'amount'>[];
   /** No entry is older than these. */
   readonly isWhole: boolean;
-  /** Credits that are left now. */
   readonly remaining: number;
 }
 

@@ -2,7 +2,6 @@ import { type FailureCode, failures, isFailureCode } from '../base/errors.ts';
 import { isJsonObject, membersOf } from '../base/parse-json.ts';
 import { type Metadata, readMetadata } from './metadata.ts';
 
-/** Answer of the inspector about a URL. */
 export type InspectionResult = { readonly metadata: Metadata } | InspectionFailure;
 
 export interface InspectionFailure {

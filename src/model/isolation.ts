@@ -42,7 +42,6 @@ export function findOpenNetwork(
   );
 }
 
-/** Returns what Landlock bars here and what it leaves open. */
 export function describeLandlock(version: number): string {
   const [barred, open] = [landlockBars.slice(0, version), landlockBars.slice(version)];
   const bars = barred.length > 0 ? `; it bars ${barred.join(', ')}` : '';

@@ -3,7 +3,6 @@ import type { StageMark } from './attempt-stages.ts';
 import type { Job } from './job.ts';
 import { spanIdOf, type TraceContext } from './trace-context.ts';
 
-/** Attempt of a job with the marks that the record keeps of it. */
 export interface AttemptTimes {
   readonly attempt: number;
   readonly started_at?: number;

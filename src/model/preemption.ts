@@ -1,5 +1,4 @@
 export interface WorkerShares {
-  /** Attempts at once. */
   readonly slots: number;
   /** Slots that only accounts without a running job may take. */
   readonly kept: number;
@@ -18,7 +17,6 @@ export interface ActiveJob {
    * `recording`: it records a live source, which cannot be repeated. `idle`: its worker has not started yet, or is done.
    */
   readonly hold: 'free' | 'leaving' | 'bound' | 'recording' | 'idle';
-  /** When its first recording began, in milliseconds. */
   readonly recordedAt: number | null;
 }
 

@@ -31,7 +31,6 @@ export interface Seller {
 /** A purchase that ended. Times are milliseconds. */
 export interface EndedPurchase extends Purchase {
   readonly state: 'paid' | 'declined' | 'refunded' | 'disputed';
-  /** The provider's id of the payment. */
   readonly payment: string;
   readonly ended_at: number;
   /** Place in the sequence of all invoices; only of a purchase that was paid. */
@@ -43,7 +42,6 @@ export interface EndedPurchase extends Purchase {
   readonly reason?: string;
 }
 
-/** End of a purchase, as the provider told it. */
 export type PurchaseEnd =
   | { readonly verdict: 'paid'; readonly payment: string; readonly seller: Seller }
   | { readonly verdict: 'declined'; readonly payment: string; readonly reason: string };

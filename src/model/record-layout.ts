@@ -19,7 +19,6 @@ export interface SeenRelease {
   readonly lastSeen: number;
 }
 
-/** A process notes its release after this time. */
 export const noteEveryMs = 10_000;
 /** A process that has not noted its release for this time changes nothing before it has done so again. */
 export const leaseMs = 20_000;
@@ -45,7 +44,6 @@ export function refuseRecord({ layout, leastRelease }: RecordLayout, { release, 
 
 /** Distance of a record from the layout of a release that reads it. */
 export type LayoutStep =
-  /** The record has the layout of the release. */
   | { readonly step: 'sealed' }
   /** Its layout may change now: no older release may come back unasked. */
   | { readonly step: 'move' }

@@ -174,7 +174,6 @@ export function parseRequest(
   };
 }
 
-/** Returns what is wrong with the part of the source that a request names. */
 function judgePart({ max_duration, start, end }: ParameterValues<ParameterTable>): string | null {
   if (start === undefined && end === undefined) return null;
   if (max_duration !== undefined) return 'max_duration cannot be used with start or end';

@@ -25,11 +25,9 @@ export interface Topup extends TopupChoice {
 // A stored payment method is good only together with the customer it belongs to.
 const needed = ['pack_title', 'pack_total', 'price_cents', 'currency', 'customer', 'payment_method'] as const;
 
-/** At most one automatic purchase in this time. */
 export const topupCooldownMs = 72 * 3_600_000;
 const minThresholdPercent = 10;
 
-/** Reads the setting from the fields of its hash. */
 export function topupOf(fields: Readonly<Record<string, string>>): Topup {
   const number = (name: keyof Topup) => (fields[name] ? Number(fields[name]) : null);
   return {

@@ -14,7 +14,6 @@ import {
 } from './runner.ts';
 
 interface ProcessRunnerOptions {
-  /** Program and arguments of a worker. */
   readonly command: readonly [string, ...string[]];
   readonly env: Readonly<Record<string, string>>;
   /** Returns the token of an attempt, which the worker reads from its standard input. */
@@ -26,7 +25,6 @@ interface ProcessRunnerOptions {
 
 interface WorkerProcess {
   readonly process: ChildProcess;
-  /** Rejects when the worker could not be started. */
   readonly spawned: Promise<unknown>;
   readonly gone: Promise<void>;
   hasEnded: boolean;
@@ -80,7 +78,6 @@ export function openProcessRunner(options: ProcessRunnerOptions): Runner {
   };
 }
 
-/** Starts a worker; `onEnd` is called at its end. */
 function startWorker(options: ProcessRunnerOptions, attempt: AttemptToRun, onEnd: () => void): WorkerProcess {
   const { command, env, tokenOf, log } = options;
   const [file, ...args] = command;

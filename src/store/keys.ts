@@ -10,7 +10,6 @@ const one = (name: string) => `${tag}:${name}`;
 /** Ids that keys are made of, by the names that callers of scripts give them. `hash`: SHA-256 of the text of an API key. */
 type IdName = 'accountId' | 'jobId' | 'batchId' | 'keyId' | 'hash' | 'endpoint' | 'personId' | 'testId';
 
-/** Makes the keys that differ by one id. */
 function of<const N extends IdName>(idName: N, name: string) {
   return Object.assign((id: string): string => `${tag}:${name}:${id}`, { idName });
 }
@@ -209,13 +208,10 @@ export const keys = {
 export const channels = {
   /** Something is to do for the controller: the id of a job that must be looked at, or nothing when one may be taken. */
   work: one('work'),
-  /** A webhook may be sent. */
   webhooks: one('webhooks_due'),
   /** A receiver is to be tested: account and id of the test. */
   receiverTests: one('receiver_tests'),
-  /** The job changed. */
   job: of('jobId', 'changed'),
-  /** The blocked addresses changed. */
   blocks: one('blocks_changed'),
 } as const;
 
@@ -229,7 +225,6 @@ export function shortId(id: string): string {
   return uuidForm.test(id) ? Buffer.from(id.replaceAll('-', ''), 'hex').toString('base64url') : id;
 }
 
-/** Returns the id that `shortId` shortened. */
 export function longId(short: string): string {
   if (!shortened.test(short)) return short;
   const hex = Buffer.from(short, 'base64url').toString('hex');

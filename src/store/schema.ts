@@ -79,7 +79,6 @@ redis.call('SET', schema, own)
 return { 'moved', own }
 `;
 
-/** The record as a release finds it. */
 export interface RecordState extends RecordLayout {
   readonly seen: readonly SeenRelease[];
 }
@@ -146,7 +145,6 @@ function stateOf(layout: string, leastRelease: string, releases: Readonly<Record
   return { layout: Number(layout), leastRelease, seen: seen.toSorted((a, b) => b.lastSeen - a.lastSeen) };
 }
 
-/** Returns true for a layout that this release reads. */
 export function isReadableLayout(layout: number): boolean {
   return layout >= layouts.oldest && layout <= layouts.own;
 }

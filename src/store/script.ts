@@ -10,7 +10,6 @@ import type { Connection } from './redis/connection.ts';
 /** A Lua script, which Redis runs as one atomic step; its keys and arguments have names. */
 interface Script<K extends string, A extends string> {
   readonly name: string;
-  /** Return its keys and its arguments, in their order. */
   readonly readKeys: readonly ReadValue<K>[];
   readonly readArgs: readonly ReadValue<A>[];
   readonly lua: string;
@@ -27,7 +26,6 @@ export interface ReleaseLease {
   refusal(): string | null;
   /** End of the lease by `performance.now`, in the past while the record is refused. */
   readonly endsAt: number;
-  /** Renews the lease; throws when it cannot be. */
   renew(): Promise<void>;
 }
 
@@ -52,7 +50,6 @@ export interface RecordStore {
  */
 type ScriptKind = 'needs memory' | 'always' | 'light';
 
-/** Takes Lua as a template and makes something of it. */
 type LuaTag<T> = (pieces: TemplateStringsArray, ...values: readonly (string | number)[]) => T;
 
 /** Every script, in the order in which they are declared. */

@@ -10,11 +10,9 @@ export interface Leftovers {
   readonly pods: readonly PodSnapshot[];
 }
 
-/** Removes what attempts left in the cluster. */
 export interface AttemptCleanup {
   /** Removes the leftovers of an attempt; resolves when they are removed, or are to be removed later. */
   remove(attemptName: string, leftovers: Leftovers): Promise<void>;
-  /** True while the leftovers of this attempt are to be removed later. */
   isPostponed(attemptName: string): boolean;
   countPostponed(): number;
   close(): void;
@@ -23,7 +21,6 @@ export interface AttemptCleanup {
 /** Removed objects that still exist after this time are seen again, and their attempt is looked at again. */
 const hiddenMs = 60_000;
 
-/** Returns a cleanup that removes leftovers at once. */
 export function makeCleanup(client: KubeClient, namespace: string, state: ClusterState): AttemptCleanup {
   return {
     async remove(_, leftovers) {

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
 import { rereadAfter } from '../../base/reread.ts';
 
-/** URL of the API server and the credentials for it. */
 export interface ClusterAccess {
   readonly server: string;
   /** Returns what the next connection is opened with: a cluster replaces its authority while we run. */
@@ -19,7 +18,6 @@ interface ClusterTls {
   readonly rejectUnauthorized?: boolean;
 }
 
-/** Credentials are read again after it. */
 const credentialsMs = 60_000;
 const account = '/var/run/secrets/kubernetes.io/serviceaccount';
 

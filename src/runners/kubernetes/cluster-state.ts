@@ -24,7 +24,6 @@ export class ClusterState {
   readonly #options: ClusterStateOptions;
   readonly #jobs: Informer<JobSnapshot>;
   readonly #pods: Informer<PodSnapshot>;
-  /** Time until which objects are hidden, by uid. */
   readonly #hiddenUntil = new Map<string, number>();
   /** Names of the objects of each attempt, by job id: a lookup for one job reads nothing of others. */
   readonly #index = new Map<string, Map<string, Set<string>>>();
@@ -57,7 +56,6 @@ export class ClusterState {
     return this.#pods.cache.get(name) ?? null;
   }
 
-  /** Returns the attempts that have a Job or a pod, of all jobs or of one. */
   attemptNames(jobId?: string): string[] {
     const indexed = jobId === undefined ? [...this.#index.values()] : [this.#index.get(jobId) ?? new Map()];
     const names: string[] = indexed.flatMap((attempts) => [...attempts.keys()]);
@@ -134,7 +132,6 @@ export class ClusterState {
   }
 }
 
-/** True when two states differ in nothing that is kept but their version. */
 function isSame(before: JobSnapshot | PodSnapshot | null, after: JobSnapshot | PodSnapshot | null): boolean {
   return before !== null && after !== null && isDeepStrictEqual({ ...before, version: '' }, { ...after, version: '' });
 }

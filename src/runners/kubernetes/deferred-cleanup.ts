@@ -7,7 +7,6 @@ import type { ClusterState } from './cluster-state.ts';
 import { isTerminal } from './judge-attempt.ts';
 
 interface DeferredCleanupOptions {
-  /** Removes leftovers at once. */
   readonly immediate: AttemptCleanup;
   readonly state: Pick<ClusterState, 'hide'>;
   readonly watermark: Pick<PodWatermark, 'value'>;
@@ -38,7 +37,6 @@ const jobTurnMs = 600;
  */
 export class DeferredCleanup implements AttemptCleanup {
   readonly #options: DeferredCleanupOptions;
-  /** In the order of their ends. */
   readonly #postponed = new Map<string, { readonly leftovers: Leftovers; readonly since: number }>();
   readonly #removing = new Set<string>();
   #immediateRemovals = 0;
@@ -158,7 +156,6 @@ export class PodWatermark {
   readonly #now: () => number;
   /** When each Job without a pod was seen first, oldest first. */
   readonly #waitingSince = new Map<string, number>();
-  /** When the latest pods appeared. */
   readonly #podsAt: number[] = [];
   #lateAt = Number.NEGATIVE_INFINITY;
 
@@ -166,7 +163,6 @@ export class PodWatermark {
     this.#now = now;
   }
 
-  /** Counts the Job and pod that an attempt has now. */
   count(attemptName: string, hasJob: boolean, hasPod: boolean): void {
     const since = this.#waitingSince.get(attemptName);
     if (since !== undefined && hasPod) {

@@ -18,9 +18,7 @@ export interface WorkerShape {
   readonly env: Readonly<Record<string, string>>;
   readonly cpu: string;
   readonly memory: string;
-  /** Size limit of its work folder. */
   readonly diskBytes: number;
-  /** Longest time that an attempt may be given. */
   readonly maxSeconds: number;
   readonly runtimeClass: string | null;
   readonly priorityClass: string | null;

@@ -1,7 +1,6 @@
 import { StringDecoder } from 'node:string_decoder';
 import type { Dispatcher } from 'undici';
 
-/** The API server did not answer in time. */
 export class NoAnswerError extends Error {
   constructor() {
     super('The API server does not answer');
@@ -102,7 +101,6 @@ function afterRunning(limitMs: number, late: () => void): NodeJS.Timeout {
   return setInterval(() => ++eighths === 8 && late(), limitMs / 8);
 }
 
-/** Returns what takes a text in pieces and hands on its whole lines. */
 function splitLines(line: (text: string) => void): (piece: string) => void {
   let rest: string[] = [];
   return (piece) => {

@@ -6,7 +6,6 @@ export const workerLabels = {
   'app.kubernetes.io/component': 'worker',
 } as const;
 
-/** Selector of objects that have all of `workerLabels`. */
 export const workerSelector = Object.entries(workerLabels)
   .map(([name, value]) => `${name}=${value}`)
   .join(',');
@@ -17,5 +16,4 @@ export const trialJobId = 'network-trial';
 /** Selector of the objects of attempts: a controller would remove every other worker. */
 export const attemptSelector = `${workerSelector},trawl/job!=${trialJobId}`;
 
-/** Label of a pod that holds the name of its Job. */
 export const jobNameLabel = 'batch.kubernetes.io/job-name';

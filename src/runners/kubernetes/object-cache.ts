@@ -7,7 +7,6 @@ export interface CachedObject {
   readonly version: string;
 }
 
-/** Newest known state of each object, by name. */
 export type ObjectCache<T extends CachedObject> = ReturnType<typeof makeObjectCache<T>>;
 
 /** True when one `resourceVersion` is greater: they are whole numbers of any length. */

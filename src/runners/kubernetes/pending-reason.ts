@@ -27,10 +27,8 @@ const waitWords = {
 } as const;
 type WaitSentence = keyof typeof waitWords;
 
-/** Every value of the label `wait`. */
 export const waits = ['starting', ...new Set(Object.values(waitWords))] as const;
 
-/** Returns the word of a wait for metrics. */
 export function waitOf(reason: string | null): (typeof waits)[number] {
   return (waitWords as Readonly<Record<string, (typeof waits)[number]>>)[reason ?? ''] ?? 'starting';
 }

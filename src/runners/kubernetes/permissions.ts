@@ -10,7 +10,6 @@ const permissions = [
 
 type Asking = Pick<KubeClient, 'ask'>;
 
-/** One verb on one kind of object. */
 interface Permission {
   readonly group: string;
   readonly resource: string;
@@ -27,7 +26,6 @@ function listPermissions(): Permission[] {
 /** Name of the Role, of its binding and of the service account that the controller runs under. */
 const controller = 'trawl-controller';
 
-/** Returns the Role that grants exactly these permissions. */
 export function makeRole(namespace: string): V1Role {
   return {
     apiVersion: 'rbac.authorization.k8s.io/v1',

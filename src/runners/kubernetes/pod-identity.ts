@@ -14,11 +14,9 @@ interface PodIdentityOptions {
   readonly shape: Pick<WorkerShape, 'namespace' | 'serviceAccount'>;
   /** Clocks, in milliseconds since 1970. Times of a token follow the clock of the cluster, which cannot be read: a token is valid while it is by one of these. */
   readonly clocks: readonly (() => number)[];
-  /** Least time between two reads of the cluster's keys and issuer. */
   readonly minKeysAgeMs?: number;
 }
 
-/** Pod that a token was issued for. */
 interface TokenPod {
   readonly name: string;
   readonly uid: string;
@@ -129,7 +127,6 @@ function isUnknownSigner(error: unknown): boolean {
   );
 }
 
-/** True for the error of a token that has expired or does not hold yet. */
 function isTimeFault(error: unknown): boolean {
   return (
     error instanceof errors.JWTExpired || (error instanceof errors.JWTClaimValidationFailed && error.claim === 'nbf')

@@ -5,7 +5,6 @@ import type { ClusterState } from './cluster-state.ts';
 import type { KubeClient } from './kube-client.ts';
 import { waitOf, waits } from './pending-reason.ts';
 
-/** Gauges of a cluster as its runner sees it. */
 export type RunnerMetrics = Pick<
   Metrics,
   'watch_age_seconds' | 'kube_wait_seconds' | 'cleanups_postponed' | 'oldest_leaving_seconds' | 'attempts_waiting'

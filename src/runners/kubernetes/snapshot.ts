@@ -5,17 +5,14 @@ import type { CachedObject } from './object-cache.ts';
 /** An object as the API server writes it: times are texts. */
 export type KubeJson<T> = T extends Date ? string : T extends object ? { [K in keyof T]: KubeJson<T[K]> } : T;
 
-/** Facts that the cache keeps of each Job and pod. */
 interface ObjectSnapshot extends CachedObject {
   readonly attemptName: string;
   readonly createdAt: number;
   /** When its deletion was asked for. */
   readonly deletedAt: number | null;
-  /** True while our finalizer keeps it. */
   readonly hasFinalizer: boolean;
 }
 
-/** Facts that the cache keeps of a Job. */
 export interface JobSnapshot extends ObjectSnapshot {
   readonly isSuspended: boolean;
   /** When the cluster began with it, or began again after Kueue had suspended it. */
@@ -31,7 +28,6 @@ export interface ClusterReason {
   readonly message: string;
 }
 
-/** Facts that the cache keeps of a pod. */
 export interface PodSnapshot extends ObjectSnapshot {
   /** Of the Job that owns it; `null` when none does any more. */
   readonly jobUid: string | null;

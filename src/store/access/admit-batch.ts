@@ -59,7 +59,6 @@ ${queueJobs(2 + argNames.length)}
 return { 'admitted', batchId, '', rates, held + wanted }
 `;
 
-/** A batch as the record takes it over. */
 export interface NewBatch extends Omit<CreditCall, 'work'> {
   /** At least one. Of an invalid batch only their number counts. */
   readonly items: readonly { readonly jobId: string; readonly work: NewJob }[];

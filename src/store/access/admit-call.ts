@@ -112,7 +112,6 @@ export interface Repeat {
   readonly otherwise?: string | null;
 }
 
-/** A job as the record takes it over from its admission. */
 export interface NewJob {
   readonly endpoint: Endpoint;
   readonly method: string;
@@ -169,7 +168,6 @@ export function readAdmission(reply: ScriptReply): Admission {
   return refused;
 }
 
-/** Key of the stored answer to an Idempotency-Key. */
 export function repeatKey(accountId: string, repeat: Repeat | null): string {
   return keys.repeat(accountId, repeat?.key ?? 'none');
 }

@@ -8,7 +8,6 @@ export interface Caller {
   readonly hash: string;
 }
 
-/** One of the plan's rate windows after this call. */
 interface Rate {
   readonly limit: number;
   readonly left: number;

@@ -9,7 +9,6 @@ export const creditFields = {
   account: 'invoice used packs_left credits_given credits_consumed held running concurrency max_open tag',
 } as const;
 
-/** Keys of every script that admits jobs. */
 export const admissionKeyNames = [
   ...authorizeKeyNames,
   ...fairShareKeyNames.filter((key) => key !== 'account'),

@@ -30,7 +30,6 @@ export async function beginDrain(store: RecordStore, endsMs: number | null = nul
   return word === 'on';
 }
 
-/** Ends a drain: admissions are open again. */
 export async function endDrain(store: RecordStore): Promise<void> {
   await runNoted(store, endDrainScript, {}, { action: 'drain.off', target: '' });
 }
@@ -62,7 +61,6 @@ export async function readOpenWork(store: RecordStore): Promise<OpenWork> {
   return { since: drainSince, queued, running: active, recording, delayed, calls, webhooksDue: webhooks };
 }
 
-/** Number of jobs and synchronous calls that have not ended. */
 export function countOpen({ queued, running, delayed, calls }: OpenWork): number {
   return queued + running + delayed + calls;
 }

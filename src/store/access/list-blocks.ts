@@ -4,7 +4,6 @@ import { pairs, type RecordStore } from '../script.ts';
 /** Longer than any block (D38): one that would last longer is of a time before the clock of Redis went back. */
 const maxBlockMs = 86_400_000 + 60_000;
 
-/** Returns the blocked addresses, each with the end of its block. */
 export async function listBlocks(store: RecordStore): Promise<{ address: string; until: number }[]> {
   const now = store.clock.now();
   const range = [`(${now}`, String(now + maxBlockMs), 'WITHSCORES'];

@@ -7,7 +7,6 @@ import { countedWindows, creditRules } from './credit-rules.ts';
 /** Number of texts of one job in ARGV; the second one is its short id. */
 export const textsOfJob = 6;
 
-/** Returns the texts of a job that `queueJobs` records. */
 export function jobTexts(jobId: string, work: NewJob): string[] {
   const { asked, receiver } = recordedTexts(work);
   return [jobId, shortId(jobId), asked, `${work.method} ${work.path}`, work.ip, receiver];

@@ -43,12 +43,10 @@ redis.call('ZREM', expiringKeys, member)
 return { 'told' }
 `;
 
-/** Member of `expiringKeys`. */
 export function expiryMember(accountId: string, hash: string): string {
   return `${accountId}/${hash}`;
 }
 
-/** Tells the owners of an account that a key expires; returns false when it is too early. */
 export async function tellExpiry(store: RecordStore, member: string): Promise<boolean> {
   const [accountId = '', hash = ''] = member.split('/');
   const [word] = await run(store, tellExpiryScript, { accountId, hash, member });

@@ -96,7 +96,6 @@ const skipValue: Readonly<Record<number, (cursor: RdbCursor) => void>> = {
   21: (cursor) => skipStream(cursor, 3),
 };
 
-/** Goes behind a value of a type. */
 export function skipRdbValue(cursor: RdbCursor, type: number): void {
   const skip = skipValue[type];
   if (!skip) throw new Error(`the snapshot has a value of type ${type}, which this release does not know`);

@@ -107,7 +107,6 @@ async function openRestored(store: RecordStore, takenAt: number): Promise<void> 
 /** `broken off`: the record stays closed until the restore is repeated. */
 export type RestoreState = 'none' | 'running' | 'broken off';
 
-/** Reads whether a restore keeps the record closed. */
 export async function readRestore({ connection }: Pick<RecordStore, 'connection'>): Promise<RestoreState> {
   const reads = [keys.restoring, keys.restoreLease].map((key) => ['GET', key] as const);
   const [restoring, lease] = await connection.readAll(reads);

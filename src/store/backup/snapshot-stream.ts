@@ -74,7 +74,6 @@ async function* untilMark(pieces: PieceReader, mark: Buffer): AsyncGenerator<Buf
   }
 }
 
-/** Reads what arrives on a connection, in lines and in pieces. */
 class PieceReader {
   readonly #pieces: AsyncIterator<Buffer>;
   #rest: Buffer = Buffer.alloc(0);

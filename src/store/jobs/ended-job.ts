@@ -148,7 +148,6 @@ export async function readEnds({ connection }: RecordStore, ids: readonly string
   return stored.map((bytes) => bytes && parseEnd(bytes));
 }
 
-/** Reads the stored form of an ended job. */
 export function parseEnd(bytes: Buffer): StoredEnd {
   const first = bytes.indexOf('\n');
   const second = bytes.indexOf('\n', first + 1);

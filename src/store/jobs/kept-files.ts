@@ -41,7 +41,6 @@ export async function findOldFiles(store: RecordStore, ageMs: number): Promise<s
   return (await findOld(store, keys.ended, ageMs, { shift: keptFileShift, count: removedAtOnce })).map(longId);
 }
 
-/** Forgets a file that is no longer in the object store. */
 export async function dropFile(store: RecordStore, jobId: string): Promise<void> {
   await run(store, dropFileScript, { jobId, shortId: shortId(jobId) });
 }

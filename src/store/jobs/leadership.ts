@@ -32,7 +32,6 @@ return { 'leading', term }
 /** Lifetime of leadership that is not renewed. */
 export const controllerLeaseMs = 15_000;
 
-/** A controller that wants to lead. */
 export interface LeadCandidate {
   /** Differs between controllers. */
   readonly holder: string;

@@ -21,7 +21,6 @@ export interface JobWebhook {
   readonly authorization: string;
 }
 
-/** A job with what the record keeps beside it. */
 export interface StoredJob {
   readonly job: Job;
   readonly webhook: JobWebhook | null;
@@ -109,7 +108,6 @@ class DamageReader {
     return this.#note(name);
   }
 
-  /** Reads an object that may be absent. */
   readOptional<T extends object>(name: string, json: string | undefined): T | null {
     return json ? this.read<T>(name, json, isObject) : null;
   }

@@ -41,7 +41,6 @@ export class DamagedPart extends Error {}
 /** Reads the entries of an object; `null` when the object is missing, `DamagedPart` when it cannot be read. */
 export type ReadArchivedPart = (object: string) => Promise<readonly unknown[] | null>;
 
-/** Id before every entry of a stream. */
 export const beforeFirstEntry = '0-0';
 
 /** Returns at most `max` entries after `behind`, oldest first. */

@@ -33,7 +33,6 @@ note_oldest(stream, index)
 return { 'moved' }
 `;
 
-/** Entries of one stream that were archived as one object. */
 interface ArchivedEntries {
   /** Id of the newest entry that was archived before these. */
   readonly from: string;

@@ -76,7 +76,6 @@ export async function pageLines(
 interface LogParts {
   readonly store: RecordStore;
   readonly open: ReadArchivedPart;
-  /** Lines that are wanted at most. */
   readonly maxLines: number;
 }
 
@@ -137,7 +136,6 @@ function newestOf({ lines, unread }: StreamReading): string | undefined {
   return lines.at(-1)?.entry ?? unread?.entry;
 }
 
-/** Orders streams by their newest entries. */
 function compareNewest(a: StreamReading, b: StreamReading): number {
   return compareEntries(newestOf(b)!, newestOf(a)!) || (a.of.origin.stream < b.of.origin.stream ? -1 : 1);
 }

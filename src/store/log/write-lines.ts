@@ -44,7 +44,6 @@ export interface LogLine extends CountedLine {
   readonly ip: string;
 }
 
-/** The key whose request log gets a line. */
 export interface LoggedKey {
   readonly accountId: string;
   readonly keyId: string;

@@ -3,7 +3,6 @@ import { indexedStream } from './indexed-stream.ts';
 import { outboxKeyNames, outboxLua } from './outbox.ts';
 import { readJson } from './read-json.ts';
 
-/** Keys of every script that moves money. */
 export const balanceKeyNames = [
   'account',
   'plans',

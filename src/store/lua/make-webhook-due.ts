@@ -1,4 +1,3 @@
-/** Keys that the Lua of a webhook that becomes due needs. */
 export const dueWebhookKeyNames = ['webhooks', 'webhook', 'deliveries'] as const;
 
 /** Lua that makes the webhook of an ended job or batch due `at`; the receiver is '' without one. It needs the arguments `shortId` and `webhooksChannel`. */

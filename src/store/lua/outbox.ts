@@ -1,4 +1,3 @@
-/** Keys of every script that leaves a mail. */
 export const outboxKeyNames = ['outbox', 'outboxDue'] as const;
 
 /**

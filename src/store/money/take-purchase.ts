@@ -87,7 +87,6 @@ redis.call('HSET', topup, 'purchase_terms', terms, 'purchase_attempts', string.f
 return { 'taken', t[1], terms, t[8], t[6] + 1, wanted and '1' or '' }
 `;
 
-/** A purchase that is to be tried now. */
 export interface TakenPurchase extends Purchase {
   /** Time of the charge that asked for it. */
   readonly since: number;
@@ -96,7 +95,6 @@ export interface TakenPurchase extends Purchase {
   readonly isWanted: boolean;
 }
 
-/** Returns up to 100 accounts whose purchase is to be tried now. */
 export function duePurchases(store: RecordStore): Promise<string[]> {
   return readDueNow(store, keys.purchases, maxWaitMs);
 }

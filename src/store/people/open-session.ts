@@ -2,7 +2,6 @@ import type { PersonSecret } from '../../model/person.ts';
 import { notedScript, type RecordStore, runNoted } from '../script.ts';
 import { keepNewest } from './keep-newest.ts';
 
-/** A session ends after 14 days. */
 export const sessionMs = 14 * 86_400_000;
 
 /**
@@ -85,10 +84,8 @@ type Proof =
   | { readonly identity: string; readonly accountId: string; readonly email: string }
   | (PasskeyProof & { readonly accountId: string });
 
-/** Signature of a passkey that was just verified. */
 interface PasskeyProof {
   readonly passkeyId: string;
-  /** Time at which its challenge was made. */
   readonly challengedAt: number;
   readonly counter: number;
 }

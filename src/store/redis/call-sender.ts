@@ -8,19 +8,16 @@ type CommandWords = readonly (string | Buffer)[];
 interface SendOptions {
   /** Returns the EVAL that carries the text of a script which Redis does not know. */
   readonly carrying?: () => CommandWords;
-  /** Leaves the replies as bytes. */
   readonly asBytes?: boolean | undefined;
   /** Its answer waits until a replica has its change, where there are replicas. */
   readonly isKept?: boolean | undefined;
 }
 
-/** Options of one run of a script. */
 export interface EvalOptions extends Pick<SendOptions, 'asBytes' | 'isKept'> {
   /** Another try of a call: it waits for a connection, and is answered within this time. */
   readonly withinMs?: number | undefined;
 }
 
-/** A connection that calls are sent over. */
 interface Use {
   readonly client: RedisClient;
   /** Absent without replicas. */
@@ -31,7 +28,6 @@ interface Use {
 
 /** Patience of a process whose calls wait for Redis longer than those of the API. */
 export interface Patience {
-  /** Longest time for a call. */
   readonly timeoutMs: number;
   /** Called for each call that Redis has not answered for 2 s. */
   readonly onSlow: () => void;
@@ -41,7 +37,6 @@ export interface Patience {
 interface PendingCall {
   /** When it is given up, by `performance.now`. */
   endsAt: number;
-  /** True once it was answered or given up. */
   isOver: boolean;
   /** The connection that it used last. */
   client?: RedisClient;
@@ -68,7 +63,6 @@ class MissingReplica extends Error {
  * answered, or fails with `unavailable` and its cause, within two seconds.
  */
 export class CallSender {
-  /** Time after which a call is given up. */
   readonly timeoutMs: number;
   /** Error for which there is no connection. */
   cause: unknown;
@@ -95,12 +89,10 @@ export class CallSender {
     return this.#arrival.promise;
   }
 
-  /** Returns how many commands were sent. */
   sent(): number {
     return this.#sent;
   }
 
-  /** Sends calls over this connection from now on. */
   begin(use: Use): void {
     this.#use = use;
     this.#arrival.resolve(use.client);
@@ -112,7 +104,6 @@ export class CallSender {
     if (this.#use?.client === client) this.#use.cover = cover;
   }
 
-  /** Runs the commands of one call within the timeout. */
   async make<T>(work: (call: PendingCall) => Promise<T>, milliseconds = this.timeoutMs): Promise<T> {
     const call: PendingCall = { endsAt: performance.now() + milliseconds, isOver: false };
     const endSlow = this.#patience && whenLate(slowMs, this.#patience.onSlow);
@@ -194,7 +185,6 @@ export class CallSender {
     this.forget(client)?.leave();
   }
 
-  /** Sends nothing more over a connection. */
   forget(client: RedisClient): Use | undefined {
     const use = this.#use;
     if (use?.client !== client) return undefined;

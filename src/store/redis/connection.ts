@@ -23,7 +23,6 @@ type ReadReplies = Record<'GET' | 'GETRANGE' | 'HGET' | 'LINDEX' | 'ZSCORE', str
   };
 type ReadName = keyof ReadReplies;
 
-/** A command that changes nothing, with its arguments. */
 export type ReadCommand<N extends ReadName = ReadName> = readonly [N, ...string[]];
 
 interface ConnectOptions {
@@ -40,9 +39,7 @@ interface ConnectOptions {
  * strings, numbers, `null`, and lists of these.
  */
 export interface Connection {
-  /** The clock of the Redis that has the record. */
   readonly clock: RecordClock;
-  /** Time after which a call is given up. */
   readonly timeoutMs: number;
   /**
    * Runs a script, by its hash where Redis knows it already. Its first argument is the moment at which the call is given up, in
@@ -55,7 +52,6 @@ export interface Connection {
     args: readonly (string | Buffer)[],
     options?: EvalOptions,
   ): Promise<unknown>;
-  /** Sends one command that changes nothing. */
   read<N extends ReadName>(command: ReadCommand<N>): Promise<ReadReplies[N]>;
   /** Sends several of these in one go; fails when one of them fails. */
   readAll(commands: readonly ReadCommand[]): Promise<unknown[]>;
@@ -73,7 +69,6 @@ export interface Connection {
   watchDurability(listener: () => void): () => void;
   /** True once a replica was seen, or when Sentinels watch the record. */
   hasReplicas(): boolean;
-  /** Returns how many commands were sent. */
   calls(): number;
   /** Closes it once the calls under way are answered. */
   close(): Promise<void>;

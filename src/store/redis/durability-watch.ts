@@ -27,12 +27,10 @@ export class DurabilityWatch {
     this.#observe = observe;
   }
 
-  /** Returns what was seen at the last look. */
   last(): Durability {
     return this.#last;
   }
 
-  /** Calls the listener after each look. Returns a function that ends that. */
   watch(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -85,7 +83,6 @@ class ReplicaWait {
     this.#wait = wait;
   }
 
-  /** Called right before a command is sent; resolves whether a replica has its change. */
   cover(): Promise<boolean> {
     this.#next ??= this.#begin(this.#last ? this.#last.then(() => nextTurn()) : nextTurn());
     return this.#next;

@@ -20,7 +20,6 @@ interface Weakness {
   readonly text: string;
 }
 
-/** Durability of what one Redis has acknowledged. */
 export interface Durability {
   readonly weaknesses: readonly Weakness[];
   /** Replicas that receive its changes now. */

@@ -69,7 +69,6 @@ export class NewConnectionWatch {
     this.#login = String(topology.login());
   }
 
-  /** Logs each server that begins to refuse. */
   async lookAgain(): Promise<void> {
     const login = String(this.#topology.login());
     if (login === this.#login && performance.now() - this.#triedAt < everyMs) return;

@@ -1,7 +1,6 @@
 import type { Connection } from './connection.ts';
 import { readSection } from './durability.ts';
 
-/** Memory of Redis, in bytes. */
 export interface RecordMemory {
   readonly usedBytes: number;
   /** Limit that the gate goes by; `null` where Redis hides its memory. */

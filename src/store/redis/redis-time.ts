@@ -108,7 +108,6 @@ function offsetOf(text: string): number | null {
   return Math.abs(seconds) <= maxOffsetSeconds ? Math.round(seconds * 1000) : null;
 }
 
-/** Redis did not answer in time. */
 export class RedisTimeout extends Error {
   constructor(milliseconds = timeoutMs) {
     super(`No answer within ${Math.round(milliseconds)} ms`);

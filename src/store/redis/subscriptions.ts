@@ -23,7 +23,6 @@ export class Subscriptions {
     });
   }
 
-  /** Calls the listener with each message from now on. Returns a function that ends that. */
   async subscribe(channel: string, listener: Listener): Promise<() => Promise<void>> {
     this.#listeners.set(channel, (this.#listeners.get(channel) ?? new Set()).add(listener));
     try {

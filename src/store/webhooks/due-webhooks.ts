@@ -28,7 +28,6 @@ export interface DueWebhook {
   readonly id: string;
 }
 
-/** Returns the member of a webhook among those that are due. */
 export function memberOf({ receiver, id }: DueWebhook): string {
   return `${receiver}/${id}`;
 }
