@@ -13,7 +13,7 @@ interface SendOptions {
   readonly isKept?: boolean | undefined;
 }
 
-export interface EvalOptions extends Pick<SendOptions, 'asBytes' | 'isKept'> {
+interface EvalOptions extends Pick<SendOptions, 'asBytes' | 'isKept'> {
   /** Another try of a call: it waits for a connection, and is answered within this time. */
   readonly withinMs?: number | undefined;
 }

@@ -55,34 +55,28 @@ async function findReplicas(topology: RedisTopology): Promise<string[]> {
   }
 }
 
-/** Tries new connections each minute and after a change of the login: a connection that lasts does not tell that the next one would be refused. */
-export class NewConnectionWatch {
-  readonly #topology: RedisTopology;
-  readonly #log: Log;
-  readonly #refusing = new Set<string>();
-  #triedAt = performance.now();
-  #login: string;
-
-  constructor(topology: RedisTopology, log: Log) {
-    this.#topology = topology;
-    this.#log = log;
-    this.#login = String(topology.login());
-  }
-
-  async lookAgain(): Promise<void> {
-    const login = String(this.#topology.login());
-    if (login === this.#login && performance.now() - this.#triedAt < everyMs) return;
-    this.#login = login;
-    this.#triedAt = performance.now();
-    const tried = await tryNewConnections(this.#topology).catch((error) => {
-      this.#log.warn('new connections to redis could not be tried', { error });
+/**
+ * Returns what tries new connections each minute and after a change of the login, and logs each server that begins to refuse: a connection
+ * that lasts does not tell that the next one would be refused.
+ */
+export function watchNewConnections(topology: RedisTopology, log: Log): () => Promise<void> {
+  const refusing = new Set<string>();
+  let triedAt = performance.now();
+  let lastLogin = String(topology.login());
+  return async () => {
+    const login = String(topology.login());
+    if (login === lastLogin && performance.now() - triedAt < everyMs) return;
+    lastLogin = login;
+    triedAt = performance.now();
+    const tried = await tryNewConnections(topology).catch((error) => {
+      log.warn('new connections to redis could not be tried', { error });
       return [];
     });
     for (const { kind, address, error } of tried) {
-      if (error === null) this.#refusing.delete(address);
-      if (!isLoginRefused(error) || this.#refusing.has(address)) continue;
-      this.#refusing.add(address);
-      this.#log.error('redis refuses a new connection: the next one may fail', { kind, address, error });
+      if (error === null) refusing.delete(address);
+      if (!isLoginRefused(error) || refusing.has(address)) continue;
+      refusing.add(address);
+      log.error('redis refuses a new connection: the next one may fail', { kind, address, error });
     }
-  }
+  };
 }

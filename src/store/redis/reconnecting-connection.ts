@@ -10,7 +10,7 @@ import { isReply, openRedisClient, type RedisClient } from './redis-client.ts';
 import { RedisTimeout, timeoutMs, withTimeout } from './redis-time.ts';
 
 /** Steps for each connection: one before it is used, one every 400 ms while it is. Each tells how its changes reach a replica. */
-interface ConnectionCare {
+export interface ConnectionCare {
   readonly prepare: (client: RedisClient) => Promise<Cover | undefined>;
   readonly check: (client: RedisClient) => Promise<Cover | undefined>;
 }
