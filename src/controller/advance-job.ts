@@ -35,6 +35,7 @@ import { seeDelivered } from './delivered-file.ts';
 import { JobEnds, logOfJob } from './job-ends.ts';
 import { countCancelledAttempt, countRetriedAttempt } from './job-metrics.ts';
 import type { StorageLane } from './storage-lane.ts';
+import type { StorageProbe } from './storage-probe.ts';
 import { UnsettledJobs } from './unsettled-jobs.ts';
 
 export interface AdvanceOptions extends UpkeepParts {
@@ -43,6 +44,7 @@ export interface AdvanceOptions extends UpkeepParts {
   readonly limits: JobLimits;
   readonly objects: Pick<ObjectStore, 'finish' | 'see' | 'keep' | 'remove'>;
   readonly lane: StorageLane;
+  readonly probe: Pick<StorageProbe, 'takesFiles' | 'doubt'>;
   readonly runners: readonly Runner[];
   readonly runnerOf: (job: Pick<Job, 'endpoint'>) => Runner;
   /** False while the controller starts no attempts. */
@@ -119,7 +121,7 @@ export class JobAdvancer {
   /** Decides again by TIME of the script that found an end too early: the clock went back since it was last read. */
   #decide(situation: Omit<Situation, 'decidedAt'>, decidedAt = this.#options.store.clock.now()): NextDelay {
     const step = next(situation.job, situation.seen, decidedAt, this.#limits());
-    if (failureOf(step) === 'storage_unavailable') this.#options.lane.doubt();
+    if (failureOf(step) === 'storage_unavailable') this.#options.probe.doubt();
     return this.#carryOut({ ...situation, decidedAt }, step);
   }
 

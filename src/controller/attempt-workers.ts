@@ -5,7 +5,7 @@ import { noteProgress } from '../store/jobs/note-progress.ts';
 import { readJob } from '../store/jobs/read-job.ts';
 import { startAttempt } from '../store/jobs/start-attempt.ts';
 import type { RecordStore } from '../store/script.ts';
-import type { StorageLane } from './storage-lane.ts';
+import type { StorageProbe } from './storage-probe.ts';
 
 /** Stage of a job whose worker cannot be made. */
 export const startRefused = 'It cannot be started now';
@@ -65,17 +65,15 @@ export async function stopOtherAttempts(
   }
 }
 
-type StartLane = Pick<StorageLane, 'takesFiles' | 'doubt'>;
-
 /** Records attempts, starts their workers and remembers those whose start failed: without a worker they cannot be interrupted. */
 export class AttemptStarter {
   readonly #store: RecordStore;
-  readonly #lane: StartLane;
+  readonly #probe: Pick<StorageProbe, 'takesFiles' | 'doubt'>;
   readonly #failed = new Set<string>();
 
-  constructor({ store, lane }: { readonly store: RecordStore; readonly lane: StartLane }) {
+  constructor({ store, probe }: { readonly store: RecordStore; readonly probe: Pick<StorageProbe, 'takesFiles' | 'doubt'> }) {
     this.#store = store;
-    this.#lane = lane;
+    this.#probe = probe;
   }
 
   /**
@@ -88,7 +86,7 @@ export class AttemptStarter {
     const name = attemptNameOf(job.id, job.attempt);
     if (isMissing && job.stage === storageAway && !this.#failed.has(name)) {
       this.#failed.add(name);
-      this.#lane.doubt();
+      this.#probe.doubt();
     }
     return isMissing && this.#failed.has(name);
   }
@@ -110,7 +108,7 @@ export class AttemptStarter {
     const name = attemptNameOf(job.id, attempt);
     const note = (stage: string) => noteProgress(this.#store, job, attempt, { ...waitingForStart, stage });
     try {
-      if (job.endpoint !== 'metadata' && !this.#lane.takesFiles()) throw new StartDelayed(storageAway, new Error());
+      if (job.endpoint !== 'metadata' && !this.#probe.takesFiles()) throw new StartDelayed(storageAway, new Error());
       await runner.start({ name, jobId: job.id, attempt, maxMs });
     } catch (error) {
       this.#failed.add(name);

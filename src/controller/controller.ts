@@ -20,7 +20,7 @@ import { StorageLane } from './storage-lane.ts';
 import { StorageProbe } from './storage-probe.ts';
 import { makeWorkQueue, type WorkQueue } from './work-queue.ts';
 
-export interface ControllerOptions extends Omit<AdvanceOptions, 'term' | 'mayStart' | 'lane'> {
+export interface ControllerOptions extends Omit<AdvanceOptions, 'term' | 'mayStart' | 'lane' | 'probe'> {
   readonly shares: WorkerShares;
   readonly times?: Partial<ControllerTimes>;
 }
@@ -90,7 +90,7 @@ export class Controller {
     const again = (jobId: string) => this.#queue.add(jobId);
     this.#lane = new StorageLane({ probe: this.storage, log, again });
     const [term, mayStart] = [() => this.#term, () => !this.#isPaused];
-    this.#advancer = new JobAdvancer({ ...options, term, lane: this.#lane, mayStart });
+    this.#advancer = new JobAdvancer({ ...options, term, lane: this.#lane, probe: this.storage, mayStart });
     this.#take = makeTake(options.store, this.#term, options.shares);
     this.#queue = makeWorkQueue({
       maxRunning: maxJobsAtOnce,

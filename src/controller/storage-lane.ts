@@ -49,15 +49,6 @@ export class StorageLane {
     return !this.#options.probe.isAway();
   }
 
-  /** Returns false while no download may begin, because its file could hardly be stored. */
-  takesFiles(): boolean {
-    return this.#options.probe.takesFiles();
-  }
-
-  doubt(): void {
-    this.#options.probe.doubt();
-  }
-
   /** Runs work that something else repeats later: it is dropped while the object store is away. */
   addOptional(name: string, run: StorageWork['run']): void {
     if (!this.#options.probe.isAway()) this.#begin(name, { run, jobId: null });

@@ -1,14 +1,6 @@
 import { backoffMs } from '../base/backoff.ts';
 
-/** Runs work by id: many ids at once, each id once at a time; repeats it with back-off after an error. */
-export interface WorkQueue {
-  /** An id that is queued already is only brought forward. */
-  add(id: string, delayMs?: number): void;
-  /** True when another id would run at once, and few wait for a start; after a false, `onRoom` is called when that is true again. */
-  hasRoom(): boolean;
-  /** Drops what is queued and waits for the runs under way. */
-  close(): Promise<void>;
-}
+export type WorkQueue = ReturnType<typeof makeWorkQueue>;
 
 const backoff = { firstMs: 200, maxMs: 5_000 };
 
@@ -25,7 +17,8 @@ interface WorkQueueOptions {
   readonly onRoom: () => void;
 }
 
-export function makeWorkQueue({ maxRunning, maxStarting, work, onError, onRoom }: WorkQueueOptions): WorkQueue {
+/** Runs work by id: many ids at once, each id once at a time; repeats it with back-off after an error. */
+export function makeWorkQueue({ maxRunning, maxStarting, work, onError, onRoom }: WorkQueueOptions) {
   const waiting = new Set<string>();
   const running = new Set<string>();
   const starts = makeStarts(maxStarting);
@@ -68,12 +61,15 @@ export function makeWorkQueue({ maxRunning, maxStarting, work, onError, onRoom }
     startRuns();
   };
   return {
+    /** An id that is queued already is only brought forward. */
     add,
-    hasRoom() {
+    /** True when another id would run at once, and few wait for a start; after a false, `onRoom` is called when that is true again. */
+    hasRoom(): boolean {
       isRoomWanted = !hasRoom();
       return !isRoomWanted;
     },
-    async close() {
+    /** Drops what is queued and waits for the runs under way. */
+    async close(): Promise<void> {
       isClosed = true;
       delayed.clear();
       waiting.clear();

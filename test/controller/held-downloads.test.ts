@@ -40,7 +40,7 @@ describe('while the object store takes no file', () => {
     const { log } = aLog();
     probe = new StorageProbe({ objects: { ...emptyObjects, keep }, metrics: makeMetrics(), log });
     const lane = new StorageLane({ probe, log, again: () => {} });
-    advance = advanceWith(store, runner, { lane });
+    advance = advanceWith(store, runner, { lane, probe });
     probe.doubt();
   });
   afterEach(() => probe.close());

@@ -125,35 +125,35 @@ describe('the calls of the object store', () => {
   });
 
   it('show no place for files from one that could not be stored until a trial object can be written', async () => {
-    expect(lane.takesFiles()).to.equal(true);
+    expect(probe.takesFiles()).to.equal(true);
     isFull = true;
-    lane.doubt();
-    expect(lane.takesFiles(), 'before the trial').to.equal(false);
+    probe.doubt();
+    expect(probe.takesFiles(), 'before the trial').to.equal(false);
     await until(() => trials > 1, 5, 'a second trial');
-    expect([lane.takesFiles(), probe.isAway(), await readiness()]).to.deep.equal([false, false, '0']);
+    expect([probe.takesFiles(), probe.isAway(), await readiness()]).to.deep.equal([false, false, '0']);
     isFull = false;
-    await until(() => lane.takesFiles(), 5, 'a trial object to be written');
+    await until(() => probe.takesFiles(), 5, 'a trial object to be written');
     expect([await readiness(), stored]).to.deep.equal(['1', []]);
   });
 
   it('tell by the metric that no download begins, also while the trial gets no answer', async () => {
     isSilent = true;
-    lane.doubt();
+    probe.doubt();
     await until(() => trials === 1, 5, 'the trial');
-    expect([lane.takesFiles(), await readiness()]).to.deep.equal([false, '0']);
+    expect([probe.takesFiles(), await readiness()]).to.deep.equal([false, '0']);
   });
 
   it('take files again although the trial object cannot be removed', async () => {
     mayRemove = false;
-    lane.doubt();
-    await until(() => lane.takesFiles(), 5, 'the trial to count');
+    probe.doubt();
+    await until(() => probe.takesFiles(), 5, 'the trial to count');
   });
 
   it('do not take a trial object that was left behind for one that was written', async () => {
     stored = ['probe/trial'];
     isFull = true;
-    lane.doubt();
+    probe.doubt();
     await until(() => trials > 1, 5, 'a second trial');
-    expect([lane.takesFiles(), stored]).to.deep.equal([false, []]);
+    expect([probe.takesFiles(), stored]).to.deep.equal([false, []]);
   });
 });

@@ -64,7 +64,7 @@ export function advanceWith(
   const probe = new StorageProbe({ objects, metrics, log });
   const lane = new StorageLane({ probe, log, again: () => {}, firstMs: 1 });
   const advancer = new JobAdvancer({
-    ...{ store, limits: jobLimits, metrics, traces: null, log, lane },
+    ...{ store, limits: jobLimits, metrics, traces: null, log, lane, probe },
     term: () => given.holder ?? holder,
     runners: [runner],
     runnerOf: () => runner,
