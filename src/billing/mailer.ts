@@ -17,10 +17,8 @@ export interface Letter {
   readonly messageId: string;
 }
 
-export interface Mailer {
-  /** Resolves to `refused` when the server will never take mail for this address; throws when it may be tried again. */
-  send(letter: Letter): Promise<'sent' | 'refused'>;
-}
+/** Resolves to `refused` when the server will never take mail for this address; throws when it may be tried again. */
+export type SendLetter = (letter: Letter) => Promise<'sent' | 'refused'>;
 
 interface SmtpOptions {
   /** Asked for each mail, because the password in it may change. */
@@ -31,26 +29,23 @@ interface SmtpOptions {
 const timeoutMs = 15_000;
 
 /** Sends through an SMTP server: `smtp://` takes STARTTLS where it is offered, `smtps://` is TLS from the start. */
-export function openSmtp({ url, from }: SmtpOptions): Mailer {
-  return {
-    async send({ to, attachments = [], ...letter }) {
-      try {
+export function openSmtp({ url, from }: SmtpOptions): SendLetter {
+  return async ({ to, attachments = [], ...letter }) => {
+    try {
+      // Each mail has a connection of its own.
+      await createTransport(optionsOf(url())).sendMail({
+        from,
         // As an object: a text with a comma would be two addresses.
-        const headers = { 'Auto-Submitted': 'auto-generated' };
-        // Each mail has a connection of its own.
-        await createTransport(optionsOf(url())).sendMail({
-          from,
-          to: { name: '', address: to },
-          headers,
-          ...letter,
-          attachments: [...attachments],
-        });
-        return 'sent';
-      } catch (error) {
-        if (isFinal(error)) return 'refused';
-        throw error;
-      }
-    },
+        to: { name: '', address: to },
+        headers: { 'Auto-Submitted': 'auto-generated' },
+        ...letter,
+        attachments: [...attachments],
+      });
+      return 'sent';
+    } catch (error) {
+      if (isFinal(error)) return 'refused';
+      throw error;
+    }
   };
 }
 

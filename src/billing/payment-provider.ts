@@ -50,11 +50,11 @@ export interface PaymentProvider {
   card(paymentMethod: string): Promise<StoredCard | null>;
 }
 
-/** Reads the provider's events. */
-export interface PaymentEvents {
-  /**
-   * Returns an event, whose repetitions have the same id, `null` for one that is none of ours, `no_object` for one that tells nothing of
-   * its object; throws a Refusal for one that the provider did not sign.
-   */
-  read(body: Buffer, signature: string): { readonly id: string; readonly news: PaymentNews } | 'no_object' | null;
-}
+/**
+ * Reads an event of the provider, whose repetitions have the same id; `null` for one that is none of ours, `no_object` for one that tells
+ * nothing of its object. Throws a Refusal for one that the provider did not sign.
+ */
+export type ReadEvent = (
+  body: Buffer,
+  signature: string,
+) => { readonly id: string; readonly news: PaymentNews } | 'no_object' | null;

@@ -11,10 +11,10 @@ import { listPeople } from '../store/people/read-people.ts';
 import type { RecordStore } from '../store/script.ts';
 import { reportUpkeep, type UpkeepParts } from '../store/upkeep-parts.ts';
 import { messageIdOf, writeLetter } from './letters.ts';
-import type { Mailer } from './mailer.ts';
+import type { SendLetter } from './mailer.ts';
 
 interface MailOptions extends UpkeepParts {
-  readonly mailer: Mailer;
+  readonly send: SendLetter;
   /** Opens the secrets of sign-in links. */
   readonly seal: Pick<Seal, 'open'>;
   readonly from: string;
@@ -43,7 +43,7 @@ export function startMails(options: MailOptions) {
 }
 
 async function sendMail(options: MailOptions, mail: Mail): Promise<void> {
-  const { store, mailer, seal, from, dashboardUrl, metrics, log } = options;
+  const { store, send, seal, from, dashboardUrl, metrics, log } = options;
   const account = mail.account === '' ? { name: 'trawl', slug: '' } : await readAccount(store, mail.account);
   const purchase = 'purchase' in mail ? await readPurchase(store, mail.account, mail.purchase) : null;
   const secret = 'sealed' in mail ? seal.open(mailedLinkPurpose, mail.sealed) : null;
@@ -55,7 +55,7 @@ async function sendMail(options: MailOptions, mail: Mail): Promise<void> {
   for (const to of letter === null ? [] : readers) {
     if (done.has(to) || letter === null) continue;
     try {
-      const outcome = await mailer.send({ to, ...letter, attachments, messageId: messageIdOf(mail, to, from) });
+      const outcome = await send({ to, ...letter, attachments, messageId: messageIdOf(mail, to, from) });
       metrics.mails_total.inc({ outcome });
       if (outcome === 'refused')
         log.warn('the mail server refuses an address', { account: mail.account, mail: mail.id });

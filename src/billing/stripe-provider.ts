@@ -4,7 +4,7 @@ import { isJsonObject, membersOf } from '../base/parse-json.ts';
 import type { Purchase } from '../model/purchase.ts';
 import type { StoredCard } from '../store/money/card-expiry.ts';
 import type { TakenPurchase } from '../store/money/take-purchase.ts';
-import type { Payment, PaymentEvents, PaymentNews, PaymentProvider } from './payment-provider.ts';
+import type { Payment, PaymentNews, PaymentProvider, ReadEvent } from './payment-provider.ts';
 import { isLostCustomer, metadataOf, startCheckout } from './stripe-checkout.ts';
 
 interface StripeOptions {
@@ -80,18 +80,16 @@ interface EventOptions {
   readonly secret: () => string;
 }
 
-/** Reads Stripe's events with the secret that signs them. Those of the mode that the key is not of are none of ours. */
-export function readStripeEvents({ key, secret }: EventOptions): PaymentEvents {
-  return {
-    read(body, signature) {
-      const event = verify(body, signature, secret());
-      if (event === null) return 'no_object';
-      const own = key();
-      // A stand-in may leave `livemode` out.
-      const isOwn = own === null || Boolean(event.livemode) === isLive(own);
-      const news = isOwn ? newsOf(event) : null;
-      return news && { id: event.id, news };
-    },
+/** Returns what reads Stripe's events with the secret that signs them. Those of the mode that the key is not of are none of ours. */
+export function readStripeEvents({ key, secret }: EventOptions): ReadEvent {
+  return (body, signature) => {
+    const event = verify(body, signature, secret());
+    if (event === null) return 'no_object';
+    const own = key();
+    // A stand-in may leave `livemode` out.
+    const isOwn = own === null || Boolean(event.livemode) === isLive(own);
+    const news = isOwn ? newsOf(event) : null;
+    return news && { id: event.id, news };
   };
 }
 

@@ -2,7 +2,7 @@ import express, { type Express, type Request } from 'express';
 import { errorReply, sendReply } from '../api/reply.ts';
 import { refuse } from '../base/errors.ts';
 import { applyPayment, type PaymentParts } from '../billing/apply-payment.ts';
-import type { PaymentEvents } from '../billing/payment-provider.ts';
+import type { ReadEvent } from '../billing/payment-provider.ts';
 
 const maxBody = '1mb';
 const noObject = 'the event has no data.object: the endpoint must get snapshot payloads, not thin ones';
@@ -13,7 +13,7 @@ const noObject = 'the event has no data.object: the endpoint must get snapshot p
 const maxBodies = 64;
 
 /** Takes the events of the payment provider. Their signature covers the bytes of the body, so these are not parsed before. */
-export function servePaymentWebhook(app: Express, events: PaymentEvents, parts: PaymentParts): void {
+export function servePaymentWebhook(app: Express, readEvent: ReadEvent, parts: PaymentParts): void {
   const reading = new Set<Request>();
   app.post('/stripe/webhook', (req, _res, next) => {
     const [oldest] = reading;
@@ -30,7 +30,7 @@ export function servePaymentWebhook(app: Express, events: PaymentEvents, parts: 
   app.post('/stripe/webhook', readRaw, async (req, res) => {
     try {
       const body = Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0);
-      const event = events.read(body, req.get('stripe-signature') ?? '');
+      const event = readEvent(body, req.get('stripe-signature') ?? '');
       if (event === 'no_object') {
         parts.log.error(noObject);
         throw refuse('bad_request', `Bad Request: ${noObject}`);

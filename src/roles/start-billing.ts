@@ -32,8 +32,8 @@ export async function startBilling(parts: SharedParts, stop: Shutdown): Promise<
   }
   if (config.smtpUrl !== null && from !== null) {
     const { openSmtp } = await import('../billing/mailer.ts');
-    const mailer = openSmtp({ url: () => config.smtpUrl ?? '', from });
-    const mails = startMails({ store, mailer, seal, from, dashboardUrl, metrics, log });
+    const send = openSmtp({ url: () => config.smtpUrl ?? '', from });
+    const mails = startMails({ store, send, seal, from, dashboardUrl, metrics, log });
     stop.add('mails', mails.close, 3);
   }
 }

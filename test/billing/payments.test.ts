@@ -41,8 +41,8 @@ describe('payments', () => {
     };
     const payload = JSON.stringify(event);
     const header = signature ?? signing.webhooks.generateTestHeaderString({ payload, secret });
-    const events = readStripeEvents({ key: () => 'sk_test_1', secret: () => secret });
-    const news = events.read(Buffer.from(payload), header);
+    const readEvent = readStripeEvents({ key: () => 'sk_test_1', secret: () => secret });
+    const news = readEvent(Buffer.from(payload), header);
     if (news === 'no_object') throw new Error('the event has no object');
     return news;
   };

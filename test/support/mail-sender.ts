@@ -29,7 +29,7 @@ export function eachWithMailSender(storeOf: () => TestStore, take: (sender: Mail
     const metrics = makeMetrics();
     const send = async (url = box.url) => {
       const mails = startMails({
-        ...{ store: storeOf(), seal, mailer: openSmtp({ url: () => url, from }), from, dashboardUrl },
+        ...{ store: storeOf(), seal, send: openSmtp({ url: () => url, from }), from, dashboardUrl },
         ...{ metrics, log: aLog().log, intervalMs: 60_000 },
       });
       await mails.wake();
