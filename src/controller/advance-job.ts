@@ -23,16 +23,16 @@ import { retryJob } from '../store/jobs/retry-job.ts';
 import { settleJob } from '../store/jobs/settle-job.ts';
 import type { UpkeepParts } from '../store/upkeep-parts.ts';
 import {
-  AttemptStarter,
   DamagedRecord,
   isGone,
+  makeAttemptStarter,
   readVerdict,
   seeWorker,
   startRefused,
   stopOtherAttempts,
 } from './attempt-workers.ts';
 import { seeDelivered } from './delivered-file.ts';
-import { JobEnds, logOfJob } from './job-ends.ts';
+import { logOfJob, makeJobEnds } from './job-ends.ts';
 import { countCancelledAttempt, countRetriedAttempt } from './job-metrics.ts';
 import type { StorageLane } from './storage-lane.ts';
 import type { StorageProbe } from './storage-probe.ts';
@@ -78,13 +78,13 @@ const neverStarted: Seen = { is: 'waiting', reason: startRefused };
 export class JobAdvancer {
   readonly unsettled = new UnsettledJobs();
   readonly #options: AdvanceOptions;
-  readonly #starter: AttemptStarter;
-  readonly #ends: JobEnds;
+  readonly #starter: ReturnType<typeof makeAttemptStarter>;
+  readonly #ends: ReturnType<typeof makeJobEnds>;
 
   constructor(options: AdvanceOptions) {
     this.#options = options;
-    this.#starter = new AttemptStarter(options);
-    this.#ends = new JobEnds(options);
+    this.#starter = makeAttemptStarter(options);
+    this.#ends = makeJobEnds(options);
   }
 
   async advance(jobId: string, claimStart: () => boolean): NextDelay {

@@ -65,57 +65,50 @@ export async function stopOtherAttempts(
   }
 }
 
+interface StarterParts {
+  readonly store: RecordStore;
+  readonly probe: Pick<StorageProbe, 'takesFiles' | 'doubt'>;
+}
+
 /** Records attempts, starts their workers and remembers those whose start failed: without a worker they cannot be interrupted. */
-export class AttemptStarter {
-  readonly #store: RecordStore;
-  readonly #probe: Pick<StorageProbe, 'takesFiles' | 'doubt'>;
-  readonly #failed = new Set<string>();
-
-  constructor({ store, probe }: { readonly store: RecordStore; readonly probe: Pick<StorageProbe, 'takesFiles' | 'doubt'> }) {
-    this.#store = store;
-    this.#probe = probe;
-  }
-
-  /**
-   * True for an attempt whose start failed, so that it never had a worker: its absence is no interruption. One with a deadline had one that
-   * ran: another controller has started it since. One that an earlier leader held for the object store has its stage: this leader then doubts
-   * the store, too.
-   */
-  lacksWorker(job: Job, seen: Seen): boolean {
-    const isMissing = seen.is === 'absent' && job.verdict === null && job.deadline === null && hasOpenAttempt(job);
-    const name = attemptNameOf(job.id, job.attempt);
-    if (isMissing && job.stage === storageAway && !this.#failed.has(name)) {
-      this.#failed.add(name);
-      this.#probe.doubt();
-    }
-    return isMissing && this.#failed.has(name);
-  }
-
-  /** Records an attempt. One whose answer is lost may be recorded all the same, and nobody has started it. */
-  record(term: string, job: Job, attempt: number): ReturnType<typeof startAttempt> {
-    return startAttempt(this.#store, term, job, attempt).catch((error) => {
-      this.#failed.add(attemptNameOf(job.id, attempt));
-      throw error;
-    });
-  }
-
-  forget(attemptName: string): boolean {
-    return this.#failed.delete(attemptName);
-  }
-
-  /** When the worker cannot be started, notes that as the stage of the job and throws. The stage goes once it is: it would tell of no worker. */
-  async start(runner: Runner, job: Job, attempt: number, maxMs: number): Promise<void> {
-    const name = attemptNameOf(job.id, attempt);
-    const note = (stage: string) => noteProgress(this.#store, job, attempt, { ...waitingForStart, stage });
-    try {
-      if (job.endpoint !== 'metadata' && !this.#probe.takesFiles()) throw new StartDelayed(storageAway, new Error());
-      await runner.start({ name, jobId: job.id, attempt, maxMs });
-    } catch (error) {
-      this.#failed.add(name);
-      const stage = error instanceof StartDelayed ? error.reason : startRefused;
-      await note(stage);
-      throw error;
-    }
-    if (this.#failed.delete(name)) await note('');
-  }
+export function makeAttemptStarter({ store, probe }: StarterParts) {
+  const failed = new Set<string>();
+  return {
+    /**
+     * True for an attempt whose start failed, so that it never had a worker: its absence is no interruption. One with a deadline had one
+     * that ran: another controller has started it since. One that an earlier leader held for the object store has its stage: this leader
+     * then doubts the store, too.
+     */
+    lacksWorker: (job: Job, seen: Seen): boolean => {
+      const isMissing = seen.is === 'absent' && job.verdict === null && job.deadline === null && hasOpenAttempt(job);
+      const name = attemptNameOf(job.id, job.attempt);
+      if (isMissing && job.stage === storageAway && !failed.has(name)) {
+        failed.add(name);
+        probe.doubt();
+      }
+      return isMissing && failed.has(name);
+    },
+    /** Records an attempt. One whose answer is lost may be recorded all the same, and nobody has started it. */
+    record: (term: string, job: Job, attempt: number): ReturnType<typeof startAttempt> =>
+      startAttempt(store, term, job, attempt).catch((error) => {
+        failed.add(attemptNameOf(job.id, attempt));
+        throw error;
+      }),
+    /** True when the start of the attempt had failed. */
+    forget: (attemptName: string): boolean => failed.delete(attemptName),
+    /** When the worker cannot be started, notes that as the stage of the job and throws. The stage goes once it is: it would tell of no worker. */
+    start: async (runner: Runner, job: Job, attempt: number, maxMs: number): Promise<void> => {
+      const name = attemptNameOf(job.id, attempt);
+      const note = (stage: string) => noteProgress(store, job, attempt, { ...waitingForStart, stage });
+      try {
+        if (job.endpoint !== 'metadata' && !probe.takesFiles()) throw new StartDelayed(storageAway, new Error());
+        await runner.start({ name, jobId: job.id, attempt, maxMs });
+      } catch (error) {
+        failed.add(name);
+        await note(error instanceof StartDelayed ? error.reason : startRefused);
+        throw error;
+      }
+      if (failed.delete(name)) await note('');
+    },
+  };
 }

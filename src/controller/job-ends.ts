@@ -25,42 +25,32 @@ interface EndParts extends UpkeepParts {
 }
 
 /** Counts, logs and traces the end of each job, once, also when the answer about it was lost. */
-export class JobEnds {
-  readonly #parts: EndParts;
+export function makeJobEnds(parts: EndParts) {
+  const { store, metrics } = parts;
   /** Ends whose answer was lost, by job: the script may have run before the connection broke. */
-  readonly #unanswered = new Map<string, AskedEnd>();
-
-  constructor(parts: EndParts) {
-    this.#parts = parts;
-  }
-
-  tell({ job, end, decidedAt }: AskedEnd, balance: string, now: number): void {
-    const log = logOfJob(this.#parts.log, job);
-    countSettledJob(this.#parts.metrics, job, { end, balance, now });
+  const unanswered = new Map<string, AskedEnd>();
+  const tell = ({ job, end, decidedAt }: AskedEnd, balance: string, now: number): void => {
+    const log = logOfJob(parts.log, job);
+    countSettledJob(metrics, job, { end, balance, now });
     log.info('the job ended', { status: end.status, code: end.code, charged: balance });
-    traceJob(this.#parts, job, job.storing_since ?? decidedAt, log);
-  }
-
-  addUnanswered(asked: AskedEnd): void {
-    this.#unanswered.set(asked.job.id, asked);
-  }
-
-  forget(jobId: string): void {
-    this.#unanswered.delete(jobId);
-  }
-
-  /** Tells an end whose answer was lost, when the record shows that it was carried out. A later leader has told what it has ended. */
-  async tellUnanswered(read: Job): Promise<void> {
-    const { store } = this.#parts;
-    const asked = this.#unanswered.get(read.id);
-    if (asked === undefined) return;
-    const isSame = read.status === asked.end.status && read.error_code === asked.end.code;
-    const isDone = isSame && (await isLastTerm(store.connection, asked.term));
-    const entry = isDone ? await findJobEntry(store, read) : null;
-    // Another step of the job may have told it meanwhile.
-    const isMine = this.#unanswered.delete(read.id);
-    if (isDone && isMine) this.tell(asked, entry?.balance ?? '', read.ended_at ?? asked.decidedAt);
-  }
+    traceJob(parts, job, job.storing_since ?? decidedAt, log);
+  };
+  return {
+    tell,
+    addUnanswered: (asked: AskedEnd) => unanswered.set(asked.job.id, asked),
+    forget: (jobId: string) => unanswered.delete(jobId),
+    /** Tells an end whose answer was lost, when the record shows that it was carried out. A later leader has told what it has ended. */
+    tellUnanswered: async (read: Job): Promise<void> => {
+      const asked = unanswered.get(read.id);
+      if (asked === undefined) return;
+      const isSame = read.status === asked.end.status && read.error_code === asked.end.code;
+      const isDone = isSame && (await isLastTerm(store.connection, asked.term));
+      const entry = isDone ? await findJobEntry(store, read) : null;
+      // Another step of the job may have told it meanwhile.
+      const isMine = unanswered.delete(read.id);
+      if (isDone && isMine) tell(asked, entry?.balance ?? '', read.ended_at ?? asked.decidedAt);
+    },
+  };
 }
 
 export function logOfJob(log: Log, { id, attempt, trace }: Job): Log {

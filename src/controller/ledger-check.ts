@@ -17,8 +17,8 @@ interface LedgerCheckOptions extends UpkeepParts {
 /** While this controller leads: verifies every ledger once an hour. */
 export function startLedgerCheck(options: LedgerCheckOptions): { close(): Promise<void> } {
   const { store, metrics, tickMs = defaultTickMs } = options;
-  const walker = new LedgerWalker(options);
-  const look = (isClosing: () => boolean) => walker.goOn(() => options.isLeading() && !isClosing());
+  const goOn = makeLedgerWalker(options);
+  const look = (isClosing: () => boolean) => goOn(() => options.isLeading() && !isClosing());
   const sentence = 'the check of all ledgers broke off: it goes on where it stopped';
   const check = startPeriodicTask(look, tickMs, reportUpkeep(options, 'verify', sentence));
   const refresh = async () => {
@@ -42,57 +42,12 @@ export function startLedgerCheck(options: LedgerCheckOptions): { close(): Promis
 }
 
 /** Goes from account to account, one at a time, so that nothing else waits for long. */
-class LedgerWalker {
-  readonly #options: LedgerCheckOptions;
-  #walk: LedgerWalk | null = null;
+function makeLedgerWalker({ store, log }: LedgerCheckOptions) {
+  let walk: LedgerWalk | null = null;
   /** Accounts of the page at the place of the walk that are not checked yet, and the place behind it. */
-  #page: { readonly accounts: [slug: string, id: string][]; readonly next: AccountCursor | null } | null = null;
-
-  constructor(options: LedgerCheckOptions) {
-    this.#options = options;
-  }
-
-  /** Goes on with the check that is under way, or begins the next one when that is due; throws when Redis is away. */
-  async goOn(mayGoOn: () => boolean): Promise<void> {
-    if (!mayGoOn()) {
-      // Another controller may go on from the record.
-      this.#walk = null;
-      this.#page = null;
-      return;
-    }
-    const { store } = this.#options;
-    this.#walk ??= await readLedgerWalk(store);
-    if (this.#walk.place === null) {
-      const age = store.clock.now() - this.#walk.since;
-      // Below 0: the clock of Redis went back since.
-      if (age >= 0 && age < everyMs) return;
-      this.#walk = { ...this.#walk, place: firstAccount, problems: 0 };
-    }
-    // Its age counts from the first beginning.
-    await saveLedgerWalk(store, this.#walk);
-    while (this.#walk.place !== null) {
-      this.#page ??= await listLedgerPage(store, this.#walk.place);
-      if (!(await this.#checkPage(this.#page.accounts, mayGoOn))) return;
-      this.#walk = this.#walkAfter(this.#walk, this.#page.next);
-      this.#page = null;
-      await saveLedgerWalk(store, this.#walk);
-    }
-  }
-
-  /** Takes each account off the page once it is checked; returns false when it must stop before the end. */
-  async #checkPage(accounts: [slug: string, id: string][], mayGoOn: () => boolean): Promise<boolean> {
-    for (let first = accounts[0]; first !== undefined; first = accounts[0]) {
-      if (!mayGoOn() || this.#walk === null) return false;
-      const problems = await this.#problemsOf(...first);
-      accounts.shift();
-      this.#walk = { ...this.#walk, problems: this.#walk.problems + problems };
-    }
-    return true;
-  }
-
+  let page: { readonly accounts: [slug: string, id: string][]; readonly next: AccountCursor | null } | null = null;
   /** An account that cannot be checked has a problem, and stops no other. */
-  async #problemsOf(slug: string, id: string): Promise<number> {
-    const { store, log } = this.#options;
+  const problemsOf = async ([slug, id]: [slug: string, id: string]): Promise<number> => {
     try {
       const { problems } = await verifyLedger(store, id);
       for (const problem of problems) log.error('a ledger does not balance', { slug, problem });
@@ -102,10 +57,39 @@ class LedgerWalker {
       log.error('a ledger cannot be checked', { slug, error });
       return 1;
     }
-  }
+  };
+  /** Goes on with the check that is under way, or begins the next one when that is due; throws when Redis is away. */
+  return async (mayGoOn: () => boolean): Promise<void> => {
+    if (!mayGoOn()) {
+      // Another controller may go on from the record.
+      [walk, page] = [null, null];
+      return;
+    }
+    walk ??= await readLedgerWalk(store);
+    if (walk.place === null) {
+      const age = store.clock.now() - walk.since;
+      // Below 0: the clock of Redis went back since.
+      if (age >= 0 && age < everyMs) return;
+      walk = { ...walk, place: firstAccount, problems: 0 };
+    }
+    // Its age counts from the first beginning.
+    await saveLedgerWalk(store, walk);
+    while (walk.place !== null) {
+      page ??= await listLedgerPage(store, walk.place);
+      // An account is taken off the page once it is checked.
+      for (let first = page.accounts[0]; first !== undefined; first = page.accounts[0]) {
+        if (!mayGoOn()) return;
+        walk = { ...walk, problems: walk.problems + (await problemsOf(first)) };
+        page.accounts.shift();
+      }
+      walk = walkAfter(walk, page.next, store.clock.now());
+      page = null;
+      await saveLedgerWalk(store, walk);
+    }
+  };
+}
 
-  #walkAfter(walk: LedgerWalk, next: AccountCursor | null): LedgerWalk {
-    if (next !== null) return { ...walk, place: next };
-    return { ...walk, place: null, lastProblems: walk.problems, since: this.#options.store.clock.now() };
-  }
+function walkAfter(walk: LedgerWalk, next: AccountCursor | null, now: number): LedgerWalk {
+  if (next !== null) return { ...walk, place: next };
+  return { ...walk, place: null, lastProblems: walk.problems, since: now };
 }

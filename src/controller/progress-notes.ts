@@ -29,64 +29,52 @@ const silentMs = 15_000;
  * is written. While percent and stage stay, one report every 5 s is written and the others are dropped: one that waited would
  * overwrite what the worker told another controller meanwhile. A note costs Redis as much as a poll.
  */
-export class ProgressNotes {
-  readonly #store: RecordStore;
-  readonly #maxAttemptMs: number;
-  readonly #reported = new Map<string, Reported>();
-
-  constructor(store: RecordStore, maxAttemptMs: number) {
-    this.#store = store;
-    this.#maxAttemptMs = maxAttemptMs;
-  }
-
-  /** Returns the job of an attempt that has reported before; it is not read again. */
-  jobOf(jobId: string, attempt: number): NotedJob | undefined {
-    return this.#reported.get(attemptNameOf(jobId, attempt))?.job;
-  }
-
-  async report(job: NotedJob, progress: AttemptProgress): Promise<boolean> {
-    const name = attemptNameOf(job.id, job.attempt);
-    const known = this.#reported.get(name);
-    const one = known ?? newlyReported(job);
-    this.#reported.set(name, one);
-    const isUnchanged = one.written?.progress === progress.progress && one.written.stage === progress.stage;
-    const passed = performance.now() - one.writtenAt;
-    if (isUnchanged && one.waiting === null && passed < unchangedWriteMs) return true;
-    one.waiting = progress;
-    if (passed >= betweenWritesMs) return this.#write(name, one);
-    this.#wait(name, one, betweenWritesMs - passed);
-    return true;
-  }
-
+export function makeProgressNotes(store: RecordStore, maxAttemptMs: number) {
+  const reported = new Map<string, Reported>();
   /** Forgets an attempt that has ended, and what it reported last. */
-  forget(jobId: string, attempt: number): void {
+  const forget = (jobId: string, attempt: number): void => {
     const name = attemptNameOf(jobId, attempt);
-    clearTimeout(this.#reported.get(name)?.timer);
-    this.#reported.delete(name);
-  }
-
-  #wait(name: string, one: Reported, milliseconds: number): void {
+    clearTimeout(reported.get(name)?.timer);
+    reported.delete(name);
+  };
+  const wait = (one: Reported, milliseconds: number): void => {
     clearTimeout(one.timer);
     const act = () => {
-      if (one.waiting === null) this.forget(one.job.id, one.job.attempt);
+      if (one.waiting === null) forget(one.job.id, one.job.attempt);
       // A report that is lost while Redis is away is followed by another one.
-      else this.#write(name, one).catch(() => {});
+      else write(one).catch(() => {});
     };
     one.timer = setTimeout(act, milliseconds).unref();
-  }
-
-  async #write(name: string, one: Reported): Promise<boolean> {
+  };
+  const write = async (one: Reported): Promise<boolean> => {
     const { job, waiting } = one;
     if (waiting === null) return true;
     one.waiting = null;
     one.written = waiting;
     one.writtenAt = performance.now();
-    this.#wait(name, one, silentMs);
-    const lastsMs = attemptMsOf(job, { maxAttemptMs: this.#maxAttemptMs });
-    const noted = await noteProgress(this.#store, job, job.attempt, { ...waiting, lastsMs });
-    if (noted.refused) this.forget(job.id, job.attempt);
+    wait(one, silentMs);
+    const lastsMs = attemptMsOf(job, { maxAttemptMs });
+    const noted = await noteProgress(store, job, job.attempt, { ...waiting, lastsMs });
+    if (noted.refused) forget(job.id, job.attempt);
     return noted.done === true;
-  }
+  };
+  return {
+    /** Returns the job of an attempt that has reported before; it is not read again. */
+    jobOf: (jobId: string, attempt: number): NotedJob | undefined => reported.get(attemptNameOf(jobId, attempt))?.job,
+    report: async (job: NotedJob, progress: AttemptProgress): Promise<boolean> => {
+      const name = attemptNameOf(job.id, job.attempt);
+      const one = reported.get(name) ?? newlyReported(job);
+      reported.set(name, one);
+      const isUnchanged = one.written?.progress === progress.progress && one.written.stage === progress.stage;
+      const passed = performance.now() - one.writtenAt;
+      if (isUnchanged && one.waiting === null && passed < unchangedWriteMs) return true;
+      one.waiting = progress;
+      if (passed >= betweenWritesMs) return write(one);
+      wait(one, betweenWritesMs - passed);
+      return true;
+    },
+    forget,
+  };
 }
 
 function newlyReported(job: NotedJob): Reported {

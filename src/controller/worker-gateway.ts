@@ -27,7 +27,7 @@ import { readJob } from '../store/jobs/read-job.ts';
 import { recordVerdict } from '../store/jobs/record-verdict.ts';
 import { readRedisTime } from '../store/old-entries.ts';
 import type { RecordStore } from '../store/script.ts';
-import { ProgressNotes } from './progress-notes.ts';
+import { makeProgressNotes } from './progress-notes.ts';
 
 interface WorkerGatewayOptions {
   readonly store: RecordStore;
@@ -127,7 +127,7 @@ function makeUploadComplaint(log: Log): (req: IncomingMessage, caller: AttemptId
 
 function makeRoutes(options: WorkerGatewayOptions): Readonly<Record<string, GatewayRoute>> {
   const { store } = options;
-  const notes = new ProgressNotes(store, options.maxAttemptMs);
+  const notes = makeProgressNotes(store, options.maxAttemptMs);
   const uploads = makeUploads(options);
   return {
     'GET /v1/attempt': async (caller) => {
