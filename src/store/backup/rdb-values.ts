@@ -70,10 +70,9 @@ export class RdbCursor {
   }
 }
 
-/** Values of these types are this many lengths-with-strings; each is skipped by its own rule. */
+/** The types that Redis 7.0 or newer writes. */
 const skipValue: Readonly<Record<number, (cursor: RdbCursor) => void>> = {
   0: (cursor) => cursor.skipStrings(1),
-  1: (cursor) => cursor.skipStrings(cursor.length()),
   2: (cursor) => cursor.skipStrings(cursor.length()),
   4: (cursor) => cursor.skipStrings(2 * cursor.length()),
   5: (cursor) => {
@@ -83,17 +82,15 @@ const skipValue: Readonly<Record<number, (cursor: RdbCursor) => void>> = {
     }
   },
   // Small sets, hashes and sorted sets are one string.
-  ...Object.fromEntries([9, 10, 11, 12, 13, 16, 17, 20].map((type) => [type, (cursor) => cursor.skipStrings(1)])),
-  14: (cursor) => cursor.skipStrings(cursor.length()),
+  ...Object.fromEntries([11, 16, 17, 20].map((type) => [type, (cursor) => cursor.skipStrings(1)])),
   18: (cursor) => {
     for (let left = cursor.length(); left > 0; left--) {
       cursor.length();
       cursor.skipStrings(1);
     }
   },
-  15: (cursor) => skipStream(cursor, 1),
-  19: (cursor) => skipStream(cursor, 2),
-  21: (cursor) => skipStream(cursor, 3),
+  19: (cursor) => skipStream(cursor, 8),
+  21: (cursor) => skipStream(cursor, 16),
 };
 
 export function skipRdbValue(cursor: RdbCursor, type: number): void {
@@ -102,19 +99,20 @@ export function skipRdbValue(cursor: RdbCursor, type: number): void {
   skip(cursor);
 }
 
-function skipStream(cursor: RdbCursor, version: number): void {
+/** `consumerBytes`: the times of a consumer. */
+function skipStream(cursor: RdbCursor, consumerBytes: number): void {
   cursor.skipStrings(2 * cursor.length());
-  cursor.skipLengths(version === 1 ? 3 : 8);
+  cursor.skipLengths(8);
   for (let groups = cursor.length(); groups > 0; groups--) {
     cursor.skipStrings(1);
-    cursor.skipLengths(version === 1 ? 2 : 3);
+    cursor.skipLengths(3);
     for (let pending = cursor.length(); pending > 0; pending--) {
       cursor.pass(24);
       cursor.length();
     }
     for (let consumers = cursor.length(); consumers > 0; consumers--) {
       cursor.skipStrings(1);
-      cursor.pass(version === 3 ? 16 : 8);
+      cursor.pass(consumerBytes);
       cursor.pass(16 * cursor.length());
     }
   }
