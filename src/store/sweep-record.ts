@@ -71,17 +71,17 @@ function rethrow(error: unknown): never {
   throw error;
 }
 
-/** Members of a sorted set whose score is from `from`, if given, and not after `before`. */
+/** Members of a sorted set whose score is from `from`, if given, and not after `before`, if given. */
 interface DueMembers {
   readonly key: string;
-  readonly before: number;
+  readonly before?: number;
   readonly from?: number;
 }
 
 /** Handles each due member of a sorted set once; returns how many of them changed. One that fails is reported and stops no other. */
 async function handleDue(
   store: RecordStore,
-  { key, before, from }: DueMembers,
+  { key, before = Number.MAX_SAFE_INTEGER, from }: DueMembers,
   { report, goOn }: SweepOptions,
   work: (member: string) => Promise<boolean>,
 ): Promise<number> {
@@ -113,15 +113,14 @@ async function sweepCalls(store: RecordStore, now: number, options: SweepOptions
   const key = keys.calls;
   const released = await handleDue(store, { key, before: now }, options, release);
   // A hold that ends later than any may was taken while the clock of Redis was ahead.
-  const ahead = { key, from: now + maxHoldMs + 1, before: Number.MAX_SAFE_INTEGER };
-  return released + (await handleDue(store, ahead, options, release));
+  return released + (await handleDue(store, { key, from: now + maxHoldMs + 1 }, options, release));
 }
 
 async function sweepPeriods(store: RecordStore, now: number, options: SweepOptions): Promise<number> {
   const key = keys.periods;
   const rolled = await handleDue(store, { key, before: now }, options, (account) => rollPeriod(store, account));
   // A period that ends later than any may was begun while the clock of Redis was ahead.
-  const ahead = { key, from: now + maxPeriodMs + 1, before: Number.MAX_SAFE_INTEGER };
+  const ahead = { key, from: now + maxPeriodMs + 1 };
   return rolled + (await handleDue(store, ahead, options, (account) => returnPeriod(store, account)));
 }
 

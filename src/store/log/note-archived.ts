@@ -40,10 +40,7 @@ interface ArchivedEntries {
   readonly part: Omit<ArchivedPart, 'last'>;
 }
 
-/**
- * Removes archived entries from Redis and notes their object. Returns false when another process has archived entries since, or they
- * are younger than they were thought to be.
- */
+/** Returns false when another process has archived entries since, or these are younger than they were thought to be. */
 export async function noteArchived(
   store: RecordStore,
   origin: EntryStream<StreamEntry>,

@@ -30,10 +30,7 @@ end
 return { 'granted', b.credits_given, b.credits_consumed }
 `;
 
-/**
- * Grants credits to an account, with a reason for its ledger, and returns all that it was given and has consumed. A
- * repetition with the same id grants nothing more. Throws `already_exists` when the id had another amount, or `not_found`.
- */
+/** Returns all that the account was given and has consumed. */
 export async function grantCredits(
   store: RecordStore,
   accountId: string,

@@ -94,10 +94,7 @@ export async function endSession(store: RecordStore, session: PersonSecret): Pro
   await run(store, endSessionScript, { ...session });
 }
 
-/**
- * Sets the hash of a person's password, and ends their other sessions and links; returns how many passkeys went with the old one, `null` when
- * the session has ended.
- */
+/** Returns how many passkeys went with the old password, `null` when the session has ended. */
 export async function setPassword(
   store: RecordStore,
   session: PersonSecret & { readonly accountId: string },

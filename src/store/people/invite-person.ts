@@ -70,10 +70,7 @@ interface Invitation extends RoleLoss {
   readonly mailed?: { readonly sealed: string; readonly by: string } | null;
 }
 
-/**
- * Adds a person to an account, or changes their role there, and makes a sign-in link that works once within 72 hours; returns true
- * when a mail brings it. Throws `too_many`, `not_found` or `in_use`.
- */
+/** Returns true when a mail brings the sign-in link, which works once within 72 hours. */
 export async function invitePerson(store: RecordStore, invitation: Invitation): Promise<boolean> {
   const { accountId, email, role, secret, isBound, shownTo = [], keepsOwner, keptSession, mailed } = invitation;
   const isOperator = role === 'operator';

@@ -54,10 +54,7 @@ redis.call('HDEL', roster, personId)
 return { 'removed' }
 `;
 
-/**
- * Removes a person from an account, or from the operators where `accountId` is ''. Throws `not_found`, and `in_use` for the last owner where
- * the account is to keep one.
- */
+/** Removes an operator where `accountId` is ''. */
 export async function removePerson(
   store: RecordStore,
   accountId: string,
