@@ -91,12 +91,9 @@ interface Spending {
 
 /** Returns what was paid and not taken back since a moment. */
 export function spentIn(purchases: readonly EndedPurchase[], since: number): Spending[] {
-  const sums = new Map<string, Spending>();
-  for (const { state, ended_at, currency, price_cents, kind } of purchases) {
-    if (state !== 'paid' || ended_at < since) continue;
-    const { cents, topup_cents } = sums.get(currency) ?? { cents: 0, topup_cents: 0 };
-    const automatic = kind === 'topup' ? price_cents : 0;
-    sums.set(currency, { currency, cents: cents + price_cents, topup_cents: topup_cents + automatic });
-  }
-  return [...sums.values()];
+  const counted = purchases.filter(({ state, ended_at }) => state === 'paid' && ended_at >= since);
+  const sum = (paid: readonly EndedPurchase[]) => paid.reduce((cents, { price_cents }) => cents + price_cents, 0);
+  return [...Map.groupBy(counted, ({ currency }) => currency)].map(([currency, paid]) => {
+    return { currency, cents: sum(paid), topup_cents: sum(paid.filter(({ kind }) => kind === 'topup')) };
+  });
 }

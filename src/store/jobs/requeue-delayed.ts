@@ -2,7 +2,7 @@ import { maxWaitMs } from '../../model/next.ts';
 import { keys } from '../keys.ts';
 import { isEarly } from '../lua/age.ts';
 import { fairShare, fairShareKeyNames, queueScore } from '../lua/fair-share.ts';
-import { readDue } from '../redis/read-due.ts';
+import { readDueNow } from '../redis/read-due.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
 import { mendJob } from './mend-job.ts';
 import { workShift } from './work-ranges.ts';
@@ -39,14 +39,7 @@ return { 'queued' }
 /** Puts up to 100 jobs whose wait before another attempt is over back into their queues. Returns how many. One that is damaged is mended: it keeps no other from its turn. */
 export async function requeueDelayed(store: RecordStore): Promise<number> {
   let moved = 0;
-  const now = store.clock.now();
-  const [key, latest] = [keys.openWork, workShift + now + maxWaitMs];
-  const tooLate = ['ZREVRANGEBYSCORE', key, '+inf', `(${latest}`, 'LIMIT', '0', '100'] as const;
-  const due = [
-    ...(await readDue(store, key, workShift + now, 0, workShift)),
-    ...(await store.connection.read(tooLate)),
-  ];
-  for (const jobId of due) {
+  for (const jobId of await readDueNow(store, keys.openWork, maxWaitMs, workShift)) {
     let word = await requeue(store, jobId);
     if (word === 'damaged') {
       await mendJob(store, jobId);

@@ -113,14 +113,10 @@ async function writePart(
   cap: number,
   part: readonly { readonly key: LoggedKey; readonly line: LogLine }[],
 ): Promise<void> {
-  const byKey = new Map<string, { accountId: string; values: string[] }>();
-  for (const { key, line } of part) {
-    const { accountId, values } = byKey.get(key.keyId) ?? { accountId: key.accountId, values: [] };
-    byKey.set(key.keyId, { accountId, values });
-    for (const name of lineFields) values.push(String(line[name]));
-  }
-  const writes = [...byKey].map(([keyId, { accountId, values }]) =>
-    run(store, writeLinesScript, { lines: keys.freeLines(keyId), accountId, cap }, { moreArgs: values }),
-  );
+  const writes = [...Map.groupBy(part, ({ key }) => key.keyId)].map(([keyId, lines]) => {
+    const { accountId } = lines[0]!.key;
+    const moreArgs = lines.flatMap(({ line }) => lineFields.map((name) => String(line[name])));
+    return run(store, writeLinesScript, { lines: keys.freeLines(keyId), accountId, cap }, { moreArgs });
+  });
   await Promise.all(writes);
 }

@@ -21,10 +21,10 @@ export function readDue(
 
 /**
  * Returns up to 100 members of a sorted set that are due now, and up to 100 that would wait longer than any does: their time was written
- * before the clock went back.
+ * before the clock went back. Scores are times plus `shift`; a lower one is none.
  */
-export async function readDueNow(store: DueReader, key: string, maxWaitMs: number): Promise<string[]> {
-  const now = store.clock.now();
+export async function readDueNow(store: DueReader, key: string, maxWaitMs: number, shift = 0): Promise<string[]> {
+  const now = shift + store.clock.now();
   const late = ['ZREVRANGEBYSCORE', key, '+inf', `(${now + maxWaitMs}`, 'LIMIT', '0', '100'] as const;
-  return [...(await readDue(store, key, now)), ...(await store.connection.read(late))];
+  return [...(await readDue(store, key, now, 0, shift)), ...(await store.connection.read(late))];
 }
