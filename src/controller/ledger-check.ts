@@ -82,14 +82,10 @@ function makeLedgerWalker({ store, log }: LedgerCheckOptions) {
         walk = { ...walk, problems: walk.problems + (await problemsOf(first)) };
         page.accounts.shift();
       }
-      walk = walkAfter(walk, page.next, store.clock.now());
+      walk = { ...walk, place: page.next };
+      if (walk.place === null) walk = { ...walk, lastProblems: walk.problems, since: store.clock.now() };
       page = null;
       await saveLedgerWalk(store, walk);
     }
   };
-}
-
-function walkAfter(walk: LedgerWalk, next: AccountCursor | null, now: number): LedgerWalk {
-  if (next !== null) return { ...walk, place: next };
-  return { ...walk, place: null, lastProblems: walk.problems, since: now };
 }

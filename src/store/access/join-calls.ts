@@ -58,7 +58,8 @@ function joinCalls<C, R>(joined: JoinedStep<C, R>, single: SingleStep<C, R>): Si
     const { groups, ended } = turns.get(store) ?? beginTurn(store);
     const name = caller.accountId + caller.hash;
     const open = groups.get(name);
-    const group = open && open.calls.length < maxJoined ? open : beginJoining(groups, name);
+    const group: JoinedCalls<C, R> = open && open.calls.length < maxJoined ? open : { calls: [] };
+    groups.set(name, group);
     const index = group.calls.push(call) - 1;
     await ended;
     if (group.calls.length === 1) return single(store, caller, call);
@@ -71,12 +72,6 @@ function joinCalls<C, R>(joined: JoinedStep<C, R>, single: SingleStep<C, R>): Si
     if (withinMs <= 0) throw refuse('unavailable');
     return single({ ...store, withinMs }, caller, call);
   };
-}
-
-function beginJoining<C, R>(groups: LoopTurn<C, R>['groups'], name: string): JoinedCalls<C, R> {
-  const group: JoinedCalls<C, R> = { calls: [] };
-  groups.set(name, group);
-  return group;
 }
 
 /** Returns the rates after a call, from those after the last of so many calls behind it. */

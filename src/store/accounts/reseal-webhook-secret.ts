@@ -23,7 +23,7 @@ export async function resealWebhookSecret(
   accountId: string,
   seal: Pick<Seal, 'open' | 'seal'>,
 ): Promise<boolean> {
-  const sealed = await readSealed(store, accountId);
+  const sealed = text(await store.connection.read(['HGET', keys.account(accountId), purpose]));
   if (sealed === '') return true;
   const plain = seal.open(purpose, sealed);
   if (plain === null) return false;
@@ -47,8 +47,4 @@ export async function listUnreadableSecrets(
     }
   }
   return unreadable;
-}
-
-async function readSealed({ connection }: RecordStore, accountId: string): Promise<string> {
-  return text(await connection.read(['HGET', keys.account(accountId), purpose]));
 }
