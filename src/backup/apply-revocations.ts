@@ -15,6 +15,7 @@ export interface AppliedRevocation {
   readonly account: string;
   /** Alias of the key, or e-mail address; '' for an account. */
   readonly name: string;
+  /** When it was revoked, in milliseconds. */
   readonly at: number;
 }
 

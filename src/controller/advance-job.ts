@@ -198,6 +198,7 @@ export class JobAdvancer {
     return null;
   }
 
+  /** Completes the job if the object store has the file. */
   async #confirmNow(situation: Situation, step: StepOf<'confirm'>): NextDelay {
     const { store, objects } = this.#options;
     const { delivered, metadata } = step;

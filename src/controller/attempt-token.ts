@@ -7,6 +7,7 @@ export function makeToken({ jobId, attempt }: AttemptId, sign: Seal['sign']): st
   return `${jobId}.${attempt}.${sign(purpose, `${jobId}.${attempt}`)}`;
 }
 
+/** Returns `null` when the signature is not ours. */
 export function readToken(token: string, verify: Seal['verify']): AttemptId | null {
   const [, jobId, attempt, signature] = /^([0-9a-f-]{36})\.(\d{1,6})\.([\w-]{20,100})$/.exec(token) ?? [];
   if (jobId === undefined || attempt === undefined || signature === undefined) return null;

@@ -22,6 +22,7 @@ export class DamagedRecord extends Error {
     this.unreadable = unreadable;
   }
 
+  /** Throws one for an open job that is damaged. */
   static refuse(job: Job | null): void {
     if (job?.unreadable && !isEnded(job.status)) throw new DamagedRecord(job.unreadable);
   }

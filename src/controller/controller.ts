@@ -79,6 +79,7 @@ export class Controller {
   #isPaused = false;
   #isClosing = false;
   #passedAt = Number.NEGATIVE_INFINITY;
+  /** When the next full pass is due. */
   #passAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: ControllerOptions) {
@@ -125,6 +126,7 @@ export class Controller {
     return this.#advancer.unsettled.oldest();
   }
 
+  /** Starts no more attempts; the running ones go on. */
   pause(): void {
     this.#isPaused = true;
   }

@@ -13,6 +13,7 @@ import { countSettledJob } from './job-metrics.ts';
 
 /** End of a job that Redis was asked for. */
 interface AskedEnd {
+  /** The term in which the job was read. */
   readonly term: string;
   readonly job: Job;
   readonly end: JobEnd;

@@ -61,6 +61,7 @@ export function makeProgressNotes(store: RecordStore, maxAttemptMs: number) {
   return {
     /** Returns the job of an attempt that has reported before; it is not read again. */
     jobOf: (jobId: string, attempt: number): NotedJob | undefined => reported.get(attemptNameOf(jobId, attempt))?.job,
+    /** Takes a report; false when the attempt is over. */
     report: async (job: NotedJob, progress: AttemptProgress): Promise<boolean> => {
       const name = attemptNameOf(job.id, job.attempt);
       const one = reported.get(name) ?? newlyReported(job);

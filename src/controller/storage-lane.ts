@@ -12,6 +12,7 @@ interface StorageLaneOptions {
 }
 
 interface StorageWork {
+  /** Fails when the object store does not answer. */
   readonly run: () => Promise<unknown>;
   /** The job that adds it again; `null` for work that is dropped when it cannot be done now. */
   readonly jobId: string | null;
@@ -65,6 +66,7 @@ export class StorageLane {
     while (this.#running.size > 0) await Promise.all(this.#running.values());
   }
 
+  /** Drops what has not begun. */
   close(): void {
     this.#isClosed = true;
     this.#waiting.clear();

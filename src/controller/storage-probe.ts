@@ -52,6 +52,7 @@ export class StorageProbe {
     return !this.#isDoubted;
   }
 
+  /** Called when a worker could not store its file. */
   doubt(): void {
     if (this.#isDoubted || this.#isClosed) return;
     this.#isDoubted = true;

@@ -50,6 +50,7 @@ export function startSweeper(options: SweeperOptions): { wake(): void; close(): 
 }
 
 type Sweep = (mayGoOn: () => boolean) => Promise<void>;
+/** Reports a removal that failed. */
 type Tell = (error: unknown) => Promise<number>;
 
 /** Returns one sweep of the files that are removed from the object store. */

@@ -8,6 +8,7 @@ const maxLeaveMs = 60_000;
 export class UnsettledJobs {
   readonly #since = new Map<string, number>();
 
+  /** Returns the earliest of these times, `null` for none. */
   oldest(): number | null {
     return this.#since.size === 0 ? null : Math.min(...this.#since.values());
   }

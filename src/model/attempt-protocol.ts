@@ -30,6 +30,7 @@ export interface AttemptSpec {
 
 /** Body of `POST /v1/attempt/progress`. */
 export interface AttemptProgress {
+  /** Percent. */
   readonly progress: number;
   readonly stage: string;
   readonly speed_bytes: number | null;

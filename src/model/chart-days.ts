@@ -18,6 +18,7 @@ interface KnownLedger {
   readonly entries: readonly Pick<LedgerEntry, 'at' | 'kind' | 'amount'>[];
   /** No entry is older than these. */
   readonly isWhole: boolean;
+  /** Credits that are left now. */
   readonly remaining: number;
 }
 

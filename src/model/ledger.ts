@@ -87,6 +87,7 @@ function rememberRecent(count: number): { add(word: string): boolean } {
   };
 }
 
+/** The balances that entries, oldest first, come to. */
 export function replay(entries: Iterable<LedgerEntry>, opening: Opening = nothing): Balances {
   const replaying = beginReplay(opening);
   replaying.take(entries);

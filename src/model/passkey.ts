@@ -5,6 +5,7 @@ import { readLiteral, topLabel } from './public-address.ts';
 export interface Passkey {
   readonly id: string;
   readonly name: string;
+  /** Public key, in base64url. */
   readonly key: string;
   /** Number of signatures that its authenticator has told; 0 from one that does not count. */
   readonly counter: number;

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { ReadInput } from './operator-input.ts';
 
+/** Roles of a person in one account (D87). */
 export const personRoles = ['owner', 'member', 'viewer'] as const;
 export type PersonRole = (typeof personRoles)[number];
 /** Operators see every account and change nothing. */
@@ -90,6 +91,7 @@ export interface PersonSecret {
   readonly secretHash: string;
 }
 
+/** Returns the text of a secret that these 32 bytes make. */
 export function makePersonSecret(personId: string, bytes: Uint8Array): string {
   return `${personId}.${Buffer.from(bytes).toString('base64url')}`;
 }

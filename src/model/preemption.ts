@@ -17,6 +17,7 @@ export interface ActiveJob {
    * `recording`: it records a live source, which cannot be repeated. `idle`: its worker has not started yet, or is done.
    */
   readonly hold: 'free' | 'leaving' | 'bound' | 'recording' | 'idle';
+  /** When its first recording began, in milliseconds. */
   readonly recordedAt: number | null;
 }
 

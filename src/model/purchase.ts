@@ -31,6 +31,7 @@ export interface Seller {
 /** A purchase that ended. Times are milliseconds. */
 export interface EndedPurchase extends Purchase {
   readonly state: 'paid' | 'declined' | 'refunded' | 'disputed';
+  /** The provider's id of the payment. */
   readonly payment: string;
   readonly ended_at: number;
   /** Place in the sequence of all invoices; only of a purchase that was paid. */

@@ -5,6 +5,7 @@ export type ReceiverTest =
   | { readonly state: 'waiting' | 'sending' }
   | {
       readonly state: 'ended';
+      /** A webhook would count as delivered. */
       readonly delivered: boolean;
       readonly status: number | null;
       readonly took_ms: number;

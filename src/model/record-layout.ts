@@ -44,6 +44,7 @@ export function refuseRecord({ layout, leastRelease }: RecordLayout, { release, 
 
 /** Distance of a record from the layout of a release that reads it. */
 export type LayoutStep =
+  /** The record has the layout of the release. */
   | { readonly step: 'sealed' }
   /** Its layout may change now: no older release may come back unasked. */
   | { readonly step: 'move' }

@@ -37,6 +37,7 @@ export function historyRange(from: number | undefined, to: number | undefined, n
   return first > last || last - first >= maxHistoryDays * dayMs ? null : { from: first, to: last };
 }
 
+/** Returns true for a day of the range, written as `YYYY-MM-DD`. */
 export function isInRange(day: string, { from, to }: HistoryRange): boolean {
   return day >= dayText(from) && day <= dayText(to);
 }

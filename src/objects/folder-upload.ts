@@ -7,6 +7,7 @@ import { syncFolder } from '../base/private-file.ts';
 import { callDisk } from './file-system.ts';
 import type { StoredObject } from './object-store.ts';
 
+/** Name of the file of an upload until it is complete. */
 const unfinished = 'body';
 
 /** Returns the folder of incomplete uploads. No key leads into it. */

@@ -44,6 +44,7 @@ export type Upload = Omit<UploadRequest, 'ext'>;
 /** Plain data that permits the upload of one object and nothing else. */
 export type Permit = WholePermit | PartsPermit;
 
+/** The file goes through the gateway. */
 export interface WholePermit {
   readonly is: 'whole';
   readonly key: string;
@@ -53,6 +54,7 @@ export interface WholePermit {
   readonly signature: string;
 }
 
+/** The file goes to the store itself, part by part. */
 export interface PartsPermit extends UploadPermit {
   readonly is: 'parts';
   readonly parts: readonly UploadPart[];

@@ -55,6 +55,7 @@ export function timeLimit(milliseconds = callTimeoutMs): { readonly abortSignal:
   return { abortSignal: AbortSignal.timeout(milliseconds) };
 }
 
+/** Returns the HTTP status of S3's answer; 0 without an answer. */
 export function statusOf(error: unknown): number {
   const { $metadata } = error as { $metadata?: { httpStatusCode?: number } };
   return $metadata?.httpStatusCode ?? 0;
@@ -74,6 +75,7 @@ function openClient({ s3Region, s3PathStyle }: BucketSettings, endpoint: string 
   });
 }
 
+/** Returns the name of S3's error; '' for what is none. */
 export function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : '';
 }

@@ -18,6 +18,7 @@ import { type Bucket, callBucket, nameOf, statusOf, timeLimit } from './s3-bucke
 
 /** Metadata of an object that hold what its permit allowed. */
 export interface PermittedMetadata {
+  /** SHA-256 of the whole file, in hex. */
   readonly sha256: string;
   /** Checksum that S3 must report for an object made of the permitted parts. */
   readonly parts: string;

@@ -48,6 +48,7 @@ const wholeObjectTimeoutMs = 60_000;
 const preconditionFailed = 412;
 const checksumPattern = /^[0-9a-f]{64}$/;
 
+/** Returns the part size with which a file of so many bytes has at most 128 parts. */
 export function partBytesFor(fileBytes: number): number {
   return Math.max(minPartBytes, Math.ceil(fileBytes / maxParts));
 }

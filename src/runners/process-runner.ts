@@ -25,6 +25,7 @@ interface ProcessRunnerOptions {
 
 interface WorkerProcess {
   readonly process: ChildProcess;
+  /** Rejects when the worker could not be started. */
   readonly spawned: Promise<unknown>;
   readonly gone: Promise<void>;
   hasEnded: boolean;

@@ -20,6 +20,7 @@ export async function readQueue(store: RecordStore, job: Job): Promise<ReturnTyp
   return position ? queueJson({ ...position, stage: job.stage }, null) : null;
 }
 
+/** Returns the events of a job in the order of time. */
 export async function readTimeline(
   store: RecordStore,
   { job, attempts, unreadable }: Pick<StoredJob, 'job' | 'attempts' | 'unreadable'>,

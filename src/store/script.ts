@@ -10,6 +10,7 @@ import type { Connection } from './redis/connection.ts';
 /** A Lua script, which Redis runs as one atomic step; its keys and arguments have names. */
 interface Script<K extends string, A extends string> {
   readonly name: string;
+  /** Return its keys and its arguments, in their order. */
   readonly readKeys: readonly ReadValue<K>[];
   readonly readArgs: readonly ReadValue<A>[];
   readonly lua: string;
@@ -26,6 +27,7 @@ export interface ReleaseLease {
   refusal(): string | null;
   /** End of the lease by `performance.now`, in the past while the record is refused. */
   readonly endsAt: number;
+  /** Renews the lease; throws when it cannot be. */
   renew(): Promise<void>;
 }
 

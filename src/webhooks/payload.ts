@@ -57,6 +57,7 @@ function compose(
   return { url: to.url, headers, body };
 }
 
+/** The three headers of Standard Webhooks. */
 function sign(secret: string, id: string, now: number, body: string): Record<string, string> {
   const seconds = String(Math.floor(now / 1000));
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');

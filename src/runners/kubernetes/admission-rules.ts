@@ -21,6 +21,7 @@ interface AdmissionRule {
   readonly messageExpression?: string;
 }
 
+/** Rules of fields that are not compared with one value. */
 type OwnRules = Readonly<Record<string, AdmissionRule>>;
 type ObjectFields = Readonly<Record<string, unknown>>;
 

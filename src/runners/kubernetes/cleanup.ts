@@ -21,6 +21,7 @@ export interface AttemptCleanup {
 /** Removed objects that still exist after this time are seen again, and their attempt is looked at again. */
 const hiddenMs = 60_000;
 
+/** Returns a cleanup that removes leftovers at once. */
 export function makeCleanup(client: KubeClient, namespace: string, state: ClusterState): AttemptCleanup {
   return {
     async remove(_, leftovers) {

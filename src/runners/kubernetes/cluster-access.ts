@@ -18,6 +18,7 @@ interface ClusterTls {
   readonly rejectUnauthorized?: boolean;
 }
 
+/** Credentials are read again after it. */
 const credentialsMs = 60_000;
 const account = '/var/run/secrets/kubernetes.io/serviceaccount';
 

@@ -24,6 +24,7 @@ export class ClusterState {
   readonly #options: ClusterStateOptions;
   readonly #jobs: Informer<JobSnapshot>;
   readonly #pods: Informer<PodSnapshot>;
+  /** Time until which objects are hidden, by uid. */
   readonly #hiddenUntil = new Map<string, number>();
   /** Names of the objects of each attempt, by job id: a lookup for one job reads nothing of others. */
   readonly #index = new Map<string, Map<string, Set<string>>>();

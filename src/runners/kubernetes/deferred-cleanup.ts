@@ -37,6 +37,7 @@ const jobTurnMs = 600;
  */
 export class DeferredCleanup implements AttemptCleanup {
   readonly #options: DeferredCleanupOptions;
+  /** In the order of their ends. */
   readonly #postponed = new Map<string, { readonly leftovers: Leftovers; readonly since: number }>();
   readonly #removing = new Set<string>();
   #immediateRemovals = 0;

@@ -58,6 +58,7 @@ export class Informer<T extends CachedObject> {
   #round = new AbortController();
   /** `resourceVersion` from which the next watch continues; `null` when everything must be listed first. */
   #version: string | null = null;
+  /** Newest `resourceVersion` seen so far. */
   #newest = '';
   #listedAt = Number.NEGATIVE_INFINITY;
   #aliveAt = Number.NEGATIVE_INFINITY;
@@ -73,6 +74,7 @@ export class Informer<T extends CachedObject> {
     this.#running = this.#run();
   }
 
+  /** Milliseconds since the API server last sent something. */
   ageMs(): number {
     return performance.now() - this.#aliveAt;
   }
@@ -115,6 +117,7 @@ export class Informer<T extends CachedObject> {
     this.#settleList(new Error('closed'));
   }
 
+  /** Lists all pages and drops what is not in them. */
   async #list(signal: AbortSignal): Promise<void> {
     const { client, path, selector } = this.#options;
     const listed = new Set<string>();

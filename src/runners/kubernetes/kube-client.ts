@@ -50,6 +50,7 @@ export interface KubeClient {
   change(method: 'PATCH' | 'DELETE', path: string, body: object): Promise<void>;
   /** Hands on an answer of any length line by line until it ends. */
   stream(path: string, query: KubeQuery, signal: AbortSignal, reader: StreamReader): Promise<void>;
+  /** True while requests wait for the rate limit. */
   isExhausted(): boolean;
   /** Time for which a request that came now would wait for the rate limit, in milliseconds. */
   waitMs(): number;
@@ -215,6 +216,7 @@ function watchForSilence(answerMs: number, askVersion: (timeoutMs: number, signa
       silence ??= { isAsked: false };
       return true;
     },
+    /** Throws while the API server is silent. */
     untilAnswered,
   };
 }
@@ -239,6 +241,7 @@ function contentOf(method: KubeMethod, { body, accept }: KubeQuestion, proof: Re
   return body ? { headers: { ...headers, 'content-type': type }, body: JSON.stringify(body) } : { headers };
 }
 
+/** True when the same request may succeed a moment later. */
 function mayPass(error: unknown, method: KubeMethod): boolean {
   // The caller has waited for the whole time limit already.
   if (error instanceof NoAnswerError) return false;

@@ -14,6 +14,7 @@ interface PodIdentityOptions {
   readonly shape: Pick<WorkerShape, 'namespace' | 'serviceAccount'>;
   /** Clocks, in milliseconds since 1970. Times of a token follow the clock of the cluster, which cannot be read: a token is valid while it is by one of these. */
   readonly clocks: readonly (() => number)[];
+  /** Least time between two reads of the cluster's keys and issuer. */
   readonly minKeysAgeMs?: number;
 }
 

@@ -30,6 +30,7 @@ export function makeRateLimiter(perSecond: number, burst: number, now = () => pe
       fill();
       return waitFor(tokens - 1);
     },
+    /** True while requests wait for tokens. */
     isExhausted(): boolean {
       fill();
       return tokens < 0;

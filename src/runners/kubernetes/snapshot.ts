@@ -10,6 +10,7 @@ interface ObjectSnapshot extends CachedObject {
   readonly createdAt: number;
   /** When its deletion was asked for. */
   readonly deletedAt: number | null;
+  /** True while our finalizer keeps it. */
   readonly hasFinalizer: boolean;
 }
 

@@ -168,6 +168,7 @@ export function readAdmission(reply: ScriptReply): Admission {
   return refused;
 }
 
+/** Key of the stored answer to an Idempotency-Key. */
 export function repeatKey(accountId: string, repeat: Repeat | null): string {
   return keys.repeat(accountId, repeat?.key ?? 'none');
 }

@@ -8,6 +8,7 @@ export interface Caller {
   readonly hash: string;
 }
 
+/** One of the plan's rate windows after this call. */
 interface Rate {
   readonly limit: number;
   readonly left: number;

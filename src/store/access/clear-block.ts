@@ -16,6 +16,7 @@ redis.call('PUBLISH', blocksChannel, address)
 return { 'cleared' }
 `;
 
+/** Ends the block of an address and forgets its failures; returns false when it had neither. */
 export async function clearBlock(store: RecordStore, address: string): Promise<boolean> {
   const [word] = await runNoted(store, clearBlockScript, { address }, { action: 'block.clear', target: address });
   return word === 'cleared';

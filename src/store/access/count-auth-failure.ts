@@ -87,6 +87,7 @@ export async function countAuthFailure(
   return { failures: Number(reply[1]), until: reply[0] === 'blocked' ? Number(reply[2]) : null };
 }
 
+/** Forgets the addresses whose last failure has reached an age; returns how many. */
 export async function forgetFailures(store: RecordStore, ageMs: number): Promise<number> {
   for (let done = 0; ; ) {
     const [, forgotten] = await run(store, forgetFailuresScript, ageValues(store, ageMs));
@@ -100,6 +101,7 @@ const forgetBlocksScript = script('forget-blocks', 'always', ['blocks'], ageArgN
 return { 'forgotten', redis.call('ZREMRANGEBYSCORE', blocks, '-inf', string.format('%.0f', before)) }
 `;
 
+/** Forgets the blocks of addresses that have ended; returns how many. */
 export async function forgetBlocks(store: RecordStore): Promise<number> {
   return Number((await run(store, forgetBlocksScript, ageValues(store, 0)))[1]);
 }

@@ -53,6 +53,7 @@ return { 'entered', '', '', rates, found, position, ${sharedPosition} }
 /** A job as its account sees it, or the refusal of the poll. */
 export type PolledJob = { readonly job: Job; readonly position: QueuePosition; readonly rates: Rates } | RefusedCall;
 
+/** Authorizes the caller and reads one of the account's jobs, in one step. */
 export async function pollJob(store: RecordStore, caller: Caller, jobId: string): Promise<PolledJob> {
   const reply = await run(store, pollJobScript, { ...caller, jobId }, { asBytes: true });
   return readAuthorized(reply, (values) => readFound(jobId, values));

@@ -20,6 +20,7 @@ return { 'entered', '', '', rates, redis.call('HGETALL', account), redis.call('H
   redis.call('HGETALL', key), plan_json or '' }
 `;
 
+/** Authorizes the caller and reads the usage of its account, in one step. */
 export async function readUsage(store: RecordStore, caller: Caller) {
   const reply = await withRolledPeriod(store, caller.accountId, () => run(store, readUsageScript, caller));
   return readAuthorized(reply, ([account, packs, key, planJson]): AccountSnapshot & { readonly key: Key } => {

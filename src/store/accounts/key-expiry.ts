@@ -47,6 +47,7 @@ export function expiryMember(accountId: string, hash: string): string {
   return `${accountId}/${hash}`;
 }
 
+/** Tells the owners of an account that a key expires; returns false when it is too early. */
 export async function tellExpiry(store: RecordStore, member: string): Promise<boolean> {
   const [accountId = '', hash = ''] = member.split('/');
   const [word] = await run(store, tellExpiryScript, { accountId, hash, member });

@@ -18,6 +18,7 @@ export async function findLedgerAccount(store: RecordStore, slug: string): Promi
   return present ?? text(removed?.split(' ')[0]);
 }
 
+/** Returns slug and id of every account, sorted by slug. */
 export async function listAccounts(store: Pick<RecordStore, 'connection'>): Promise<[slug: string, id: string][]> {
   const found = pairs(await store.connection.read(['HGETALL', keys.slugs]));
   return Object.entries(found).sort(([a], [b]) => (a < b ? -1 : 1));

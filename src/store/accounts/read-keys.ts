@@ -3,6 +3,7 @@ import { type Key, type Quotas, quotaWindows } from '../../model/account.ts';
 import { keys } from '../keys.ts';
 import { number, pairs, type RecordStore, text } from '../script.ts';
 
+/** Returns the keys of an account, oldest first. */
 export async function listKeys(store: RecordStore, accountId: string): Promise<Key[]> {
   const ring = pairs(await store.connection.read(['HGETALL', keys.keyring(accountId)]));
   const found = await store.connection.readAll(Object.values(ring).map((hash) => ['HGETALL', keys.key(hash)]));
@@ -40,6 +41,7 @@ export async function findKeyHash(store: RecordStore, accountId: string, alias: 
   return hash;
 }
 
+/** Returns the key of an alias; throws `not_found`. */
 export async function findKey(store: RecordStore, accountId: string, alias: string): Promise<Key> {
   return readKeyByHash(store, await findKeyHash(store, accountId, alias));
 }

@@ -55,6 +55,7 @@ interface Rotation {
   readonly overlapMs: number;
 }
 
+/** Rotates a key; returns when its old secret ends. Throws `not_found`, `already_exists` or `too_many`. */
 export async function rotateKey(store: RecordStore, accountId: string, alias: string, made: Rotation): Promise<number> {
   const oldHash = await findKeyHash(store, accountId, alias);
   const values = {

@@ -9,6 +9,7 @@ import { countActive, workRanges, workShift } from './work-ranges.ts';
 const maxOverdue = 10_000;
 const waitsForWorker: JobStatus = 'QueuedJob';
 
+/** Ids of the jobs of an account that have not ended, oldest first. */
 export async function listOpen(store: RecordStore, account: string): Promise<string[]> {
   return (await store.connection.read(['ZRANGEBYSCORE', keys.jobs(account), leastOpen, '+inf'])).map(longId);
 }
@@ -25,6 +26,7 @@ export async function findUnserved({ connection }: RecordStore, before: number):
   return longest?.slice(1) ?? null;
 }
 
+/** Returns every job that has a slot, the oldest first. */
 export async function readActiveJobs({ connection }: RecordStore): Promise<ActiveJob[]> {
   const range = [...workRanges.active, 'WITHSCORES'];
   const taken = Object.entries(pairs(await connection.read(['ZRANGEBYSCORE', keys.openWork, ...range])));

@@ -24,6 +24,7 @@ redis.call('ZREM', ended, shortId)
 return { 'removed' }
 `;
 
+/** Removes the record of an ended job with its webhook; false when its end is younger, or it has not ended. */
 export async function removeJob(store: RecordStore, jobId: string, ageMs: number): Promise<boolean> {
   const line = await store.connection.read(['GETRANGE', keys.endedJob(jobId), '0', '63']);
   const [accountId = ''] = (line ?? '').split(' ');

@@ -23,6 +23,7 @@ for n = 4, #ARGV do redis.call('ZADD', strays, 'NX', string.format('%d', now), A
 return { 'noted' }
 `;
 
+/** Notes when such a job was found first. */
 async function noteStrays(store: RecordStore, jobIds: readonly string[]): Promise<void> {
   if (jobIds.length > 0) await run(store, noteStraysScript, { max: maxStrays }, { moreArgs: jobIds.map(shortId) });
 }

@@ -13,4 +13,5 @@ export const workRanges = {
   delayed: [`${workShift}`, '+inf'],
 } as const;
 
+/** Lua of the number of jobs with a slot. */
 export const countActive = `redis.call('ZCOUNT', openWork, '${workRanges.active.join("', '")}')`;

@@ -32,6 +32,7 @@ export async function findExpiredPart(store: RecordStore, expiring: string, ageM
   return [{ member, list, expiring, object: archivedPartKey({ kind, id }, from) }];
 }
 
+/** Forgets an archived part whose object is removed. */
 export async function forgetArchived(
   store: RecordStore,
   { member, list, expiring, object }: ExpiredPart,

@@ -25,6 +25,7 @@ interface AuditPage {
   readonly open: ReadArchivedPart;
 }
 
+/** Returns entries of an audit log, newest first, archived ones included. */
 export function readAudit(store: RecordStore, id: string, { limit, before, open }: AuditPage): Promise<AuditEntry[]> {
   return readNewestEntries(store, auditStream(id), limit, open, before);
 }

@@ -43,4 +43,5 @@ export function placeOf(score: string): string {
   return `math.floor((${score} - ${openShift}) / ${width}), (${score} - ${openShift}) % ${width}`;
 }
 
+/** Lua of the number of open jobs of an account. */
 export const countOpenJobs = `redis.call('ZCOUNT', jobs, '${leastOpen}', '+inf')`;

@@ -75,6 +75,7 @@ export type Mail = {
   | MailedLink
 );
 
+/** Returns up to 100 mails that are to be sent now. */
 export function dueMails(store: RecordStore): Promise<string[]> {
   return readDueNow(store, keys.outboxDue, maxWaitMs);
 }

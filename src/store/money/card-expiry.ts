@@ -62,6 +62,7 @@ export interface StoredCard {
   readonly expires: number;
 }
 
+/** Returns up to 100 accounts whose stored card is to be looked up now. */
 export function dueCards(store: RecordStore): Promise<string[]> {
   return readDue(store, keys.expiringCards, store.clock.now());
 }

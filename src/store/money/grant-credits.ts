@@ -30,7 +30,10 @@ end
 return { 'granted', b.credits_given, b.credits_consumed }
 `;
 
-/** Returns all that the account was given and has consumed. */
+/**
+ * Returns all that the account was given and has consumed. Throws `already_exists` when the id had another amount, `too_many` for too many
+ * ids, or `not_found`.
+ */
 export async function grantCredits(
   store: RecordStore,
   accountId: string,

@@ -38,6 +38,7 @@ write_balances()
 return { 'looked' }
 `;
 
+/** Returns up to 100 accounts whose balance is to be looked at now. */
 export function dueTopupLooks(store: RecordStore): Promise<string[]> {
   return readDueNow(store, keys.topupLooks, maxWaitMs);
 }

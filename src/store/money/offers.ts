@@ -62,6 +62,7 @@ export async function listOffers(store: RecordStore): Promise<Offer[]> {
   return offers.sort((a, b) => a.price_cents - b.price_cents || (a.name < b.name ? -1 : 1));
 }
 
+/** Returns false when there is no such offer. */
 export async function removeOffer(store: RecordStore, name: string): Promise<boolean> {
   const [word] = await runNoted(store, removeOfferScript, { name }, { action: 'offer.remove', target: name });
   return word === 'removed';

@@ -30,6 +30,7 @@ redis.call('ZADD', periods, finish, accountId)
 return { 'returned' }
 `;
 
+/** Returns true when an account was brought back into the present billing period. */
 export async function returnPeriod(store: RecordStore, accountId: string): Promise<boolean> {
   const anchor = text(await store.connection.read(['HGET', keys.account(accountId), 'period_anchor']));
   if (anchor === '') return false;

@@ -70,6 +70,7 @@ export async function setTopup(
   await runNoted(store, setTopupScript, values, { accountId, action: 'topup.change', target: '', change: fields });
 }
 
+/** Returns the fields of an account's top-up setting and of its purchase. */
 export async function readTopup(store: RecordStore, accountId: string): Promise<Record<string, string>> {
   return pairs(await store.connection.read(['HGETALL', keys.topup(accountId)]));
 }

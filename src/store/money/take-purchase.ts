@@ -95,6 +95,7 @@ export interface TakenPurchase extends Purchase {
   readonly isWanted: boolean;
 }
 
+/** Returns up to 100 accounts whose purchase is to be tried now. */
 export function duePurchases(store: RecordStore): Promise<string[]> {
   return readDueNow(store, keys.purchases, maxWaitMs);
 }

@@ -16,6 +16,7 @@ redis.call('HSET', sessions, secretHash, cjson.encode(session))
 return { 'moved' }
 `;
 
+/** Ends a session. Answers {'ended'}. */
 const endSessionScript = script('end-session', 'always', ['sessions'], ['secretHash'])`
 redis.call('HDEL', sessions, secretHash)
 return { 'ended' }

@@ -21,6 +21,7 @@ else redis.call('SET', signInFailures, string.format('%d %d', left, ends), 'KEEP
 return { 'taken_back' }
 `;
 
+/** Counts a sign-in; returns how many there are in its window, and how long that still lasts. */
 export async function countSignIn(store: RecordStore, personId: string, windowMs: number) {
   const [, count, leftMs] = await run(store, countSignInScript, { personId, window: windowMs });
   return { count: Number(count), leftMs: Number(leftMs) };

@@ -70,7 +70,7 @@ interface Invitation extends RoleLoss {
   readonly mailed?: { readonly sealed: string; readonly by: string } | null;
 }
 
-/** Returns true when a mail brings the sign-in link, which works once within 72 hours. */
+/** Returns true when a mail brings the sign-in link, which works once within 72 hours. Throws `too_many`, `not_found`, `in_use` or `forbidden`. */
 export async function invitePerson(store: RecordStore, invitation: Invitation): Promise<boolean> {
   const { accountId, email, role, secret, isBound, shownTo = [], keepsOwner, keptSession, mailed } = invitation;
   const isOperator = role === 'operator';

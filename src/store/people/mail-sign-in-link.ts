@@ -37,6 +37,7 @@ interface WantedLink {
   readonly sealed: string;
 }
 
+/** Mails a sign-in link to a person, at most one in 15 minutes; an unknown address gets none. */
 export async function mailSignInLink(
   store: RecordStore,
   { email, accountId, secret, sealed }: WantedLink,

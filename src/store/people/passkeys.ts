@@ -101,6 +101,7 @@ export function tooManyPasskeys(): Error {
   return refuse('too_many', `You have ${recordLimits.passkeysOfPerson} passkeys: remove one`);
 }
 
+/** Returns false when there is no such passkey. */
 export async function namePasskey(store: RecordStore, passkey: PasskeyName, name: string): Promise<boolean> {
   const [word] = await run(store, namePasskeyScript, { ...passkey, name });
   return word === 'named';

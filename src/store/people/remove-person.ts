@@ -54,7 +54,7 @@ redis.call('HDEL', roster, personId)
 return { 'removed' }
 `;
 
-/** Removes an operator where `accountId` is ''. */
+/** Removes an operator where `accountId` is ''. Throws `not_found`, and `in_use` for the last owner where the account is to keep one. */
 export async function removePerson(
   store: RecordStore,
   accountId: string,

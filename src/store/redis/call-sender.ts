@@ -37,6 +37,7 @@ export interface Patience {
 interface PendingCall {
   /** When it is given up, by `performance.now`. */
   endsAt: number;
+  /** True once it was answered or given up. */
   isOver: boolean;
   /** The connection that it used last. */
   client?: RedisClient;

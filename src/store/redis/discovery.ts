@@ -26,6 +26,7 @@ export interface RedisTopology {
   readonly questions: () => readonly Question[];
 }
 
+/** The hash slot of `{trawl}`. */
 const slot = 11_042;
 const sentinelUrl = /^redis\+sentinel:\/\/(?:([^/]*)@)?([^@/]+)\/([^/?#]+)(?:\/(\d+))?$/;
 const sentinelPort = '26379';

@@ -90,6 +90,7 @@ export async function startRedis(options: ServerOptions) {
   let stopped: Promise<void> | undefined;
   return {
     socket,
+    /** URL for `connect`, with the password. */
     url: urlOf(socket, password),
     /** Returns the pid of the present process; a restart changes it. */
     pid: () => server.pid,

@@ -12,6 +12,7 @@ import { RedisTimeout, timeoutMs, withTimeout } from './redis-time.ts';
 /** Steps for each connection: one before it is used, one every 400 ms while it is. Each tells how its changes reach a replica. */
 export interface ConnectionCare {
   readonly prepare: (client: RedisClient) => Promise<Cover | undefined>;
+  /** Fails when Redis does not answer. */
   readonly check: (client: RedisClient) => Promise<Cover | undefined>;
 }
 

@@ -157,6 +157,7 @@ async function findFailed({ connection }: RecordStore, cursors: readonly Cursor[
   return cursors.filter((_, n) => states[n] === 'failed');
 }
 
+/** Reads deliveries with their URLs in one call. */
 async function readListed(store: RecordStore, cursors: readonly Cursor[]): Promise<ListedDelivery[]> {
   const ids = cursors.map(({ id }) => id);
   if (ids.length === 0) return [];
