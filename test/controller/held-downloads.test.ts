@@ -76,7 +76,7 @@ describe('while the object store takes no file', () => {
     const { log } = aLog();
     const next = new StorageProbe({ objects: { ...emptyObjects, keep }, metrics: makeMetrics(), log, firstMs: 1 });
     const lane = new StorageLane({ probe: next, log, again: () => {} });
-    const advanceNext = advanceWith(store, runner, { lane });
+    const advanceNext = advanceWith(store, runner, { lane, probe: next });
     await advanceNext(id).catch(() => undefined);
     expect([next.takesFiles(), runner.started]).to.deep.equal([false, []]);
     isFull = false;
