@@ -6,10 +6,10 @@ import { makeFolder } from '../base/make-folder.ts';
 import { spawnChild } from '../media/spawn-child.ts';
 import { isolationOf } from '../model/isolation.ts';
 import type { ChildLimits } from './child-limits.ts';
-import { childUsers } from './child-users.ts';
 import { hasNamespaces, ownUser, programFolders, type Sandbox, sandboxCommand } from './sandbox-command.ts';
 import { endingOf } from './sandbox-ending.ts';
 import { laySeccompFilter } from './seccomp-filter.ts';
+import { findChildUsers } from './user-id-ranges.ts';
 
 export type SandboxMode = 'auto' | 'required' | 'off';
 
@@ -66,7 +66,7 @@ function refusal(why: string): string {
 
 /** Returns true as root, unless a user namespace knows no other id. */
 function hasOtherUsers(): boolean {
-  return process.getuid?.() === 0 && childUsers().attempts.first > 0;
+  return process.getuid?.() === 0 && findChildUsers().attempts.first > 0;
 }
 
 /** Removes the filters of processes that were killed within their trial. */

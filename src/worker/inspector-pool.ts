@@ -16,7 +16,6 @@ import { pythonFlags } from '../media/yt-dlp.ts';
 import type { InspectionFailure, Inspector } from '../model/inspection-result.ts';
 import { readDetail } from '../model/outcome.ts';
 import { type Breach, breaches, type ChildLimits } from './child-limits.ts';
-import { childUsers } from './child-users.ts';
 import type { EgressFault, NoteFault } from './egress-forwarder.ts';
 import type { LookLimits } from './file-usage.ts';
 import { readableFolders } from './find-programs.ts';
@@ -27,6 +26,7 @@ import type { MediaActions } from './run-attempt.ts';
 import { hasNamespaces, hasOwnUser, sandboxCommand, systemPaths } from './sandbox-command.ts';
 import { endingOf } from './sandbox-ending.ts';
 import { seccompFilter } from './seccomp-filter.ts';
+import { findChildUsers } from './user-id-ranges.ts';
 import { type ChildWatch, startChildWatch } from './watch-limits.ts';
 import { openHome, type WorkerHome, type WorkspaceOptions } from './workspace.ts';
 
@@ -181,7 +181,7 @@ let usersGiven = randomInt(2 ** 30);
 
 /** Each request runs as another user, so that it meets no process or file of an earlier one. */
 function nextUser(): number {
-  const { first, count } = childUsers().inspections;
+  const { first, count } = findChildUsers().inspections;
   return first + (usersGiven++ % count);
 }
 

@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type ChildLimits, limitCommand } from './child-limits.ts';
-import { childUsers } from './child-users.ts';
+import { findChildUsers } from './user-id-ranges.ts';
 
 /**
  * Kind of isolation of a child. `user`: bubblewrap and a user id of its own, which needs root; `namespace`: bubblewrap with a user
@@ -131,7 +131,7 @@ export function systemPaths(): string[] {
 
 /** Returns the user id of the children of this process. */
 export function ownUser(): number {
-  const { first, count } = childUsers().attempts;
+  const { first, count } = findChildUsers().attempts;
   return first + (process.pid % count);
 }
 

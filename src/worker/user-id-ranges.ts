@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+
 /** Ids of users or groups, from the first up to `first + count`. */
 interface IdRange {
   readonly first: number;
@@ -5,7 +7,7 @@ interface IdRange {
 }
 
 /** User ids of children: of an attempt one, of the inspector one for each request. */
-export interface ChildUsers {
+interface ChildUsers {
   readonly attempts: IdRange;
   readonly inspections: IdRange;
 }
@@ -19,10 +21,12 @@ const defaultUsers: ChildUsers = {
 const overflowId = 65_534;
 
 /**
- * Returns ids of their own for children, by the texts of `/proc/self/uid_map` and `gid_map`: a user namespace, as of a container, may
- * have 65,536 ids only. There the upper half of them is used, where images have no users.
+ * Returns ids of their own for children, by the maps of this process's user namespace: one, as of a container, may have 65,536 ids only.
+ * There the upper half of them is used, where images have no users.
  */
-export function findChildUsers(maps: readonly string[]): ChildUsers {
+export function findChildUsers(
+  maps = ['uid_map', 'gid_map'].map((name) => readFileSync(`/proc/self/${name}`, 'utf8')),
+): ChildUsers {
   const { first, count } = maps
     .map(readRanges)
     .reduce(intersect)
