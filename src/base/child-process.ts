@@ -53,18 +53,13 @@ export async function endChild(
 
 /** Signals every process of a detached child's group; without effect when the group has ended. */
 export function killGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, signal);
-  } catch {
-    // The group has ended already.
-  }
+  if (pid !== undefined) killProcess(-pid, signal);
 }
 
 /** Ends a process; without effect when it has ended, or belongs to another user. */
-export function killProcess(pid: number): void {
+export function killProcess(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
   try {
-    process.kill(pid, 'SIGKILL');
+    process.kill(pid, signal);
   } catch {
     // ESRCH or EPERM.
   }
