@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { KeyText } from '../model/api-key.ts';
+import type { TraceContext } from '../model/trace-context.ts';
 import type { LoggedKey } from '../store/log/write-lines.ts';
 import type { CallerAddress } from './caller-address.ts';
 import type { ApiReply, ReplyHeaders } from './reply.ts';
-import type { RequestTrace } from './request-trace.ts';
 import type { Route } from './routes.ts';
 
 /** A route with what its answers tell of it. */
@@ -18,6 +18,11 @@ export interface ApiRequest extends IncomingMessage {
   method: string;
   url: string;
   params: Readonly<Record<string, string | string[]>>;
+}
+
+/** Span of a request; `parentId` is that of its caller, where it sends one. */
+export interface RequestTrace extends TraceContext {
+  readonly parentId: string | null;
 }
 
 /** One request on its way through the checks. */

@@ -20,25 +20,12 @@ import { cancelIfOpen, type JobRoutes } from './job-routes.ts';
 import { type ApiReply, acceptedReply, failureReply, rateSentence, requireAllowed } from './reply.ts';
 import { isSmallBody } from './request-syntax.ts';
 
-type BatchRoutes = Pick<
-  CreditRoutes,
-  | 'store'
-  | 'seal'
-  | 'asyncStatus'
-  | 'basePath'
-  | 'exceptions'
-  | 'admissions'
-  | 'inspector'
-  | 'inspectSeconds'
-  | 'ending'
->;
-
 /** Large bodies of one account that one API reads at the same time. */
 const maxReading = 8;
 const maxCancelling = 20;
 
 /** POST of a batch: one call against the rate before its body is read, and one job for each item. */
-export function startBatch(routes: BatchRoutes): KeyedHandler {
+export function startBatch(routes: CreditRoutes): KeyedHandler {
   const readLarge = fewAtATime(maxReading, rateSentence('open-batches'), 1);
   return async (early) => {
     const { req, key, readBody } = early;
@@ -57,7 +44,7 @@ type ReadRequest = ReturnType<typeof parseBatch>;
 
 /** Lists a playlist and admits its entries; no list is read for a caller without a credit, nor again for a repeated call. */
 async function admitPlaylist(
-  routes: BatchRoutes,
+  routes: CreditRoutes,
   call: KeyedCall,
   request: Extract<ReadRequest, { readonly ok: true }>,
 ): Promise<ApiReply | null> {
@@ -80,7 +67,7 @@ async function admitPlaylist(
 
 /** Has the record admit a batch; a wrong one is refused with its sentence, after the key and its quota. */
 async function admit(
-  routes: BatchRoutes,
+  routes: CreditRoutes,
   call: KeyedCall,
   request: ReadRequest,
   // An Idempotency-Key in use was used with other items, which comes before wrong ones (D10).
@@ -92,7 +79,7 @@ async function admit(
 }
 
 /** Returns the batch that a call asks for; of a wrong one its number of items. */
-function newBatch(routes: BatchRoutes, call: KeyedCall, request: ReadRequest, repeat: Repeat | null): NewBatch {
+function newBatch(routes: CreditRoutes, call: KeyedCall, request: ReadRequest, repeat: Repeat | null): NewBatch {
   const wanted = { id: randomUUID(), isOpen: routes.admissions.isOpen, repeat };
   if (!request.ok) return { ...wanted, valid: false, items: [], count: countItems(call.given), webhook: null };
   const { endpoint } = request;

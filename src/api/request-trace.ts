@@ -1,12 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Traces } from '../base/traces.ts';
-import { readTraceparent, type TraceContext } from '../model/trace-context.ts';
+import { readTraceparent } from '../model/trace-context.ts';
+import type { ApiCall, RequestTrace } from './api-call.ts';
 import type { ApiReply } from './reply.ts';
-
-/** Span of a request; `parentId` is that of its caller, where it sends one. */
-export interface RequestTrace extends TraceContext {
-  readonly parentId: string | null;
-}
 
 /** Begins the span of a request: in the trace of its caller, or in one of its own; `null` when the caller does not record its trace. */
 export function beginTrace(traceparent: string | undefined): RequestTrace | null {
@@ -16,21 +12,10 @@ export function beginTrace(traceparent: string | undefined): RequestTrace | null
   return { traceId: caller?.traceId ?? randomBytes(16).toString('hex'), spanId, parentId: caller?.spanId ?? null };
 }
 
-/** The parts of a call that its span tells of. */
-interface TracedCall {
-  readonly req: { readonly method: string };
-  readonly route: { readonly template: string } | null;
-  readonly trace: RequestTrace | null;
-  /** Arrival, by the monotonic clock. */
-  readonly began: number;
-  /** `null` where the key of the call is not known. */
-  readonly logged: unknown;
-}
-
 /** Records an answered request. One without a known key leaves no span, so that nobody else fills the collector. */
 export function recordRequest(
   traces: Traces,
-  { req, route, trace, began, logged }: TracedCall,
+  { req, route, trace, began, logged }: Pick<ApiCall, 'req' | 'route' | 'trace' | 'began' | 'logged'>,
   reply: ApiReply | null,
   status: number,
   now: number,
