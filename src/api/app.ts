@@ -179,10 +179,8 @@ function answerComplete(
   handle: KeyedHandler,
 ): Promise<ApiReply | null> {
   const { req, route } = call;
-  const asked = body === noBody ? call.given : mergeParameters(call.given, body.parameters);
-  const { x_api_key } = asked;
-  // Most calls have the key in a header: nothing is copied for them.
-  call.given = x_api_key === undefined ? asked : withoutKey(asked);
+  const { x_api_key, ...given } = mergeParameters(call.given, body.parameters);
+  call.given = given;
   const bearer = route?.takesBearer ? /^Bearer (\S+)$/i.exec(req.headers.authorization ?? '')?.[1] : undefined;
   const key = readKey(headerOf(req, 'x-api-key') || bearer || x_api_key);
   if (key === null) throw refuse('invalid_api_key');
@@ -201,10 +199,6 @@ function answerComplete(
     return { given: call.given, fault: late.fault ?? fault };
   };
   return handle({ ...call, key, fault, idle, readBody });
-}
-
-function withoutKey({ x_api_key, ...others }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  return others;
 }
 
 /** Counts a missing or unknown key against the address of its caller (D38). */
