@@ -145,20 +145,17 @@ function responsesOf(row: OperationRow, isOpen: boolean, asyncStatus: number): o
     headers: headersOf('200', isOpen, true),
     content: error,
   };
+  const message = object({ event: text, data: { ...text, description: 'A JSON-RPC message' } }, ['event']);
+  const contents = {
+    file: { '*/*': { schema: text } },
+    page: { 'text/html': { schema: text } },
+    stream: { 'text/event-stream': { schema: ref('JobEvent') }, ...error },
+    messages: { 'text/event-stream': { schema: message }, ...error },
+  };
   const good = Object.entries(row.ok).map(([status, schema]) => {
     const description = 'Done';
     const headers = headersOf(status, isOpen, status === '200' && !isOpen);
-    if (schema === 'file') return [status, { description, headers, content: { '*/*': { schema: text } } }];
-    if (schema === 'page') return [status, { description, headers, content: { 'text/html': { schema: text } } }];
-    if (schema === 'stream') {
-      const content = { 'text/event-stream': { schema: ref('JobEvent') }, ...error };
-      return [status, { description, headers, content }];
-    }
-    if (schema === 'messages') {
-      const message = object({ event: text, data: { ...text, description: 'A JSON-RPC message' } }, ['event']);
-      const content = { 'text/event-stream': { schema: message }, ...error };
-      return [status, { description, headers, content }];
-    }
+    if (typeof schema === 'string') return [status, { description, headers, content: contents[schema] }];
     if (status === '202') return [String(asyncStatus), accepted(row, schema, asyncStatus)];
     const shown = isOpen ? schema : anyOf(schema, partOf(schema), ref('Error'));
     return [status, { description, headers, content: jsonOf(shown, answerExamples[row.id.replace('ByPost', '')]) }];
