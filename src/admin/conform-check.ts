@@ -18,20 +18,15 @@ export interface Check {
   readonly run: (ask: ConformClient) => Promise<Verdict>;
 }
 
-/** The deployment answered something else than the contract wants. */
-class Unfit extends Error {
-  readonly wanted: string;
-  readonly saw: string;
+/** Ends a check with its verdict. */
+class CheckEnd extends Error {
+  readonly judgement: Verdict;
 
-  constructor(wanted: string, saw: string) {
-    super(`wanted ${wanted}, saw ${saw}`);
-    this.wanted = wanted;
-    this.saw = saw;
+  constructor(judgement: Verdict) {
+    super(judgement.verdict);
+    this.judgement = judgement;
   }
 }
-
-/** The state of deployment, account or key does not allow this check. */
-class NotJudged extends Error {}
 
 const maxShownChars = 300;
 
@@ -48,8 +43,7 @@ export function check(
       await judge(ask);
       return { verdict: 'ok' };
     } catch (error) {
-      if (error instanceof NotJudged) return { verdict: 'not judged', why: error.message };
-      if (error instanceof Unfit) return { verdict: 'fails', wanted: error.wanted, saw: error.saw };
+      if (error instanceof CheckEnd) return error.judgement;
       return { verdict: 'fails', wanted: 'an answer', saw: sentenceOf(error) };
     }
   };
@@ -66,7 +60,7 @@ export function want(holds: boolean, wanted: string, saw: unknown): void {
   if (holds) return;
   const isBlocked = isAnswer(saw) && saw.headers.get('x-error-code') === 'ip_blocked';
   if (isBlocked) skipRow('this address is blocked for its failed authentications (D38)');
-  throw new Unfit(wanted, show(saw));
+  throw new CheckEnd({ verdict: 'fails', wanted, saw: show(saw) });
 }
 
 /** Fails the row unless both values are deeply equal. */
@@ -74,8 +68,9 @@ export function same(saw: unknown, wanted: unknown, what: string): void {
   want(isDeepStrictEqual(saw, wanted), `${what} ${show(wanted)}`, saw);
 }
 
+/** Leaves the row unjudged: the state of deployment, account or key does not allow it. */
 export function skipRow(why: string): never {
-  throw new NotJudged(why);
+  throw new CheckEnd({ verdict: 'not judged', why });
 }
 
 /** Fails the row unless the value follows this schema of the OpenAPI document and has these optional fields besides. */
