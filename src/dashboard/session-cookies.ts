@@ -1,26 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import type { Request } from 'express';
 import type { Seal } from '../base/seal.ts';
-import { makePersonSecret, type Person, readPersonSecret, roleIn, type SessionRole } from '../model/person.ts';
+import { makePersonSecret, type Person, readPersonSecret, roleIn } from '../model/person.ts';
 import { openSession, sessionMs } from '../store/people/open-session.ts';
-import { readSession, type StoredSession } from '../store/people/read-people.ts';
+import { readSession } from '../store/people/read-people.ts';
 import type { RecordStore } from '../store/script.ts';
-
-/** A person at a browser. */
-export interface SignedIn {
-  readonly person: Person;
-  readonly session: StoredSession;
-  /** Role in the account that the session shows; `null` while it shows none. */
-  readonly role: SessionRole | null;
-  /** Token that every request which changes something carries in `x-csrf-token`. */
-  readonly csrf: string;
-  isCsrfToken(text: string | undefined): boolean;
-}
 
 const purpose = 'csrf';
 
 /** Cookies that carry sessions. The record keeps a hash of each, so reading the record opens nothing. */
 export type SessionCookies = ReturnType<typeof makeSessionCookies>;
+
+/** A person at a browser. */
+export type SignedIn = NonNullable<Awaited<ReturnType<SessionCookies['read']>>>;
 
 /** `isSecure`: owners reach the dashboard over https. */
 export function makeSessionCookies(store: RecordStore, seal: Seal, isSecure: () => boolean) {
@@ -41,7 +33,9 @@ export function makeSessionCookies(store: RecordStore, seal: Seal, isSecure: () 
       return {
         person,
         session,
+        /** Role in the account that the session shows; `null` while it shows none. */
         role,
+        /** Token that every request which changes something carries in `x-csrf-token`. */
         csrf: seal.sign(purpose, text),
         isCsrfToken: (token = '') => seal.verify(purpose, text, token),
       };

@@ -4,7 +4,7 @@ import { keys } from '../keys.ts';
 import { pairs, type RecordStore, text } from '../script.ts';
 
 /** Session as the record keeps it. Times are milliseconds. */
-export interface StoredSession {
+interface StoredSession {
   readonly secretHash: string;
   /** Account that it shows; '' for an operator who has chosen none. */
   readonly account: string;
