@@ -11,14 +11,7 @@ import type { Breach } from './child-limits.ts';
 import { type NoteFault, startEgressForwarder } from './egress-forwarder.ts';
 import type { ProgramPaths } from './find-programs.ts';
 import { startOrphanCleaner } from './orphan-cleaner.ts';
-import {
-  hasNamespaces,
-  hasOwnUser,
-  ownUser,
-  type Sandbox,
-  type SandboxOptions,
-  sandboxCommand,
-} from './sandbox-command.ts';
+import { hasNamespaces, hasOwnUser, ownUser, type SandboxOptions, sandboxCommand } from './sandbox-command.ts';
 import { endingOf } from './sandbox-ending.ts';
 import { laySeccompFilter } from './seccomp-filter.ts';
 import { startChildWatch } from './watch-limits.ts';
@@ -86,20 +79,15 @@ export async function openWorkspace(options: WorkspaceOptions) {
   return { folder, wrappers, proxy: `http://127.0.0.1:${route.ports[0]}`, cookies, run, close };
 }
 
-interface HomeOptions {
+interface HomeOptions extends Pick<WorkspaceOptions, 'cgroups' | 'egress' | 'noteFault' | 'programs' | 'sandbox'> {
   /** Of the path of the home. */
   readonly beginning: string;
   /** Of the folder of children in it. */
   readonly name: string;
-  readonly egress: ServerAddress;
-  readonly sandbox: Sandbox;
-  readonly cgroups: string | null;
   /** Ways to egress: ports, and the connections by each. */
   readonly connections: { readonly ports: number; readonly maxConnections: number };
-  readonly noteFault?: NoteFault;
   /** Limit of its cgroup. */
   readonly memoryBytes: number;
-  readonly programs: Pick<ProgramPaths, 'ffmpeg' | 'ffprobe'>;
 }
 
 export type WorkerHome = Awaited<ReturnType<typeof openHome>>;
