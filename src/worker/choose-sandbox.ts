@@ -1,5 +1,4 @@
-import { existsSync } from 'node:fs';
-import { chmod, readdir, rm } from 'node:fs/promises';
+import { chmod, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { readLandlockVersion } from '../base/landlock-version.ts';
 import { makeFolder } from '../base/make-folder.ts';
@@ -37,7 +36,6 @@ export async function chooseSandbox(
 ): Promise<Sandbox> {
   if (mode === 'off') return 'none';
   await makeFolder(folder, 0o700);
-  await removeLeftFilters(folder);
   const reasons: string[] = [];
   const candidates = hasOtherUsers() ? (['user', 'namespace'] as const) : (['namespace'] as const);
   for (const sandbox of candidates) {
@@ -69,14 +67,6 @@ function hasOtherUsers(): boolean {
   return process.getuid?.() === 0 && findChildUsers().attempts.first > 0;
 }
 
-/** Removes the filters of processes that were killed within their trial. */
-async function removeLeftFilters(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) {
-    const [, pid] = /^seccomp-(\d+)$/.exec(name) ?? [];
-    if (pid !== undefined && !existsSync(`/proc/${pid}`)) await rm(join(folder, name), { force: true });
-  }
-}
-
 /** Runs a command in a sandbox; returns the reason for which that does not work, `null` when it does. */
 async function trySandbox(
   sandbox: Sandbox,
@@ -86,7 +76,7 @@ async function trySandbox(
   trialMs: number,
 ): Promise<string | null> {
   const file = join(folder, `seccomp-${process.pid}`);
-  // In a container, a killed process had the same id.
+  // A process with the same id may have been killed within its trial.
   await rm(file, { force: true });
   try {
     const inside = {

@@ -118,15 +118,4 @@ describe('The choice of a sandbox', () => {
     expect(readdirSync(folder)).to.deep.equal([]);
     remove();
   });
-
-  it('removes what a process left that was killed within its trial, and nothing of one that lives', async () => {
-    const { folder, remove } = aFolder();
-    const killed = spawn('true');
-    await once(killed, 'exit');
-    const ofLiving = `seccomp-${process.ppid}`;
-    for (const name of [`seccomp-${killed.pid}`, ofLiving]) writeFileSync(join(folder, name), '');
-    await chooseSandbox('auto', folder, python, () => undefined);
-    expect(readdirSync(folder)).to.deep.equal([ofLiving]);
-    remove();
-  });
 });

@@ -88,7 +88,7 @@ async function killDuring(
     await pause(milliseconds);
     kill({ worker: Number(parent.line), parent: Number(parent.process.pid), proxy: Number(proxy.process.pid) }[victim]);
     await until(() => !existsSync(`/proc/${parent.line}`), 40, 'the worker has ended');
-    // The filter of a worker that was killed while it tried its sandbox stays until the next start removes it.
+    // The filter of a worker that was killed while it tried its sandbox stays until the next start of `trawl up` clears the folder.
     const excused = victim === 'worker' ? `seccomp-${parent.line}` : null;
     const left = () => (existsSync(work) ? readdirSync(work).filter((name) => name !== excused) : []);
     await until(
