@@ -11,11 +11,7 @@ interface ProbeOptions {
   readonly ready: () => readonly string[] | Promise<readonly string[]>;
 }
 
-interface ProbeAnswer {
-  readonly status: number;
-  readonly type: string;
-  readonly body: string;
-}
+type ProbeAnswer = readonly [status: number, body: string, type?: string];
 
 /**
  * Serves /healthz, /readyz and /metrics on the inner port that every role has, or on a socket. `close` stops answering, open connections
@@ -23,7 +19,8 @@ interface ProbeAnswer {
  */
 export async function startProbeServer({ at, metrics, ready }: ProbeOptions) {
   const server = createServer(async (request, response) => {
-    const { status, type, body } = await answer(request, metrics, ready).catch((error) => plain(500, String(error)));
+    const told = await answer(request, metrics, ready).catch((error): ProbeAnswer => [500, String(error)]);
+    const [status, body, type = 'text/plain; charset=utf-8'] = told;
     response.writeHead(status, {
       'content-type': type,
       'content-length': Buffer.byteLength(body),
@@ -40,20 +37,12 @@ async function answer(
   metrics: ProbeOptions['metrics'],
   ready: ProbeOptions['ready'],
 ): Promise<ProbeAnswer> {
-  if (method !== 'GET' && method !== 'HEAD') return plain(405, 'method not allowed');
+  if (method !== 'GET' && method !== 'HEAD') return [405, 'method not allowed'];
   const path = url.split('?')[0];
-  if (path === '/healthz') return plain(200, 'ok');
-  if (path === '/readyz') return readiness(await ready());
-  if (path !== '/metrics') return plain(404, 'not found');
-  return { status: 200, type: metrics.registry.contentType, body: await renderMetrics(metrics) };
-}
-
-function readiness(missing: readonly string[]): ProbeAnswer {
-  const ready = missing.length === 0;
-  const body = JSON.stringify(ready ? { ready } : { ready, missing });
-  return { status: ready ? 200 : 503, type: 'application/json', body };
-}
-
-function plain(status: number, body: string): ProbeAnswer {
-  return { status, type: 'text/plain; charset=utf-8', body };
+  if (path === '/healthz') return [200, 'ok'];
+  if (path === '/metrics') return [200, await renderMetrics(metrics), metrics.registry.contentType];
+  if (path !== '/readyz') return [404, 'not found'];
+  const missing = await ready();
+  const isReady = missing.length === 0;
+  return [isReady ? 200 : 503, JSON.stringify({ ready: isReady, ...(!isReady && { missing }) }), 'application/json'];
 }
