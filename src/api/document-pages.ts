@@ -38,14 +38,8 @@ const pageHeaders = {
 
 type PageBody = Awaited<ReturnType<typeof withPressed>>;
 
-/** GET of the page that says what this service is. */
 export function showWelcome(publicUrl: () => string): OpenHandler {
   return showPage('welcome.html', (text) => text.replaceAll('{{URL}}', escapeHtml(publicUrl())));
-}
-
-/** GET of the page that shows the API's document. */
-export function showDocs(): OpenHandler {
-  return showPage('api-docs.html', (text) => text);
 }
 
 /** GET of a file that the pages need. */
@@ -62,7 +56,8 @@ export function sendDocsFile(): OpenHandler {
   };
 }
 
-function showPage(name: string, fill: (text: string) => string): OpenHandler {
+/** GET of a page. */
+export function showPage(name: string, fill = (text: string) => text): OpenHandler {
   let body: Promise<PageBody> | undefined;
   return async (call) => {
     body ??= readFile(own(name), 'utf8').then((text) => withPressed(Buffer.from(fill(text))));

@@ -4,7 +4,7 @@ import type { ApiHandlers } from '../api/app.ts';
 import { deleteBatch, getBatch, startBatch } from '../api/batch-routes.ts';
 import { cacheBlocks, findCallers } from '../api/caller-address.ts';
 import { type CreditRoutes, getMetadata, startDownload, startRetry } from '../api/credit-routes.ts';
-import { sendDocsFile, showDocs, showWelcome } from '../api/document-pages.ts';
+import { sendDocsFile, showPage, showWelcome } from '../api/document-pages.ts';
 import { streamEvents } from '../api/event-routes.ts';
 import { deliverFile } from '../api/file-routes.ts';
 import { deleteJob, getJob, getJobs, type JobRoutes } from '../api/job-routes.ts';
@@ -119,7 +119,7 @@ function makeHandlers(
     stats: getStats(store, stats),
     files: deliverFile({ verify: seal.verify, readJob: (jobId) => readJob(store, jobId), objects, now }),
     welcome: showWelcome(publicUrl),
-    docs: showDocs(),
+    docs: showPage('api-docs.html'),
     docsFile: sendDocsFile(),
     openapi: async () => ({ status: 200, body: makeOpenapi(publicUrl(), asyncStatus) }),
   };
