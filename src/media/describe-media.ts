@@ -27,9 +27,10 @@ export function describeMedia(
   const size = delivered
     ? probe?.video
     : { width: chosen?.width ?? probe?.video?.width, height: chosen?.height ?? probe?.video?.height };
+  const ext = chosen?.ext ?? fields.ext;
   const given = {
     ...fields,
-    ext: delivered?.ext ?? knownExt(chosen?.ext ?? fields.ext),
+    ext: delivered?.ext ?? (ext === 'unknown_video' ? null : ext),
     width: whole(size?.width),
     height: whole(size?.height),
     duration: round(delivered ? probe?.duration : (page.duration ?? probe?.duration)),
@@ -43,9 +44,8 @@ export function describeMedia(
     upload_date: readDate(fields.upload_date),
     original_url: order.query,
   };
-  const metadata = readMetadata(given);
-  if (metadata === null) throw new Error('facts are an object');
-  return metadata;
+  // An object is always read.
+  return readMetadata(given)!;
 }
 
 function bestFormat(page: SourcePage) {
@@ -65,10 +65,6 @@ function liveStatus(page: SourcePage, whole: boolean): unknown {
   if (page.live) return 'is_live';
   if (fields.was_live === true) return 'was_live';
   return fields.is_live === false || page.direct || page.duration !== null || whole ? 'not_live' : null;
-}
-
-function knownExt(ext: unknown): unknown {
-  return ext === 'unknown_video' ? null : ext;
 }
 
 /** Returns YYYYMMDD as a number; `null` for a date that no calendar has. */
