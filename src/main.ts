@@ -1,103 +1,48 @@
 import { sentenceOf } from './base/error-sentence.ts';
 import type { Terminal } from './base/terminal.ts';
 
-interface Command {
-  readonly name: string;
-  readonly text: string;
-  /** Loads only the parts of this role, so that it starts fast. */
-  readonly load: () => Promise<(args: readonly string[], terminal: Terminal) => Promise<number>>;
-}
+/** Sentence about a command, and the load of only its parts, so that it starts fast. */
+type Command = readonly [text: string, load: () => Promise<{ readonly runCommand: RunCommand }>];
+type RunCommand = (args: readonly string[], terminal: Terminal) => Promise<number>;
 
-const roles: readonly Command[] = [
-  { name: 'up', text: 'Run trawl on this machine', load: async () => (await import('./roles/run-up.ts')).runUp },
-  {
-    name: 'api',
-    text: 'Run the public API, beside others',
-    load: async () => (await import('./roles/run-api.ts')).runApi,
-  },
-  {
-    name: 'dashboard',
-    text: 'Run the dashboard apart from the public API, beside others',
-    load: async () => (await import('./roles/run-dashboard.ts')).runDashboard,
-  },
-  {
-    name: 'controller',
-    text: 'Bring jobs to their end in a cluster, beside others',
-    load: async () => (await import('./roles/run-controller.ts')).runController,
-  },
-  {
-    name: 'worker',
-    text: 'Run one attempt of one job, told on standard input',
-    load: async () => (await import('./roles/run-worker.ts')).runWorkerRole,
-  },
-  {
-    name: 'inspector',
-    text: 'Tell what is known of media URLs',
-    load: async () => (await import('./roles/run-inspector.ts')).runInspectorRole,
-  },
-  {
-    name: 'egress',
-    text: 'Reach the addresses that callers name, and only public ones',
-    load: async () => (await import('./roles/run-egress.ts')).runEgressRole,
-  },
-  {
-    name: 'doctor',
-    text: 'Judge this machine, the settings and the record',
-    load: async () => (await import('./admin/doctor.ts')).runDoctor,
-  },
-  {
-    name: 'manifests',
-    text: 'Print the Kubernetes objects that guard the namespace of the workers',
-    load: async () => (await import('./admin/manifests.ts')).runManifests,
-  },
-  {
-    name: 'uninstall',
-    text: 'Release what workers hold in a cluster, before trawl is removed from it',
-    load: async () => (await import('./admin/uninstall.ts')).runUninstall,
-  },
-  {
-    name: 'bootstrap',
-    text: 'Create a first account with a key that is given',
-    load: async () => (await import('./admin/bootstrap.ts')).runBootstrap,
-  },
-  {
-    name: 'conform',
-    text: 'Judge a deployment against the contract, from outside',
-    load: async () => (await import('./admin/conform.ts')).runConform,
-  },
-  {
-    name: 'get',
-    text: 'Ask a service for files and fetch them, as a caller',
-    load: async () => (await import('./client/get.ts')).runGet,
-  },
-  {
-    name: 'login',
-    text: 'Keep the address of a service and a key, for trawl get',
-    load: async () => (await import('./client/login.ts')).runLogin,
-  },
-  {
-    name: 'mcp',
-    text: 'Serve the tools of the Model Context Protocol, as a caller',
-    load: async () => (await import('./client/mcp.ts')).runMcp,
-  },
-  {
-    name: 'admin',
-    text: 'Plans, accounts, keys, money and logs',
-    load: async () => (await import('./admin/admin.ts')).runAdmin,
-  },
-];
+const commands: Readonly<Record<string, Command>> = {
+  up: ['Run trawl on this machine', () => import('./roles/run-up.ts')],
+  api: ['Run the public API, beside others', () => import('./roles/run-api.ts')],
+  dashboard: ['Run the dashboard apart from the public API, beside others', () => import('./roles/run-dashboard.ts')],
+  controller: ['Bring jobs to their end in a cluster, beside others', () => import('./roles/run-controller.ts')],
+  worker: ['Run one attempt of one job, told on standard input', () => import('./roles/run-worker.ts')],
+  inspector: ['Tell what is known of media URLs', () => import('./roles/run-inspector.ts')],
+  egress: ['Reach the addresses that callers name, and only public ones', () => import('./roles/run-egress.ts')],
+  doctor: ['Judge this machine, the settings and the record', () => import('./admin/doctor.ts')],
+  manifests: [
+    'Print the Kubernetes objects that guard the namespace of the workers',
+    () => import('./admin/manifests.ts'),
+  ],
+  uninstall: [
+    'Release what workers hold in a cluster, before trawl is removed from it',
+    () => import('./admin/uninstall.ts'),
+  ],
+  bootstrap: ['Create a first account with a key that is given', () => import('./admin/bootstrap.ts')],
+  conform: ['Judge a deployment against the contract, from outside', () => import('./admin/conform.ts')],
+  get: ['Ask a service for files and fetch them, as a caller', () => import('./client/get.ts')],
+  login: ['Keep the address of a service and a key, for trawl get', () => import('./client/login.ts')],
+  mcp: ['Serve the tools of the Model Context Protocol, as a caller', () => import('./client/mcp.ts')],
+  admin: ['Plans, accounts, keys, money and logs', () => import('./admin/admin.ts')],
+};
 
 const overview = `Usage: trawl COMMAND …
 
-${roles.map(({ name, text }) => `  ${name.padEnd(10)}  ${text}\n`).join('')}
+${Object.entries(commands)
+  .map(([name, [text]]) => `  ${name.padEnd(10)}  ${text}\n`)
+  .join('')}
 trawl COMMAND --help tells more, and trawl --version which release this is.
 `;
 
 /** Runs a command and returns the exit code. Options may precede the name of the command. */
 async function main(args: readonly string[], terminal: Terminal): Promise<number> {
   const index = args.findIndex((arg) => !arg.startsWith('-'));
-  const role = roles.find(({ name }) => name === args[index]);
-  if (role) return run(role, args.toSpliced(index, 1), terminal);
+  const [, command] = Object.entries(commands).find(([name]) => name === args[index]) ?? [];
+  if (command) return run(command, args.toSpliced(index, 1), terminal);
   if (index < 0 && args.some((arg) => arg === '--help' || arg === '-h')) {
     terminal.out(overview);
     return 0;
@@ -110,9 +55,9 @@ async function main(args: readonly string[], terminal: Terminal): Promise<number
   return 2;
 }
 
-async function run(role: Command, args: readonly string[], terminal: Terminal): Promise<number> {
+async function run([, load]: Command, args: readonly string[], terminal: Terminal): Promise<number> {
   try {
-    return await (await role.load())(args, terminal);
+    return await (await load()).runCommand(args, terminal);
   } catch (error) {
     terminal.err(`${sentenceOf(error)}\n`);
     return 1;

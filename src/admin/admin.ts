@@ -23,7 +23,7 @@ const noPermits: Pick<Seal, 'sign' | 'verify'> = {
 };
 
 /** Runs one command of the operator and returns the exit code: 0 done, 1 refused or problems found, 2 wrong usage. */
-export async function runAdmin(args: readonly string[], terminal: Terminal): Promise<number> {
+export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   const json = wantsJson(args);
   try {
     const line = parseCommandLine(args, commands);

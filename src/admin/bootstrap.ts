@@ -36,7 +36,7 @@ const options = {
 } as const;
 const alias = 'first';
 
-export const runBootstrap = makeProgram({ usage, help: bootstrapHelp, options }, async (given, terminal) => {
+export const runCommand = makeProgram({ usage, help: bootstrapHelp, options }, async (given, terminal) => {
   if (given['new-key']) terminal.out(`${makeKey(makeAccountId(randomBytes(16)), randomBytes(32))}\n`);
   else terminal.out(await makeFirst(given, terminal));
   return 0;

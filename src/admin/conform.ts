@@ -31,7 +31,7 @@ end, and the files that were made are removed. The exit code is 1 when a row fai
   --help           Show this text.
 `;
 
-export const runConform = makeProgram({ usage, help, options }, async ({ json = false, ...words }, terminal) => {
+export const runCommand = makeProgram({ usage, help, options }, async ({ json = false, ...words }, terminal) => {
   const given = readGiven(words);
   const shown = hiding(given.key, terminal);
   const broken = new AbortController();

@@ -61,7 +61,7 @@ const options = {
   'allow-mark': { ...text, multiple: true },
 } as const;
 
-export const runManifests = makeProgram({ usage, help: manifestsHelp, options }, async (given, terminal) => {
+export const runCommand = makeProgram({ usage, help: manifestsHelp, options }, async (given, terminal) => {
   const env = given.namespace === undefined ? {} : { TRAWL_KUBE_NAMESPACE: given.namespace };
   const config = readConfig({ ...terminal.env, ...env }, { required });
   // Loaded only here, because the Kubernetes client is large and help must be fast.

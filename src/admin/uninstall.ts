@@ -30,7 +30,7 @@ const options = {
 const required = ['TRAWL_REDIS_URL', 'TRAWL_KUBE_NAMESPACE'] as const;
 
 const texts = { usage, help: uninstallHelp, options };
-export const runUninstall = makeProgram(texts, async ({ force = false, wait = '0' }, terminal) => {
+export const runCommand = makeProgram(texts, async ({ force = false, wait = '0' }, terminal) => {
   const config = readConfig(terminal.env, { required });
   const seconds = allowed(wholeNumber(0, 86_400)(wait, '--wait'));
   await withRecord(config, terminal, async (store) => {

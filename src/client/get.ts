@@ -17,7 +17,7 @@ import { writeBytes } from './progress-line.ts';
 import { CallRefused, makeServiceClient } from './service-client.ts';
 
 /** Asks for URLs, waits, fetches the files and prints their paths. */
-export async function runGet(
+export async function runCommand(
   args: readonly string[],
   terminal: Terminal,
   limits: PatienceLimits = defaultPatience,

@@ -22,7 +22,7 @@ over what is kept, and a kept key is sent to no other address than its own.
 `;
 
 /** Checks and keeps the credentials of a caller. */
-export async function runLogin(args: readonly string[], terminal: Terminal): Promise<number> {
+export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   try {
     const { values, positionals } = parseWords(args, { help: { type: 'boolean', short: 'h' } });
     if (values.help) {

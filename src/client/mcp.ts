@@ -16,7 +16,7 @@ result holds the key. POST /mcp of the service has the same tools without this c
 `;
 
 /** Serves the program that started this one, until it closes standard input. */
-export async function runMcp(args: readonly string[], terminal: Terminal): Promise<number> {
+export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   try {
     const { help } = parseOptions(args, { help: { type: 'boolean', short: 'h' } });
     if (help) {

@@ -16,7 +16,7 @@ const drainSeconds = 30;
 /** A proxy that calls about every second over each of its connections has heard by then that it is to close it. */
 const idleSeconds = 5;
 
-export function runApi(args: readonly string[], terminal: Terminal): Promise<number> {
+export function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   const needs = { required: sharedSettings, rules: [...sharedRules, needsOwnPorts] };
   return runRole({ name: 'api', help, needs, start }, args, terminal);
 }

@@ -21,7 +21,7 @@ const rules: readonly ConfigRule[] = [
   },
 ];
 
-export function runController(args: readonly string[], terminal: Terminal): Promise<number> {
+export function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   return runRole({ name: 'controller', help, needs: { required, rules }, start }, args, terminal);
 }
 

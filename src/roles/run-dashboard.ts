@@ -21,7 +21,7 @@ export const needsDashboardPort: ConfigRule = {
 const required = [...sharedSettings, 'TRAWL_DASHBOARD_PORT'] as const;
 const rules = [...sharedRules, needsDashboardPort];
 
-export function runDashboard(args: readonly string[], terminal: Terminal): Promise<number> {
+export function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   return runRole({ name: 'dashboard', help, needs: { required, rules }, start }, args, terminal);
 }
 

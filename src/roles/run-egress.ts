@@ -17,7 +17,7 @@ and ends with the last one.
   --lifeline        ends when the standard input does
 `;
 
-export function runEgressRole(args: readonly string[], terminal: Terminal): Promise<number> {
+export function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   const text = { type: 'string' } as const;
   const options = { at: text, drain: text, probe: text, lifeline: { type: 'boolean' } } as const;
   return runRole({ name: 'egress', help, options, logsTo: 'stderr', start }, args, terminal);

@@ -38,7 +38,7 @@ Tells what is known of media URLs, until SIGTERM.
   --lifeline   ends when the standard input does
 `;
 
-export function runInspectorRole(args: readonly string[], terminal: Terminal): Promise<number> {
+export function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   const options = { lifeline: { type: 'boolean' } } as const;
   return runRole(
     { name: 'inspector', help, options, needs: { required, rules }, logsTo: 'stderr', start },

@@ -48,7 +48,7 @@ Runs trawl on this machine: redis-server, the public API, controller, workers, i
 All settings are environment variables: docs/config.md lists them.
 `;
 
-export function runUp(args: readonly string[], terminal: Terminal): Promise<number> {
+export function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   return runRole({ name: 'up', help, needs: { rules: [needsDashboardPort, needsOwnPorts] }, start }, args, terminal);
 }
 

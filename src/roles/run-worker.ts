@@ -20,7 +20,7 @@ Runs one attempt of one job, whose token is a line on standard input, and ends.
 `;
 
 /** The exit code names the class of the attempt's end. */
-export function runWorkerRole(args: readonly string[], terminal: Terminal): Promise<number> {
+export function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   const options = { 'token-file': { type: 'string' }, 'try-network': { type: 'string' } } as const;
   return runRole({ name: 'worker', help, options, needs: { required }, logsTo: 'stderr', run }, args, terminal);
 }

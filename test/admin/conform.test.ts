@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { runConform } from '../../src/admin/conform.ts';
+import { runCommand as runConform } from '../../src/admin/conform.ts';
 import { accessChecks } from '../../src/admin/conform-access.ts';
 import { accountChecks } from '../../src/admin/conform-account.ts';
 import { makeConformClient } from '../../src/admin/conform-client.ts';

@@ -1,6 +1,6 @@
 import { loadAllYaml } from '@kubernetes/client-node/dist/yaml.js';
 import { expect } from 'chai';
-import { manifestsHelp, runManifests } from '../../src/admin/manifests.ts';
+import { manifestsHelp, runCommand as runManifests } from '../../src/admin/manifests.ts';
 import { readConfig } from '../../src/base/config.ts';
 import { listManifests } from '../../src/runners/kubernetes/namespace-manifests.ts';
 import { podShapeOf } from '../../src/runners/kubernetes/pod-shape.ts';

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { runAdmin } from '../../src/admin/admin.ts';
-import { runBootstrap } from '../../src/admin/bootstrap.ts';
-import { runDoctor } from '../../src/admin/doctor.ts';
+import { runCommand as runAdmin } from '../../src/admin/admin.ts';
+import { runCommand as runBootstrap } from '../../src/admin/bootstrap.ts';
+import { runCommand as runDoctor } from '../../src/admin/doctor.ts';
 import type { Terminal } from '../../src/base/terminal.ts';
 import { freezeProcess } from '../support/freeze-process.ts';
 import { type CommandResult, type Operator, startOperator, trawl } from '../support/operator.ts';

@@ -1,7 +1,7 @@
 import { symlinkSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect } from 'chai';
-import { runAdmin } from '../../src/admin/admin.ts';
+import { runCommand as runAdmin } from '../../src/admin/admin.ts';
 import { retryJob } from '../../src/store/jobs/retry-job.ts';
 import { recordFolder } from '../../src/store/open-store.ts';
 import { sweepRecord } from '../../src/store/sweep-record.ts';

@@ -3,7 +3,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { followJob } from '../../src/client/follow-job.ts';
-import { runGet } from '../../src/client/get.ts';
+import { runCommand as runGet } from '../../src/client/get.ts';
 import { makePatience } from '../../src/client/patience.ts';
 import { makeServiceClient } from '../../src/client/service-client.ts';
 import { aFolder } from '../support/redis.ts';

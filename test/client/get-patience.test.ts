@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { runGet } from '../../src/client/get.ts';
+import { runCommand as runGet } from '../../src/client/get.ts';
 import type { PatienceLimits } from '../../src/client/patience.ts';
 import { startCommand } from '../support/caller.ts';
 import { freePort } from '../support/free-port.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { runGet } from '../../src/client/get.ts';
+import { runCommand as runGet } from '../../src/client/get.ts';
 import { defaultPatience, type PatienceLimits } from '../../src/client/patience.ts';
 import { printedRows } from '../support/caller.ts';
 import { setUpCaller } from '../support/caller-scene.ts';

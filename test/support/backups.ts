@@ -1,4 +1,4 @@
-import { runAdmin } from '../../src/admin/admin.ts';
+import { runCommand as runAdmin } from '../../src/admin/admin.ts';
 import { keys } from '../../src/store/keys.ts';
 import { wholeService } from '../../src/store/lua/note-change.ts';
 import { openRedisClient } from '../../src/store/redis/redis-client.ts';

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { runAdmin } from '../../src/admin/admin.ts';
+import { runCommand as runAdmin } from '../../src/admin/admin.ts';
 import { commands } from '../../src/admin/commands.ts';
-import { runDoctor } from '../../src/admin/doctor.ts';
+import { runCommand as runDoctor } from '../../src/admin/doctor.ts';
 import type { Terminal } from '../../src/base/terminal.ts';
 import { recordFolder } from '../../src/store/open-store.ts';
 import type { ServerOptions } from '../../src/store/redis/embedded-server.ts';

@@ -5,7 +5,7 @@ import { release } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { readNetworkTrial } from '../../src/model/network-trial.ts';
-import { runWorkerRole } from '../../src/roles/run-worker.ts';
+import { runCommand as runWorkerRole } from '../../src/roles/run-worker.ts';
 import { tryNetwork } from '../../src/worker/try-network.ts';
 import { freePort } from '../support/free-port.ts';
 import { aFolder } from '../support/redis.ts';
