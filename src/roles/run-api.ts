@@ -1,6 +1,5 @@
-import type { Terminal } from '../base/terminal.ts';
 import { openReadiness } from './readiness.ts';
-import { type RunningRole, runRole } from './run-role.ts';
+import { makeRole, type RunningRole } from './run-role.ts';
 import { needsOwnPorts, serveApi } from './serve-api.ts';
 import { openShared, sharedRules, sharedSettings } from './shared.ts';
 
@@ -16,10 +15,9 @@ const drainSeconds = 30;
 /** A proxy that calls about every second over each of its connections has heard by then that it is to close it. */
 const idleSeconds = 5;
 
-export function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
-  const needs = { required: sharedSettings, rules: [...sharedRules, needsOwnPorts] };
-  return runRole({ name: 'api', help, needs, start }, args, terminal);
-}
+const needs = { required: sharedSettings, rules: [...sharedRules, needsOwnPorts] };
+
+export const runCommand = makeRole({ name: 'api', help, needs, start });
 
 async function start(running: RunningRole<(typeof sharedSettings)[number]>): Promise<void> {
   const { stop, log } = running;

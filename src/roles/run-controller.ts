@@ -1,9 +1,8 @@
 import type { ConfigRule } from '../base/config.ts';
-import type { Terminal } from '../base/terminal.ts';
 import { buildController } from './build-controller.ts';
 import { openKubernetesWorkers } from './kubernetes-workers.ts';
 import { openReadiness } from './readiness.ts';
-import { type RunningRole, runRole } from './run-role.ts';
+import { makeRole, type RunningRole } from './run-role.ts';
 import { openShared, sharedRules, sharedSettings, warnIfAway } from './shared.ts';
 
 const help = `Usage: trawl controller
@@ -21,9 +20,7 @@ const rules: readonly ConfigRule[] = [
   },
 ];
 
-export function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
-  return runRole({ name: 'controller', help, needs: { required, rules }, start }, args, terminal);
-}
+export const runCommand = makeRole({ name: 'controller', help, needs: { required, rules }, start });
 
 async function start(running: RunningRole<(typeof required)[number]>): Promise<void> {
   const { config, stop, log, metrics, terminal, ending } = running;

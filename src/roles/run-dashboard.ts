@@ -1,8 +1,7 @@
 import type { ConfigRule } from '../base/config.ts';
-import type { Terminal } from '../base/terminal.ts';
 import { openCallHandlers } from './call-handlers.ts';
 import { openReadiness } from './readiness.ts';
-import { type RunningRole, runRole } from './run-role.ts';
+import { makeRole, type RunningRole } from './run-role.ts';
 import { serveDashboard } from './serve-dashboard.ts';
 import { openShared, sharedRules, sharedSettings } from './shared.ts';
 
@@ -21,9 +20,7 @@ export const needsDashboardPort: ConfigRule = {
 const required = [...sharedSettings, 'TRAWL_DASHBOARD_PORT'] as const;
 const rules = [...sharedRules, needsDashboardPort];
 
-export function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
-  return runRole({ name: 'dashboard', help, needs: { required, rules }, start }, args, terminal);
-}
+export const runCommand = makeRole({ name: 'dashboard', help, needs: { required, rules }, start });
 
 async function start(running: RunningRole<(typeof required)[number]>): Promise<void> {
   const { config, stop, log } = running;

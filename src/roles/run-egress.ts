@@ -1,8 +1,7 @@
 import { UsageError } from '../base/command-line.ts';
 import type { SocketAddress } from '../base/server-address.ts';
-import type { Terminal } from '../base/terminal.ts';
 import { egressPort, readListenAddress } from '../egress/egress.ts';
-import { type RunningRole, runRole } from './run-role.ts';
+import { makeRole, type RunningRole } from './run-role.ts';
 import { serveEgress } from './serve-egress.ts';
 
 const defaultDrainSeconds = 20;
@@ -17,11 +16,10 @@ and ends with the last one.
   --lifeline        ends when the standard input does
 `;
 
-export function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
-  const text = { type: 'string' } as const;
-  const options = { at: text, drain: text, probe: text, lifeline: { type: 'boolean' } } as const;
-  return runRole({ name: 'egress', help, options, logsTo: 'stderr', start }, args, terminal);
-}
+const text = { type: 'string' } as const;
+const options = { at: text, drain: text, probe: text, lifeline: { type: 'boolean' } } as const;
+
+export const runCommand = makeRole({ name: 'egress', help, options, logsTo: 'stderr', start });
 
 function start(running: RunningRole): Promise<void> {
   const at = String(running.options.at ?? egressPort);

@@ -6,14 +6,13 @@ import type { Log } from '../base/log.ts';
 import { machineMemoryBytes } from '../base/machine-memory.ts';
 import { inspectionsAtOnce } from '../base/resource-limits.ts';
 import { usesTls } from '../base/server-address.ts';
-import type { Terminal } from '../base/terminal.ts';
 import { inspectUrl } from '../media/inspect-url.ts';
 import { enterIsolation, isPod } from '../worker/enter-isolation.ts';
 import { findPrograms } from '../worker/find-programs.ts';
 import { startInspectorPool } from '../worker/inspector-pool.ts';
 import { serveInspector } from '../worker/inspector-server.ts';
 import { openReadiness } from './readiness.ts';
-import { type RunningRole, runRole } from './run-role.ts';
+import { makeRole, type RunningRole } from './run-role.ts';
 import { certificateFilesOf } from './socket.ts';
 import { showYtDlpVersion } from './yt-dlp-version.ts';
 
@@ -38,14 +37,10 @@ Tells what is known of media URLs, until SIGTERM.
   --lifeline   ends when the standard input does
 `;
 
-export function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
-  const options = { lifeline: { type: 'boolean' } } as const;
-  return runRole(
-    { name: 'inspector', help, options, needs: { required, rules }, logsTo: 'stderr', start },
-    args,
-    terminal,
-  );
-}
+const options = { lifeline: { type: 'boolean' } } as const;
+const needs = { required, rules };
+
+export const runCommand = makeRole({ name: 'inspector', help, options, needs, logsTo: 'stderr', start });
 
 async function start(running: RunningRole<(typeof required)[number]>): Promise<void> {
   const { config, log, metrics, stop, terminal, isOrphaned } = running;

@@ -44,8 +44,13 @@ type Role<N extends SettingName> = RoleTexts<N> &
     | { readonly run: (tools: RoleTools<N>) => Promise<number> }
   );
 
-/** Runs a role to its end and returns the exit code. The only place that reads options and settings, makes logs and waits for signals. */
-export async function runRole<const N extends SettingName = never>(
+/** Makes the command that runs a role to its end and returns the exit code. */
+export function makeRole<const N extends SettingName = never>(role: Role<N>) {
+  return (args: readonly string[], terminal: Terminal) => runRole(role, args, terminal);
+}
+
+/** The only place that reads options and settings, makes logs and waits for signals. */
+async function runRole<N extends SettingName>(
   role: Role<N>,
   args: readonly string[],
   terminal: Terminal,

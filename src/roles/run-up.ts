@@ -34,7 +34,7 @@ import { openTraces } from './open-traces.ts';
 import { isPublic } from './public-endpoint.ts';
 import { isRecordReady, openReadiness } from './readiness.ts';
 import { needsDashboardPort } from './run-dashboard.ts';
-import { type RunningRole, runRole } from './run-role.ts';
+import { makeRole, type RunningRole } from './run-role.ts';
 import { lineToAsk, lineToGet, makeSampleAccount } from './sample-account.ts';
 import { needsOwnPorts, serveApi } from './serve-api.ts';
 import { sealOf } from './shared.ts';
@@ -48,9 +48,7 @@ Runs trawl on this machine: redis-server, the public API, controller, workers, i
 All settings are environment variables: docs/config.md lists them.
 `;
 
-export function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
-  return runRole({ name: 'up', help, needs: { rules: [needsDashboardPort, needsOwnPorts] }, start }, args, terminal);
-}
+export const runCommand = makeRole({ name: 'up', help, needs: { rules: [needsDashboardPort, needsOwnPorts] }, start });
 
 async function start(running: RunningRole): Promise<void> {
   const { config, log, metrics, stop, terminal } = running;

@@ -1,11 +1,10 @@
 import { writeFile } from 'node:fs/promises';
-import type { Terminal } from '../base/terminal.ts';
 import { inspectUrl } from '../media/inspect-url.ts';
 import { produce } from '../media/produce-file.ts';
 import { isPod } from '../worker/enter-isolation.ts';
 import { findPrograms } from '../worker/find-programs.ts';
 import { runWorker } from '../worker/worker.ts';
-import { type RoleTools, runRole } from './run-role.ts';
+import { makeRole, type RoleTools } from './run-role.ts';
 
 const slowSeconds = 60;
 const maxTrialMs = 10_000;
@@ -19,11 +18,10 @@ Runs one attempt of one job, whose token is a line on standard input, and ends.
                             address or the API server, which network policies close to it
 `;
 
+const options = { 'token-file': { type: 'string' }, 'try-network': { type: 'string' } } as const;
+
 /** The exit code names the class of the attempt's end. */
-export function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
-  const options = { 'token-file': { type: 'string' }, 'try-network': { type: 'string' } } as const;
-  return runRole({ name: 'worker', help, options, needs: { required }, logsTo: 'stderr', run }, args, terminal);
-}
+export const runCommand = makeRole({ name: 'worker', help, options, needs: { required }, logsTo: 'stderr', run });
 
 function run(tools: RoleTools<(typeof required)[number]>): Promise<number> {
   const { config, log, terminal, options } = tools;
