@@ -5,27 +5,22 @@ import { tableOf } from './markdown-table.ts';
 import { type ServerAddress, showAddress, usesTls } from './server-address.ts';
 import { callerSettings } from './settings/caller-settings.ts';
 import type { Setting, SettingKind } from './settings/kinds.ts';
-import { settings } from './settings/settings.ts';
-
-type SettingRow = (typeof settings)[number];
-export type SettingName = SettingRow['name'];
+import { type KnownSettings, type SettingName, settings } from './settings/settings.ts';
 
 /** TRAWL_S3_PUBLIC_ENDPOINT is `s3PublicEndpoint`. */
 type FieldName<Name extends string> = Name extends `TRAWL_${infer Rest}` ? Camel<Rest> : never;
 type Camel<Words extends string> = Words extends `${infer First}_${infer Rest}`
   ? `${Lowercase<First>}${Capitalize<Camel<Rest>>}`
   : Lowercase<Words>;
-type SettingValue<R extends SettingRow> = R extends { kind: SettingKind<infer T> }
+type SettingValue<R> = R extends { kind: SettingKind<infer T> }
   ? R extends { default: string }
     ? T
     : T | null
   : never;
-type SettingValues = { readonly [R in SettingRow as FieldName<R['name']>]: SettingValue<R> };
+type SettingValues = { readonly [N in SettingName as FieldName<N>]: SettingValue<KnownSettings[N]> };
 type LinkStarts = { readonly publicUrl: string; readonly dashboardUrl: string };
 
-type CallerSettingName = (typeof callerSettings)[number]['name'];
-
-export type Config = Omit<SettingValues, keyof LinkStarts | FieldName<CallerSettingName>> & LinkStarts;
+export type Config = Omit<SettingValues, keyof LinkStarts | FieldName<keyof typeof callerSettings>> & LinkStarts;
 
 /** Config in which these settings have a value. */
 export type ConfigWith<N extends SettingName> = Config & {
@@ -131,7 +126,7 @@ export function readConfig<const N extends SettingName = never>(
   { required = [], rules: own = [] }: RoleNeeds<N> = {},
   readFile = readFromDisk,
 ): ConfigWith<N> {
-  const ofRoles = settings.filter(({ name }) => !callerSettings.some((one) => one.name === name));
+  const ofRoles = settings.filter(({ name }) => !(name in callerSettings));
   const { values, problems: wrong } = readValues(ofRoles, required, env, readFile);
   const problems = [...unknownNames(env).map((name) => `${name} is not a setting of trawl.`), ...wrong];
   const config = values as SettingValues;
@@ -192,7 +187,7 @@ function describe(setting: Setting): string[] {
 }
 
 function unknownNames(env: SettingEnvironment): string[] {
-  const known = new Set(settings.flatMap(({ name, secret }: Setting) => (secret ? [name, `${name}_FILE`] : [name])));
+  const known = new Set(settings.flatMap(({ name, secret }) => (secret ? [name, `${name}_FILE`] : [name])));
   return Object.keys(env)
     .filter((name) => name.startsWith('TRAWL_') && !known.has(name))
     .sort();

@@ -1,10 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import { type Config, fieldOf, readSettings, type SettingName } from './config.ts';
+import { type Config, fieldOf, readSettings } from './config.ts';
 import { messageOf } from './errors.ts';
 import type { Log } from './log.ts';
 import { startPeriodicTask } from './periodic-task.ts';
-import type { Setting } from './settings/kinds.ts';
-import { settings } from './settings/settings.ts';
+import { type SettingName, settings } from './settings/settings.ts';
 
 interface FollowOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -20,9 +19,7 @@ export const secretRereadMs = 2_000;
  * come from such files have the value that was read last, so they are read where they are used.
  */
 export function followSecretFiles<C extends Config>(config: C, { env, log, rereadMs = secretRereadMs }: FollowOptions) {
-  const names = settings
-    .filter(({ followed, name }: Setting) => followed && env[`${name}_FILE`])
-    .map(({ name }) => name);
+  const names = settings.filter(({ followed, name }) => followed && env[`${name}_FILE`]).map(({ name }) => name);
   if (names.length === 0) return { config, close: async () => {} };
   const present = new Map<string, unknown>(
     Object.entries(config).filter(([field]) => names.some((name) => fieldOf(name) === field)),

@@ -1,11 +1,12 @@
 import type { ParseArgsOptionsConfig } from 'node:util';
 import { parseOptions, UsageError } from '../base/command-line.ts';
-import { type ConfigWith, type RoleNeeds, readConfig, type SettingName } from '../base/config.ts';
+import { type ConfigWith, type RoleNeeds, readConfig } from '../base/config.ts';
 import { sentenceOf } from '../base/error-sentence.ts';
 import { Refusal } from '../base/errors.ts';
 import { entryWriter, type Log, makeLog } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { followSecretFiles } from '../base/secret-files.ts';
+import type { SettingName } from '../base/settings/settings.ts';
 import { makeShutdown, type Shutdown } from '../base/shutdown.ts';
 import type { Terminal } from '../base/terminal.ts';
 import { version } from '../base/version.ts';

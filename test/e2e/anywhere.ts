@@ -14,7 +14,7 @@ describe('a job in the cluster of KUBECONFIG', () => {
 
   before(async () => {
     if (!kubeconfig || !address) throw new Error('KUBECONFIG and ADDRESS must be set');
-    const given = workerJobSettings.flatMap(({ name }) =>
+    const given = Object.keys(workerJobSettings).flatMap((name) =>
       process.env[name] ? [[name, process.env[name]] as const] : [],
     );
     const env = Object.fromEntries(given);

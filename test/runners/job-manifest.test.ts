@@ -166,7 +166,7 @@ describe('the Job of an attempt', () => {
   });
 
   it('leaves an attempt its whole time after the longest start that TRAWL_WORKER_START_SECONDS may allow', () => {
-    const { kind } = workerJobSettings.find(({ name }) => name === 'TRAWL_WORKER_START_SECONDS')!;
+    const { kind } = workerJobSettings.TRAWL_WORKER_START_SECONDS;
     const longest = 3_000;
     expect([longest, longest + 1].map((seconds) => kind.read(String(seconds)))).to.deep.equal([longest, undefined]);
     const { activeDeadlineSeconds = 0 } = makeJob(attempt, shape).spec?.template.spec ?? {};
@@ -174,7 +174,7 @@ describe('the Job of an attempt', () => {
   });
 
   it('lets a Job wait for its pod as long as TRAWL_QUEUE_HOURS may say', () => {
-    const { kind } = limitSettings.find(({ name }) => name === 'TRAWL_QUEUE_HOURS')!;
+    const { kind } = limitSettings.TRAWL_QUEUE_HOURS;
     const maxHours = 100_000;
     expect([maxHours, maxHours + 1].map((hours) => kind.read(String(hours)))).to.deep.equal([maxHours, undefined]);
     const { spec } = makeJob({ ...attempt, maxMs: 500 }, shape);

@@ -2,9 +2,14 @@ import { isIP } from 'node:net';
 import type { ServerAddress } from '../server-address.ts';
 import { hasHost, isPlainWebUrl, isRedisUrl } from './url-forms.ts';
 
-/** One setting, an environment variable. It is read as its default when it is not set or empty. */
-export interface Setting {
+export type SettingTable = Readonly<Record<`TRAWL_${string}`, SettingRow>>;
+
+export interface Setting extends SettingRow {
   readonly name: `TRAWL_${string}`;
+}
+
+/** One setting, an environment variable. It is read as its default when it is not set or empty. */
+interface SettingRow {
   readonly kind: SettingKind<unknown>;
   /** As one would write it; without it there is no value without the setting. */
   readonly default?: string;
