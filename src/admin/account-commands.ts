@@ -46,9 +46,8 @@ const newOrNone = orNull('none', oneOf('new'));
 
 const fields = 'id, slug, name, plan, stats, invoice, suspended, concurrency, weight, max_open, alerts, created_at';
 
-export const accountCommands = [
-  command({
-    name: 'account create',
+export const accountCommands = {
+  'account create': command({
     text: 'Creates an account.',
     json: `{${fields}}`,
     operands: { SLUG: slug },
@@ -65,8 +64,7 @@ export const accountCommands = [
       return { value: shapeOf(account), text: fieldText(fieldsOf(account)) };
     },
   }),
-  command({
-    name: 'account set',
+  'account set': command({
     text: 'Changes an account; an option that is not given keeps its value. Suspending also cancels the open jobs.',
     json: `{${fields}, webhook_secret}`,
     operands: { SLUG: slug },
@@ -116,8 +114,7 @@ export const accountCommands = [
       };
     },
   }),
-  command({
-    name: 'account list',
+  'account list': command({
     text: 'Lists all accounts.',
     json: `[{${fields}}]`,
     run: async (_, { store }) => {
@@ -125,8 +122,7 @@ export const accountCommands = [
       return listResult(accounts, shapeOf, rowOf, 'There are no accounts.');
     },
   }),
-  command({
-    name: 'account show',
+  'account show': command({
     text: 'Shows an account with its usage and the number of credits on hold.',
     json: `{${fields}, usage, held}`,
     operands: { SLUG: slug },
@@ -139,8 +135,7 @@ export const accountCommands = [
       };
     },
   }),
-  command({
-    name: 'account remove',
+  'account remove': command({
     text: 'Removes an account without open jobs or a purchase under way, and its keys; its ledger stays.',
     json: '{removed}',
     operands: { SLUG: slug },
@@ -151,7 +146,7 @@ export const accountCommands = [
       return { value: { removed: given.SLUG }, text: `The account ${given.SLUG} is removed.\n` };
     },
   }),
-];
+};
 
 function rowOf({ slug, name, plan, invoice, suspended, concurrency, weight, created_at }: Account) {
   return { slug, name, plan, invoice, suspended, concurrency, weight, 'created (UTC)': timeText(created_at) };

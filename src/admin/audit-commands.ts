@@ -9,9 +9,8 @@ import { command } from './command.ts';
 import { readsAtOnce, slug, wholeNumber } from './command-values.ts';
 import { listResult, timeText } from './text-table.ts';
 
-export const auditCommands = [
-  command({
-    name: 'audit',
+export const auditCommands = {
+  audit: command({
     text: 'Shows who changed which key, plan, balance, person, setting or secret of an account, or of everything, newest change first; changes are kept for a year.',
     json: '[{at, who, via, from, account, action, target, change}]',
     operands: {
@@ -39,7 +38,7 @@ export const auditCommands = [
       );
     },
   }),
-];
+};
 
 /** Returns the slugs of the accounts that entries name; removed accounts keep theirs. */
 async function readSlugs(store: RecordStore, entries: readonly AuditEntry[]): Promise<Map<string, string>> {

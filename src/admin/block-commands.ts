@@ -6,9 +6,8 @@ import { command } from './command.ts';
 import { blockedAddress } from './command-values.ts';
 import { listResult, timeText } from './text-table.ts';
 
-export const blockCommands = [
-  command({
-    name: 'block list',
+export const blockCommands = {
+  'block list': command({
     text: 'Lists the addresses that are blocked after too many failed authentications.',
     json: '[{ip, until}]',
     run: async (_, { store }) => {
@@ -20,8 +19,7 @@ export const blockCommands = [
       );
     },
   }),
-  command({
-    name: 'block clear',
+  'block clear': command({
     text: 'Ends the block of an address and forgets its failed authentications.',
     json: '{cleared}',
     operands: {
@@ -34,4 +32,4 @@ export const blockCommands = [
       return { value: { cleared: given.IP }, text: `The block of ${given.IP} is ended.\n` };
     },
   }),
-];
+};

@@ -47,12 +47,15 @@ export interface CommandTools {
   readonly progress: (sentence: string) => void;
 }
 
-export interface AdminCommand {
+export interface AdminCommand extends CommandRow {
   /** The words that choose it. */
   readonly name: string;
   readonly group: string;
   /** '' for a group that is one command. */
   readonly verb: string;
+}
+
+export interface CommandRow {
   readonly text: string;
   /** Shape of its JSON value, for help and documents. */
   readonly json: string;
@@ -76,14 +79,13 @@ export function command<
   const P extends Readonly<Record<string, Operand>> = Record<never, never>,
   const O extends Readonly<Record<string, Option>> = Record<never, never>,
 >(
-  row: Omit<AdminCommand, 'group' | 'verb' | 'operands' | 'options' | 'run'> & {
+  row: Omit<CommandRow, 'operands' | 'options' | 'run'> & {
     readonly operands?: P;
     readonly options?: O;
     readonly run: (given: Operands<P> & Options<O>, tools: CommandTools) => Promise<CommandResult>;
   },
-): AdminCommand {
-  const [group = '', verb = ''] = row.name.split(' ');
-  return { group, verb, operands: {}, options: {}, ...row };
+): CommandRow {
+  return { operands: {}, options: {}, ...row };
 }
 
 type OptionName<Field> = Field extends `${infer First}_${infer Rest}` ? `${First}-${OptionName<Rest>}` : Field;

@@ -1,7 +1,7 @@
 import { accountCommands } from './account-commands.ts';
 import { auditCommands } from './audit-commands.ts';
 import { blockCommands } from './block-commands.ts';
-import type { AdminCommand } from './command.ts';
+import type { AdminCommand, CommandRow } from './command.ts';
 import { cookieCommands } from './cookie-commands.ts';
 import { creditCommands } from './credit-commands.ts';
 import { drainCommands } from './drain-commands.ts';
@@ -17,8 +17,7 @@ import { offerCommands, topupCommands } from './topup-commands.ts';
 import { userCommands } from './user-commands.ts';
 import { webhookCommands } from './webhook-commands.ts';
 
-/** Every command of the operator, in the order in which help and documents show them. */
-export const commands: readonly AdminCommand[] = [
+const rows: Readonly<Record<string, CommandRow>> = {
   ...planCommands,
   ...accountCommands,
   ...keyCommands,
@@ -37,4 +36,10 @@ export const commands: readonly AdminCommand[] = [
   ...auditCommands,
   ...recordCommands,
   ...layoutCommands,
-];
+};
+
+/** Every command of the operator, in the order in which help and documents show them. */
+export const commands: readonly AdminCommand[] = Object.entries(rows).map(([name, row]) => {
+  const [group = '', verb = ''] = name.split(' ');
+  return { name, group, verb, ...row };
+});

@@ -4,9 +4,8 @@ import { readCookieFolder } from './check-cookies.ts';
 import { command } from './command.ts';
 import { listResult, timeText } from './text-table.ts';
 
-export const cookieCommands = [
-  command({
-    name: 'cookies check',
+export const cookieCommands = {
+  'cookies check': command({
     text: 'Lists the files of TRAWL_COOKIES: when the last cookie of each expires, and whether the file is good, expired, or faulty, which trawl doctor explains.',
     json: '[{site, file, expires_at, state}]',
     run: async (_, { store, config }) => {
@@ -23,7 +22,7 @@ export const cookieCommands = [
       );
     },
   }),
-];
+};
 
 async function readFolder(folder: string | null) {
   if (folder === null) return [];

@@ -9,9 +9,8 @@ import { command } from './command.ts';
 import { oneLine, slug, someLine, wholeNumber } from './command-values.ts';
 import { fieldText, timeText } from './text-table.ts';
 
-export const creditCommands = [
-  command({
-    name: 'pack add',
+export const creditCommands = {
+  'pack add': command({
     text: 'Adds a pack to an account; packs are drawn from in the order of their purchase.',
     json: '{id, title, purchased_at, total, used, remaining, percent_used, exhausted}',
     operands: { SLUG: slug },
@@ -36,8 +35,7 @@ export const creditCommands = [
       };
     },
   }),
-  command({
-    name: 'credits add',
+  'credits add': command({
     text: 'Grants credits to an account.',
     json: '{given, consumed, remaining}',
     operands: { SLUG: slug, N: { read: wholeNumber(1), text: 'Number of credits.' } },
@@ -51,7 +49,7 @@ export const creditCommands = [
       return { value: credits, text: fieldText(credits) };
     },
   }),
-];
+};
 
 /**
  * Returns the same id of a pack for each repetition of an operator's id, whatever its length and letters. Without one it begins with the time:

@@ -9,9 +9,8 @@ import { fieldText } from './text-table.ts';
 const json = '{draining, since, queued, running, recording, delayed, calls, webhooks_due, done}';
 const lookEveryMs = 500;
 
-export const drainCommands = [
-  command({
-    name: 'drain on',
+export const drainCommands = {
+  'drain on': command({
     text: 'Begins a drain: new jobs and calls get 503 until `drain off`, and what is open finishes.',
     json,
     run: async (_, { store }) => {
@@ -19,8 +18,7 @@ export const drainCommands = [
       return shownDrain(await readOpenWork(store));
     },
   }),
-  command({
-    name: 'drain off',
+  'drain off': command({
     text: 'Ends a drain: new jobs and calls are admitted again.',
     json,
     run: async (_, { store }) => {
@@ -28,8 +26,7 @@ export const drainCommands = [
       return shownDrain(await readOpenWork(store));
     },
   }),
-  command({
-    name: 'drain status',
+  'drain status': command({
     text: 'Says what is open. With --wait, waits until nothing is, and exits with 1 when something is left.',
     json,
     options: {
@@ -43,7 +40,7 @@ export const drainCommands = [
       return { ...shownDrain(left), failed: !isDone(left) };
     },
   }),
-];
+};
 
 /** Waits until nothing is open and no webhook is due, for at most so long; returns what is left. */
 export async function waitForEnd(

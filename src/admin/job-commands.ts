@@ -20,16 +20,14 @@ const json = [
   'retryable, queue, stage, speed_bytes, eta_seconds, account}',
 ].join(' ');
 
-export const jobCommands = [
-  command({
-    name: 'job show',
+export const jobCommands = {
+  'job show': command({
     text: 'Shows a job as its caller sees it, with its account; queue, stage, speed_bytes and eta_seconds only while it has them.',
     json,
     operands: { ID: id },
     run: async (given, tools) => show((await findJob(tools.store, given.ID)).job, tools),
   }),
-  command({
-    name: 'job explain',
+  'job explain': command({
     text: 'Shows the timeline of a job: its attempts, its money, its webhook.',
     json: '[{at, source, text}]',
     operands: { ID: id },
@@ -42,8 +40,7 @@ export const jobCommands = [
       );
     },
   }),
-  command({
-    name: 'job cancel',
+  'job cancel': command({
     text: 'Cancels a job and shows it; an ended job does not change.',
     json,
     operands: { ID: id },
@@ -58,7 +55,7 @@ export const jobCommands = [
       return show((await findJob(tools.store, given.ID)).job, tools);
     },
   }),
-];
+};
 
 async function findJob(store: RecordStore, jobId: string): Promise<StoredJob> {
   const job = await readStored(store, jobId);

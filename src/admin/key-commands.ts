@@ -20,9 +20,8 @@ const expiryOrNever = orNull('never', expiryTime);
 const quotas = quotaOptions('N', wholeNumber(0));
 const quotasOrNone = quotaOptions('N|none', wholeNumberOrNone(0));
 
-export const keyCommands = [
-  command({
-    name: 'key create',
+export const keyCommands = {
+  'key create': command({
     text: 'Creates an API key of an account and shows it, this once.',
     json: '{id, alias, key}',
     operands: { SLUG: slug },
@@ -45,8 +44,7 @@ export const keyCommands = [
       return { value, text: `${fieldText(value)}The key cannot be shown again: only its hash is kept.\n` };
     },
   }),
-  command({
-    name: 'account open',
+  'account open': command({
     text: 'Creates an account with credits and a key in one step, and shows the key this once: what a first try needs.',
     json: '{slug, credits, key}',
     operands: { SLUG: slug },
@@ -61,8 +59,7 @@ export const keyCommands = [
       return { value, text: `${fieldText(value)}The key cannot be shown again: only its hash is kept.\n` };
     },
   }),
-  command({
-    name: 'key list',
+  'key list': command({
     text: 'Lists the keys of an account, oldest first.',
     json: '[{id, alias, category, active, expires, quotas, created_at, last_used_at}]',
     operands: { SLUG: slug },
@@ -71,8 +68,7 @@ export const keyCommands = [
       return listResult(keys, keyJson, rowOf, 'The account has no keys.');
     },
   }),
-  command({
-    name: 'key set',
+  'key set': command({
     text: 'Changes a key from the next request on; an option that is not given keeps its value.',
     json: '{id, alias, category, active, expires, quotas, created_at, last_used_at}',
     operands: { SLUG: slug, ALIAS: alias },
@@ -96,8 +92,7 @@ export const keyCommands = [
       return { value: keyJson(key), text: tableText([rowOf(key)], '') };
     },
   }),
-  command({
-    name: 'key delete',
+  'key delete': command({
     text: 'Deletes a key that was never used; a used key can only be deactivated.',
     json: '{deleted}',
     operands: { SLUG: slug, ALIAS: alias },
@@ -110,7 +105,7 @@ export const keyCommands = [
       return { value: { deleted: true }, text: `The key ${given.ALIAS} is deleted.\n` };
     },
   }),
-];
+};
 
 function rowOf({ alias, category, active, expires, quotas, created_at, last_used_at }: Key) {
   const { total, monthly, weekly, daily } = quotas;

@@ -8,9 +8,8 @@ import { tableText, timeText } from './text-table.ts';
 const json = '{release, layout, own_layout, least_release, sealed, seals_at, releases}';
 
 /** The layout of the record, and the releases that use it. */
-export const layoutCommands = [
-  command({
-    name: 'record status',
+export const layoutCommands = {
+  'record status': command({
     text: 'Shows the layout of the record, which releases use it, and when older ones can no longer read it.',
     json,
     run: async (_, { store }) => {
@@ -18,8 +17,7 @@ export const layoutCommands = [
       return shownState(state, judgeLayout(state, layouts, state.seen, store.clock.now(), false));
     },
   }),
-  command({
-    name: 'record seal',
+  'record seal': command({
     text: 'Begins the layout of this release at once, unless an older one still runs: a rollback is impossible from then on.',
     json,
     run: async (_, { store }) => {
@@ -31,7 +29,7 @@ export const layoutCommands = [
       return shownState(await prepareSchema(store), step);
     },
   }),
-];
+};
 
 function shownState({ layout, leastRelease, seen }: RecordState, step: LayoutStep): CommandResult {
   const sealsAt = 'at' in step ? step.at : null;

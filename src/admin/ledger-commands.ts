@@ -7,9 +7,8 @@ import { command } from './command.ts';
 import { readsAtOnce, slug, wholeNumber } from './command-values.ts';
 import { listResult, timeText } from './text-table.ts';
 
-export const ledgerCommands = [
-  command({
-    name: 'ledger show',
+export const ledgerCommands = {
+  'ledger show': command({
     text: 'Shows the ledger of an account, newest entry first, archived entries and removed accounts included.',
     json: '[{at, entry, kind, balance, amount, job, pack, reason}]',
     operands: { SLUG: slug },
@@ -25,8 +24,7 @@ export const ledgerCommands = [
       );
     },
   }),
-  command({
-    name: 'ledger verify',
+  'ledger verify': command({
     text: 'Recomputes every balance from the whole ledger, archived entries included, and names each difference; exit code 1 when there is one.',
     json: '{accounts, entries, ok, problems}',
     operands: { SLUG: { ...slug, text: 'Slug of the account; all accounts unless given.', optional: true } },
@@ -53,4 +51,4 @@ export const ledgerCommands = [
       };
     },
   }),
-];
+};

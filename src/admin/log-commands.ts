@@ -8,9 +8,8 @@ import { command } from './command.ts';
 import { slug, wholeNumber } from './command-values.ts';
 import { listResult, timeText } from './text-table.ts';
 
-export const logCommands = [
-  command({
-    name: 'log show',
+export const logCommands = {
+  'log show': command({
     text: 'Shows the request log of an account, newest line first, archived days included.',
     json: '[{at, endpoint, status, duration_ms, ip, credits, key}]',
     operands: { SLUG: slug },
@@ -35,4 +34,4 @@ export const logCommands = [
       );
     },
   }),
-];
+};

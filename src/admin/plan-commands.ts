@@ -12,9 +12,8 @@ const name = { read: readPlanName, text: 'Name of the plan.' } as const;
 
 const changeable = ['quota', 'per-second', 'per-minute', 'paid'] as const;
 
-export const planCommands = [
-  command({
-    name: 'plan set',
+export const planCommands = {
+  'plan set': command({
     text: 'Creates a plan, or changes it for every account that has it; an option that is not given keeps its value.',
     json: '{name, quota, per_second, per_minute, paid}',
     operands: { NAME: name },
@@ -59,8 +58,7 @@ export const planCommands = [
       }
     },
   }),
-  command({
-    name: 'plan list',
+  'plan list': command({
     text: 'Lists all plans.',
     json: '[{name, quota, per_second, per_minute, paid}]',
     run: async (_, { store }) => {
@@ -70,8 +68,7 @@ export const planCommands = [
       return listResult(await listPlans(store), (plan) => plan, rowOf, 'There are no plans.');
     },
   }),
-  command({
-    name: 'plan remove',
+  'plan remove': command({
     text: 'Removes a plan that no account has.',
     json: '{removed}',
     operands: { NAME: name },
@@ -80,4 +77,4 @@ export const planCommands = [
       return { value: { removed: given.NAME }, text: `The plan ${given.NAME} is removed.\n` };
     },
   }),
-];
+};

@@ -11,9 +11,8 @@ import { tableText, timeText } from './text-table.ts';
 const folder: ParseValue<string> = (text, subject) =>
   text === '' ? { problem: `${subject} must be the path of a folder` } : { value: resolve(text) };
 
-export const recordCommands = [
-  command({
-    name: 'record backup',
+export const recordCommands = {
+  'record backup': command({
     text: 'Copies the whole record, as it is at one moment, into a new folder below DIR while the service runs.',
     json: '{folder, taken_at, keys, bytes, sha256, layout, release}',
     operands: { DIR: { read: folder, text: 'Folder of the backups; made when it is missing.' } },
@@ -39,8 +38,7 @@ export const recordCommands = [
       };
     },
   }),
-  command({
-    name: 'record restore',
+  'record restore': command({
     text: 'Puts a backup in place of the record while the service is stopped, and names what the backup did not know.',
     json: [
       '{folder, taken_at, keys, revoked, revocations_since, unknown_jobs, disabled_topups, next_invoice, draining_since,',
@@ -76,7 +74,7 @@ export const recordCommands = [
       return reportOf(backup, restored, current && (await listUnreadableSecrets(store, current)));
     },
   }),
-];
+};
 
 function reportOf(
   { folder, manifest }: Backup,

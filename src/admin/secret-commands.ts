@@ -3,9 +3,8 @@ import { resealWebhookSecret } from '../store/accounts/reseal-webhook-secret.ts'
 import { noteOperation } from '../store/note-operation.ts';
 import { command } from './command.ts';
 
-export const secretCommands = [
-  command({
-    name: 'secret reseal',
+export const secretCommands = {
+  'secret reseal': command({
     text: 'Seals the webhook secrets of all accounts with the current TRAWL_SECRET, before TRAWL_SECRET_OLD is removed.',
     json: '{accounts, unreadable}',
     run: async (_, { store, seal, progress }) => {
@@ -26,4 +25,4 @@ export const secretCommands = [
       };
     },
   }),
-];
+};

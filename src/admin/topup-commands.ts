@@ -49,9 +49,8 @@ const choices = {
 // The option is `--threshold`; the field of the record that it sets has its unit in its name.
 const { 'threshold-percent': threshold, ...others } = choices;
 
-export const topupCommands = [
-  command({
-    name: 'topup show',
+export const topupCommands = {
+  'topup show': command({
     text: `Shows the automatic top-up of an account. ${text}`,
     json: `{${fields}}`,
     operands: { SLUG: slug },
@@ -59,8 +58,7 @@ export const topupCommands = [
       return resultOf(topupOf(await readTopup(store, await findAccount(store, given.SLUG))));
     },
   }),
-  command({
-    name: 'topup set',
+  'topup set': command({
     text: `Changes the automatic top-up of an account; an option that is not given keeps its value. ${text}`,
     json: `{${fields}}`,
     operands: { SLUG: slug },
@@ -77,7 +75,7 @@ export const topupCommands = [
       );
     },
   }),
-];
+};
 
 const name = { read: readPlanName, text: 'Name of the offer.' } as const;
 const offerOptions = {
@@ -87,9 +85,8 @@ const offerOptions = {
   currency: choices.currency,
 } as const;
 
-export const offerCommands = [
-  command({
-    name: 'offer set',
+export const offerCommands = {
+  'offer set': command({
     text: 'Creates an offer, which is a pack that owners may buy, or changes it; an option that is not given keeps its value. A new offer needs all of them.',
     json: '{name, title, credits, price_cents, currency}',
     operands: { NAME: name },
@@ -102,14 +99,12 @@ export const offerCommands = [
       throw new UsageError(`--${missing.join(', --')} must be given: there is no offer ${NAME} yet`);
     },
   }),
-  command({
-    name: 'offer list',
+  'offer list': command({
     text: 'Lists the offers, cheapest first.',
     json: '[{name, title, credits, price_cents, currency}]',
     run: async (_, { store }) => listResult(await listOffers(store), (offer) => offer, rowOf, 'There are no offers.'),
   }),
-  command({
-    name: 'offer remove',
+  'offer remove': command({
     text: 'Removes an offer; what was bought stays.',
     json: '{removed}',
     operands: { NAME: name },
@@ -118,7 +113,7 @@ export const offerCommands = [
       return { value: { removed: given.NAME }, text: `The offer ${given.NAME} is removed.\n` };
     },
   }),
-];
+};
 
 function rowOf({ name, title, credits, price_cents, currency }: Offer) {
   return { name, title, credits, price: writePrice(price_cents, currency) };

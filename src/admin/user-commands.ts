@@ -14,9 +14,8 @@ import { fieldText, listResult, timeText } from './text-table.ts';
 const email = { value: 'E', read: readEmail, text: 'E-mail address of the person.', required: true } as const;
 const slugOrNone = { ...slug, optional: true } as const;
 
-export const userCommands = [
-  command({
-    name: 'user create',
+export const userCommands = {
+  'user create': command({
     text: 'Gives a person a role in an account, or makes an operator, and shows a link that signs in once within 72 hours.',
     json: '{email, role, sign_in_url}',
     operands: { SLUG: slugOrNone },
@@ -44,8 +43,7 @@ export const userCommands = [
       };
     },
   }),
-  command({
-    name: 'user list',
+  'user list': command({
     text: 'Lists the people of an account, or the operators.',
     json: '[{email, role, created_at}]',
     operands: { SLUG: slugOrNone },
@@ -61,8 +59,7 @@ export const userCommands = [
       );
     },
   }),
-  command({
-    name: 'user remove',
+  'user remove': command({
     text: 'Takes the role of a person in an account, or makes an operator none; with the last role their sessions end.',
     json: '{removed}',
     operands: { SLUG: slugOrNone, EMAIL: { read: readEmail, text: 'E-mail address of the person.', optional: true } },
@@ -80,4 +77,4 @@ export const userCommands = [
       return { value: { removed }, text: `${removed} is removed.\n` };
     },
   }),
-];
+};

@@ -17,9 +17,8 @@ import { fieldText, listResult, timeText } from './text-table.ts';
 
 const json = '{job, kind, url, status, attempts, last_status, next_at}';
 
-export const webhookCommands = [
-  command({
-    name: 'webhook list',
+export const webhookCommands = {
+  'webhook list': command({
     text: 'Lists the webhooks of an account with the state of their delivery, newest first. With the kind batch, job is the id of the batch.',
     json: `[${json}]`,
     operands: { SLUG: slug },
@@ -36,8 +35,7 @@ export const webhookCommands = [
       return listResult(deliveries, shapeOf, rowOf, 'There are no webhooks.');
     },
   }),
-  command({
-    name: 'webhook replay',
+  'webhook replay': command({
     text: 'Delivers the webhook of a job or a batch again with its present content, after its delivery has ended.',
     json,
     operands: { JOB: { read: jobId, text: 'Id of the job or the batch.' } },
@@ -53,7 +51,7 @@ export const webhookCommands = [
       return { value, text: fieldText(value) };
     },
   }),
-];
+};
 
 /** Lists page by page up to the limit: one page of failed webhooks looks through some of all webhooks only. */
 async function listAll(store: RecordStore, accountId: string, limit: number, failedOnly: boolean) {
