@@ -7,7 +7,6 @@ import { tableText, timeText } from './text-table.ts';
 
 const json = '{release, layout, own_layout, least_release, sealed, seals_at, releases}';
 
-/** The layout of the record, and the releases that use it. */
 export const layoutCommands = {
   'record status': command({
     text: 'Shows the layout of the record, which releases use it, and when older ones can no longer read it.',

@@ -45,7 +45,6 @@ export function getHistory(store: RecordStore): KeyedHandler {
   };
 }
 
-/** GET of the statistics, for accounts that may read them. */
 export function getStats(store: RecordStore, cache: StatsCache): KeyedHandler {
   return async (call) => {
     const { mayReadStats } = await enterFree(store, call);

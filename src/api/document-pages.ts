@@ -42,7 +42,6 @@ export function showWelcome(publicUrl: () => string): OpenHandler {
   return showPage('welcome.html', (text) => text.replaceAll('{{URL}}', escapeHtml(publicUrl())));
 }
 
-/** GET of a file that the pages need. */
 export function sendDocsFile(): OpenHandler {
   const bodies = new Map<string, Promise<PageBody>>();
   return async (call) => {
@@ -56,7 +55,6 @@ export function sendDocsFile(): OpenHandler {
   };
 }
 
-/** GET of a page. */
 export function showPage(name: string, fill = (text: string) => text): OpenHandler {
   let body: Promise<PageBody> | undefined;
   return async (call) => {

@@ -11,7 +11,6 @@ import type { ObjectStore } from '../objects/object-store.ts';
 import type { KeylessCall, OpenHandler } from './api-call.ts';
 import { type ApiReply, errorReply } from './reply.ts';
 
-/** Dependencies of the result links. */
 export interface FileRoutes {
   readonly verify: Seal['verify'];
   readonly readJob: (jobId: string) => Promise<Job | null>;

@@ -7,7 +7,6 @@ import { refuseBytes, timeoutCode, tunnelCode } from './refuse-bytes.ts';
 import { hasBody, originTarget } from './request-syntax.ts';
 import { closeUnread, type PendingLimit } from './unread-answers.ts';
 
-/** Limits on how long a caller may take. */
 export interface HttpTimeouts {
   /** For the headers of a request. */
   readonly headersMs: number;

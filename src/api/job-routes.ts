@@ -105,7 +105,6 @@ function mayHaveFile({ status, delivered, unreadable }: Job): boolean {
   return delivered !== null || (status === 'CompletedJob' && unreadable !== undefined);
 }
 
-/** Cancels a job unless it has ended. */
 export async function cancelIfOpen({ store, cancelled }: Pick<JobRoutes, 'store' | 'cancelled'>, job: Job) {
   if (!isEnded(job.status) && (await cancelJob(store, job)).done) cancelled(job);
 }

@@ -4,7 +4,6 @@ import type { Rates, RefusedCall } from '../store/access/authorize.ts';
 
 export type ReplyHeaders = Record<string, string>;
 
-/** The answer of a route. */
 export interface ApiReply {
   readonly status: number;
   readonly body: object;

@@ -133,7 +133,6 @@ export function isFailureCode(word: unknown): word is FailureCode {
   return typeof word === 'string' && Object.hasOwn(failures, word);
 }
 
-/** Returns the message of whatever was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

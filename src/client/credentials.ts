@@ -8,7 +8,6 @@ import { makeFolder } from '../base/make-folder.ts';
 import { writePrivateFile } from '../base/private-file.ts';
 import type { Terminal } from '../base/terminal.ts';
 
-/** Address of a service and the key that is sent to it. */
 export interface Credentials {
   readonly url: string;
   readonly key: string;

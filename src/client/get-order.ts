@@ -4,7 +4,6 @@ import { mediaChoices } from '../model/media-choices.ts';
 import { maxDurationSeconds } from '../model/request-limits.ts';
 import { defaultParallel, getOptions, maxKeyLength, maxParallel, maxPlaylist } from './get-options.ts';
 
-/** Command line of `trawl get` as it is understood. */
 export interface GetOrder {
   /** URLs in their order; `-` stands for the list on standard input. */
   readonly urls: readonly string[];

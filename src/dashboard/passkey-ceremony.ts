@@ -8,7 +8,6 @@ import {
 import type { Seal } from '../base/seal.ts';
 import type { Passkey } from '../model/passkey.ts';
 
-/** Where passkeys are made and used. */
 export interface PasskeySite {
   readonly seal: Seal;
   /** Name under which browsers keep them. */

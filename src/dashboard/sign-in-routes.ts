@@ -50,7 +50,6 @@ const emailWindowMs = 15 * 60_000;
 const emailSentence = 'Too many failed sign-ins with this e-mail address: try again later';
 const passkeyFailed = 'The sign-in failed: this passkey is not known here, or it took too long: try again';
 
-/** Routes that open, show and end sessions. */
 export function signInRoutes(parts: SignInParts): { open: OpenRoute[]; signedIn: DashboardRoute[] } {
   const { store, cookies } = parts;
   return {

@@ -33,7 +33,6 @@ export async function openRegular(file: string): Promise<FileHandle> {
   throw irregular(file);
 }
 
-/** Returns the first bytes of a file. */
 export async function beginningOf(file: string): Promise<Buffer> {
   await using handle = await openRegular(file);
   const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(16) });

@@ -2,7 +2,6 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf } from '../base/errors.ts';
 
-/** One line of the process table. */
 export interface ProcessRow {
   readonly id: number;
   readonly parent: number;

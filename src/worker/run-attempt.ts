@@ -37,7 +37,6 @@ export interface AttemptOptions extends Pick<WorkspaceOptions, SharedOptions> {
   readonly slowBytes: number;
   readonly slowSeconds: number;
   readonly patienceSeconds: number;
-  /** Takes the stages of the attempt. */
   readonly stages: StageClock;
   readonly log: Log;
 }

@@ -36,7 +36,6 @@ const supervisorEnding: ChildEnding = {
   untilEmpty: async () => {},
 };
 
-/** Returns the way to end everything in a sandbox. */
 export function endingOf(sandbox: Sandbox): ChildEnding {
   return hasNamespaces(sandbox) ? namespaceEnding : supervisorEnding;
 }
