@@ -7,12 +7,8 @@ import { startYtDlp } from './yt-dlp.ts';
 /** Returns the metadata of a URL and fetches no more than that needs; throws a `Failed`. */
 export async function inspectUrl(order: MediaOrder, tools: MediaTools, signal: AbortSignal): Promise<Metadata> {
   const ends = endable(signal);
-  const driver = startYtDlp('inspect', order, tools, ends.signal);
-  try {
-    return describePage(await withDeadline(driver.page, tools.limits.inspectSeconds, ends.end), order);
-  } finally {
-    await driver.end();
-  }
+  await using driver = startYtDlp('inspect', order, tools, ends.signal);
+  return describePage(await withDeadline(driver.page, tools.limits.inspectSeconds, ends.end), order);
 }
 
 /** Returns the URLs of a playlist's first entries, or the URL itself when it names one medium; throws a `Failed`. */
@@ -23,10 +19,7 @@ export async function listEntries(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const ends = endable(signal);
-  const driver = startYtDlp('list', { endpoint: 'metadata', args: { query: url }, maxEntries }, tools, ends.signal);
-  try {
-    return await withDeadline(driver.entries, tools.limits.inspectSeconds, ends.end);
-  } finally {
-    await driver.end();
-  }
+  const order = { endpoint: 'metadata', args: { query: url }, maxEntries } as const;
+  await using driver = startYtDlp('list', order, tools, ends.signal);
+  return await withDeadline(driver.entries, tools.limits.inspectSeconds, ends.end);
 }

@@ -10,10 +10,7 @@ export function endable(signal: AbortSignal) {
 
 /** Awaits the page; ends the program that reads it after so many seconds. */
 export async function withDeadline<T>(answer: Promise<T>, seconds: number, end: (reason: Failed) => void): Promise<T> {
-  const timer = setTimeout(() => end(new Failed('timeout', `no answer of the page in ${seconds} s`)), seconds * 1000);
-  try {
-    return await answer;
-  } finally {
-    clearTimeout(timer);
-  }
+  const late = () => end(new Failed('timeout', `no answer of the page in ${seconds} s`));
+  using _timer = setTimeout(late, seconds * 1000);
+  return await answer;
 }

@@ -77,21 +77,17 @@ async function produceOnce(
 ): Promise<Produced> {
   const ends = endable(signal);
   onProgress({ progress: 0, stage: 'inspect', speed_bytes: null, eta_seconds: null });
-  const driver = startYtDlp('download', order, tools, ends.signal);
-  try {
-    const page = await withDeadline(driver.page, tools.limits.inspectSeconds, ends.end);
-    if (page.fields.live_status === 'is_upcoming') throw notStarted(page);
-    const found = chooseFormatsFor(page, order);
-    const choice = mayCut || page.live ? found : { ...found, section: false };
-    const progress = makeOverallProgress(
-      willEncode(choice, page, order),
-      page.live ? asRecording(onProgress) : onProgress,
-      () => performance.now(),
-    );
-    return await makeFile(driver, order, { page, choice }, { tools, progress, ...ends });
-  } finally {
-    await driver.end();
-  }
+  await using driver = startYtDlp('download', order, tools, ends.signal);
+  const page = await withDeadline(driver.page, tools.limits.inspectSeconds, ends.end);
+  if (page.fields.live_status === 'is_upcoming') throw notStarted(page);
+  const found = chooseFormatsFor(page, order);
+  const choice = mayCut || page.live ? found : { ...found, section: false };
+  const progress = makeOverallProgress(
+    willEncode(choice, page, order),
+    page.live ? asRecording(onProgress) : onProgress,
+    () => performance.now(),
+  );
+  return await makeFile(driver, order, { page, choice }, { tools, progress, ...ends });
 }
 
 /** Names the fetch of a live source as what it is: it cannot be repeated, so the controller interrupts it for nobody. */

@@ -41,14 +41,10 @@ export function releaseOf(version: string): number | undefined {
 export const pythonFlags = ['-I', '-B', '-X', 'utf8'];
 
 export type YtDlp = ReturnType<typeof startYtDlp>;
+type DriverAction = 'inspect' | 'download' | 'list';
 
 /** Starts yt-dlp for the URL of an order. `download` keeps it waiting for a fetch. */
-export function startYtDlp(
-  action: 'inspect' | 'download' | 'list',
-  order: MediaOrder,
-  tools: MediaTools,
-  signal: AbortSignal,
-) {
+export function startYtDlp(action: DriverAction, order: MediaOrder, tools: MediaTools, signal: AbortSignal) {
   const page = Promise.withResolvers<SourcePage>();
   const done = Promise.withResolvers<FetchEnd>();
   const entries = Promise.withResolvers<readonly string[]>();
@@ -84,6 +80,11 @@ export function startYtDlp(
     else fail(new Failed(by === 'SIGXFSZ' ? 'file_too_large' : 'worker_failed', `driver: ${code ?? by} ${stderr}`));
     return stderr;
   });
+  /** Ends yt-dlp and all that it started; resolves with their standard error when nothing of that runs any more. */
+  const end = () => {
+    own.abort();
+    return ended;
+  };
   return {
     /** Resolves when yt-dlp has read the page; rejects with a `Failed`. */
     page: page.promise,
@@ -96,19 +97,12 @@ export function startYtDlp(
       child.write(JSON.stringify(parts.map(({ id, name, video }) => ({ id, name, video, seconds }))));
       return done.promise;
     },
-    /** Ends yt-dlp and all that it started; resolves with their standard error when nothing of that runs any more. */
-    end: () => {
-      own.abort();
-      return ended;
-    },
+    end,
+    [Symbol.asyncDispose]: async () => void (await end()),
   };
 }
 
-function orderFor(
-  action: 'inspect' | 'download' | 'list',
-  order: MediaOrder,
-  tools: MediaTools,
-): Record<string, unknown> {
+function orderFor(action: DriverAction, order: MediaOrder, tools: MediaTools): Record<string, unknown> {
   const { folder, proxy, wrappers, node, plugins, cookies, limits } = tools;
   const url = String(order.args.query);
   const bounds = { file_bytes: limits.fileBytes };
