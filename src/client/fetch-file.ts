@@ -88,34 +88,30 @@ async function fetchPart(
   received: Received,
   onArrival: () => void,
 ): Promise<void> {
-  const quiet = watchQuiet();
-  try {
-    const headers = { 'accept-encoding': 'identity', ...(received.bytes > 0 && { range: `bytes=${received.bytes}-` }) };
-    const response = await fetch(link, { headers, signal: AbortSignal.any([signal, quiet.signal]) });
-    if (response.status !== 200 && response.status !== 206) {
-      await response.body?.cancel();
-      // Every link is fresh, so it has not expired: the file is gone.
-      if (response.status === 404 || response.status === 410) throw new FetchFailed('not_found', gone);
-      throw new Error(`the file was answered with status ${response.status}`);
-    }
-    if (!isOfFile(response, file.bytes)) {
-      await response.body?.cancel();
-      throw new Error('something else came in place of the file');
-    }
-    const start = startOf(response);
-    if (start !== received.bytes) Object.assign(received, await startAgain(handle, start));
-    for await (const chunk of response.body ?? []) {
-      quiet.heard();
-      if (received.bytes + chunk.length > file.bytes)
-        throw new FetchFailed('checksum_mismatch', 'The file that arrives is longer than the service told');
-      await writeAll(handle, chunk, received.bytes);
-      received.hash.update(chunk);
-      received.bytes += chunk.length;
-      onArrival();
-      onBytes(received.bytes);
-    }
-  } finally {
-    quiet.close();
+  using quiet = watchQuiet();
+  const headers = { 'accept-encoding': 'identity', ...(received.bytes > 0 && { range: `bytes=${received.bytes}-` }) };
+  const response = await fetch(link, { headers, signal: AbortSignal.any([signal, quiet.signal]) });
+  if (response.status !== 200 && response.status !== 206) {
+    await response.body?.cancel();
+    // Every link is fresh, so it has not expired: the file is gone.
+    if (response.status === 404 || response.status === 410) throw new FetchFailed('not_found', gone);
+    throw new Error(`the file was answered with status ${response.status}`);
+  }
+  if (!isOfFile(response, file.bytes)) {
+    await response.body?.cancel();
+    throw new Error('something else came in place of the file');
+  }
+  const start = startOf(response);
+  if (start !== received.bytes) Object.assign(received, await startAgain(handle, start));
+  for await (const chunk of response.body ?? []) {
+    quiet.heard();
+    if (received.bytes + chunk.length > file.bytes)
+      throw new FetchFailed('checksum_mismatch', 'The file that arrives is longer than the service told');
+    await writeAll(handle, chunk, received.bytes);
+    received.hash.update(chunk);
+    received.bytes += chunk.length;
+    onArrival();
+    onBytes(received.bytes);
   }
 }
 

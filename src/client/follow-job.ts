@@ -78,7 +78,7 @@ async function readStream(job: AwaitedJob) {
   const { client, jobId, signal } = job;
   let wasOpen = false;
   let leastMs = 0;
-  const quiet = watchQuiet();
+  using quiet = watchQuiet();
   try {
     const headers = { accept: 'text/event-stream', ...(job.lastId && { 'last-event-id': job.lastId }) };
     const path = `/v1/jobs/${encodeURIComponent(jobId)}/events?fields=${jobFields}`;
@@ -101,8 +101,6 @@ async function readStream(job: AwaitedJob) {
     signal.throwIfAborted();
     if (cause instanceof CallRefused && cause.status < 500 && cause.status !== 429) throw cause;
     return { cause, wasOpen, leastMs };
-  } finally {
-    quiet.close();
   }
 }
 
@@ -167,10 +165,10 @@ async function* readEvents(
 }
 
 /** Aborts its signal when `heard` is not called for a minute: the service and its files say something every few seconds. */
-export function watchQuiet(): { signal: AbortSignal; heard: () => void; close: () => void } {
+export function watchQuiet() {
   const quiet = new AbortController();
   const timer = setTimeout(() => quiet.abort(new Error('nothing was heard for too long')), quietMs);
-  return { signal: quiet.signal, heard: () => timer.refresh(), close: () => clearTimeout(timer) };
+  return { signal: quiet.signal, heard: () => void timer.refresh(), [Symbol.dispose]: () => clearTimeout(timer) };
 }
 
 function numberOf(value: unknown): number | null {
