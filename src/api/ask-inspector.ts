@@ -20,20 +20,17 @@ export async function askWithin<T>(
   ask: (gone: AbortSignal) => Promise<T>,
 ): Promise<T | InspectionFailure> {
   const gone = new AbortController();
-  const leave = () => gone.abort();
-  const forget = onLeave(res, leave);
+  const forget = onLeave(res, () => gone.abort());
   // A caller who left while the call was admitted is not heard of again.
-  if (res.destroyed || ending.aborted) leave();
-  ending.addEventListener('abort', leave);
+  if (res.destroyed) gone.abort();
   const limit = AbortSignal.timeout(inspectSeconds * 1000);
   try {
-    return await ask(AbortSignal.any([gone.signal, limit]));
+    return await ask(AbortSignal.any([gone.signal, ending, limit]));
   } catch (error) {
     if (limit.aborted) return { failure: { code: 'timeout', text: readTooLong } } as const;
     if (ending.aborted) throw refuse('unavailable');
     throw hasBrokenOff(error) ? refuseWithout('inspector', error) : error;
   } finally {
     forget();
-    ending.removeEventListener('abort', leave);
   }
 }

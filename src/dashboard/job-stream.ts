@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import { onLeave } from '../api/on-leave.ts';
 import { type ApiReply, streamHeaders } from '../api/reply.ts';
 import { refuse } from '../base/errors.ts';
@@ -52,13 +53,10 @@ export async function streamJobs(
   const leave = listen(accountId, readJobs, (json) => {
     sent = sent.then(() => send(json)).catch(end);
   });
-  const timer = setTimeout(end, maxStreamMs);
-  draining.addEventListener('abort', end);
-  if (draining.aborted) end();
+  using _timer = setTimeout(end, maxStreamMs);
+  using _draining = addAbortListener(draining, end);
   await left.promise;
   forget();
-  draining.removeEventListener('abort', end);
-  clearTimeout(timer);
   leave();
   open--;
   return null;

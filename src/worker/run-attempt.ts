@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { retry } from '../base/backoff.ts';
 import { failures } from '../base/errors.ts';
@@ -80,9 +81,7 @@ export async function runAttempt(options: AttemptOptions): Promise<Outcome | nul
   const { gateway, signal, log, stages } = options;
   const cut = new AbortController();
   const cutShort = (why: AttemptCut['reason']) => cut.abort(new AttemptCut(why));
-  const stop = () => cutShort('stopped');
-  signal.addEventListener('abort', stop);
-  if (signal.aborted) stop();
+  using _stop = addAbortListener(signal, () => cutShort('stopped'));
   const reporter = startProgressReporter(options, cutShort);
   const way: EgressWay = { fault: null, isTried: false };
   let timer: NodeJS.Timeout | undefined;
@@ -103,7 +102,6 @@ export async function runAttempt(options: AttemptOptions): Promise<Outcome | nul
   } finally {
     clearTimeout(timer);
     reporter.stop();
-    signal.removeEventListener('abort', stop);
   }
 }
 
