@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf } from '../base/errors.ts';
+import { lookOr } from './process-usage.ts';
 
 const blockBytes = 512;
 /** Size that every name counts at least. */
@@ -89,7 +90,7 @@ export function namelessFiles(ids: Iterable<number>, seen: Set<number>, limits: 
   };
   for (const id of ids) {
     const opened = join('/proc', String(id), 'fd');
-    for (const file of names(opened)) {
+    for (const file of lookOr(() => readdirSync(opened), [])) {
       if (++openFiles > limits.openFiles) return { memoryBytes, diskBytes, openFiles };
       const name = nameOf(join(opened, file));
       if (name.endsWith(deleted)) count(name, statOf(join(opened, file)));
@@ -156,15 +157,6 @@ function readMaps(id: number, maxBytes: number): { readonly bytes: number; reado
   return { bytes, deleted: found };
 }
 
-function names(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    // The process ended, or is another user's.
-    return [];
-  }
-}
-
 function nameOf(link: string): string {
   try {
     return readlinkSync(link);
@@ -175,9 +167,5 @@ function nameOf(link: string): string {
 }
 
 function statOf(path: string): Stats | undefined {
-  try {
-    return statSync(path);
-  } catch {
-    return undefined;
-  }
+  return lookOr(() => statSync(path), undefined);
 }

@@ -70,12 +70,7 @@ export function isHidden(id: number): boolean {
 }
 
 function findOtherThread(id: string): string {
-  try {
-    return readdirSync(join('/proc', id, 'task')).find((thread) => thread !== id) ?? id;
-  } catch {
-    // The process ended after it was listed.
-    return id;
-  }
+  return lookOr(() => readdirSync(join('/proc', id, 'task')).find((thread) => thread !== id) ?? id, id);
 }
 
 /** Returns the bytes of anonymous and shared memory, also in swap, and of page tables; the kernel can drop cached pages of files at any time. */
@@ -99,9 +94,14 @@ function readProc(id: string, file: string): string {
 
 /** Returns a file of the kernel; '' for one that is gone. */
 export function readText(path: string): string {
+  return lookOr(() => readFileSync(path, 'utf8'), '');
+}
+
+/** Returns `otherwise` when it cannot be looked at: the process ended after it was listed, its file was closed, or it is another user's. */
+export function lookOr<T>(look: () => T, otherwise: T): T {
   try {
-    return readFileSync(path, 'utf8');
+    return look();
   } catch {
-    return '';
+    return otherwise;
   }
 }
