@@ -37,7 +37,9 @@ export interface CommandTools {
     Config,
     'publicUrl' | 'dashboardUrl' | 'fileHours' | 'stripeKey' | 'redisUrl' | 'data' | 'cookies'
   >;
+  /** Reads archived entries from the object store. */
   readonly readArchivedPart: ReadArchivedPart;
+  /** Opens the object store of finished files. */
   readonly objects: () => Promise<ObjectStore>;
   /** Returns the seal of TRAWL_SECRET; throws `unavailable` when no secret is found. */
   readonly seal: () => Promise<Seal>;

@@ -103,6 +103,7 @@ export async function start(ask: ConformClient, path: string, query: Readonly<Re
   return { answer, id: '' };
 }
 
+/** Returns the used credits of the account. */
 export async function spent(ask: ConformClient): Promise<number> {
   return Number(pick(answered(await ask.get('/v1/usage'), 200), 'total_used'));
 }

@@ -35,6 +35,7 @@ const assumedSettings = { redisUrl: null, runner: 'process', sandbox: 'auto' } a
 
 const options = { policies: { type: 'boolean' }, json: { type: 'boolean' } } as const;
 
+/** Checks everything that trawl needs; returns 1 when something is a problem. */
 export const runCommand = makeProgram({ usage, help, options }, async ({ policies, json }, terminal) => {
   const findings = await (policies ? checkPoliciesAlone(terminal) : checkAll(terminal));
   const ok = findings.every(({ level }) => level !== 'problem');

@@ -29,11 +29,13 @@ export function checkRedis(version: string | null, missing: Finding['level']): F
   return findingOf(isSupportedVersion(version) ? 'ok' : missing, 'redis-server', text);
 }
 
+/** Checks that the clock shows a time between 2025 and 2100. */
 export function checkClock(now: number): Finding {
   const text = `This machine says it is ${new Date(now).toISOString()}`;
   return judged('clock', now >= earliest && now < latest, `${text}.`, `${text}: correct its clock.`);
 }
 
+/** Returns `note` below 1 GiB of free space. */
 export function checkFreeSpace(freeBytes: number, folder = 'the data folder'): Finding {
   const free = `The file system of ${folder} has ${(freeBytes / 1024 ** 3).toFixed(1)} GiB free`;
   return judged('disk', freeBytes >= minFreeBytes, `${free}.`, `${free}: a full disk stops every new job.`, 'note');

@@ -39,6 +39,7 @@ export function checkLayout(state: RecordLayout | null): Finding {
   return judged(about, state.layout === layouts.own, own, older, 'note');
 }
 
+/** Checks that no restore keeps the record closed. */
 export function checkRestore(state: RestoreState): Finding {
   if (state === 'broken off') return problem('restore', `${restoringSentence}.`);
   const running = 'A restore runs: nothing else opens the record until it ends.';
@@ -95,6 +96,7 @@ export function checkClockDifference(machineAheadMs: number): Finding {
   return judged('clock', apartMs <= maxClockDifferenceMs, `${text}.`, `${text}: keep both right with NTP.`);
 }
 
+/** Checks that the controller that leads does not say that its clock is off. */
 export function checkLeaderClock(isOff: boolean): Finding {
   const off = `The clock of the leading controller is more than ${maxClockDifferenceMs / 1000} s from that of Redis: correct it.`;
   return judged('leader clock', !isOff, 'No leading controller has a clock that is off.', off, 'note');

@@ -120,6 +120,7 @@ export const jobIdExample = id;
 
 export const webhookTestExample = { id, type: 'test', created_at: '2026-03-02T10:00:00.000Z' };
 
+/** Bodies of a webhook, by the way in which its job ended. */
 export const webhookExamples: Readonly<Record<string, { summary: string; value: object }>> = {
   completed: {
     summary: 'The job completed',

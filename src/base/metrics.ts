@@ -58,6 +58,7 @@ const begun: Partial<Record<string, readonly Series[]>> = {
   mails_total: mailOutcomes.map((outcome) => ({ outcome })),
 };
 
+/** Returns the series of jobs that fail by our fault. */
 function listOwnFailures(): Series[] {
   const ours = Object.entries(failures).filter(([, { blame }]) => blame === 'us');
   return ['video', 'audio', 'metadata'].flatMap((endpoint) =>

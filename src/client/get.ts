@@ -16,6 +16,7 @@ import { showFiles } from './progress-display.ts';
 import { writeBytes } from './progress-line.ts';
 import { CallRefused, makeServiceClient } from './service-client.ts';
 
+/** Asks for URLs, waits, fetches the files and prints their paths. */
 export async function runCommand(
   args: readonly string[],
   terminal: Terminal,

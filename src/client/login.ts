@@ -21,6 +21,7 @@ over what is kept, and a kept key is sent to no other address than its own.
   --help  Show this text.
 `;
 
+/** Checks and keeps the credentials of a caller. */
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   try {
     const { values, positionals } = parseWords(args, { help: { type: 'boolean', short: 'h' } });

@@ -59,6 +59,7 @@ export const fileFacts = [
   'stream_side_data=rotation',
 ];
 
+/** Returns the arguments of an ffprobe that reads one local file. */
 export function ffprobeArguments(file: string, count: PacketCount, entries: readonly string[] = fileFacts): string[] {
   const how = ['-v', 'error', ...memory, ...(count === 'none' ? [] : ['-count_packets']), '-of', 'json'];
   const unedited = count === 'all' ? ['-ignore_editlist', '1'] : [];

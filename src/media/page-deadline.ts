@@ -1,5 +1,6 @@
 import { Failed } from './tools.ts';
 
+/** A signal that its owner may fire with a reason. */
 export type Endable = ReturnType<typeof endable>;
 
 /** Returns a signal that fires with the given one, or at `end` with its reason. */

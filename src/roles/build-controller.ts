@@ -39,6 +39,7 @@ interface ControllerParts extends SharedParts {
 const hourMs = 3_600_000;
 const maxInterruptions = 10;
 
+/** Starts a controller with its workers, their gateway and its upkeep. */
 export async function buildController(parts: ControllerParts, stop: Shutdown): Promise<Controller> {
   const { config, store, objects, inspector, metrics, traces, log } = parts;
   const { maxFileBytes, inspectSeconds } = config;

@@ -36,6 +36,7 @@ const supervisorEnding: ChildEnding = {
   untilEmpty: async () => {},
 };
 
+/** Returns the way to end everything in a sandbox. */
 export function endingOf(sandbox: Sandbox): ChildEnding {
   return hasNamespaces(sandbox) ? namespaceEnding : supervisorEnding;
 }

@@ -20,6 +20,7 @@ const exitCodes = { done: 0, failed: 64, retryable: 75, interrupted: 143 } as co
 
 interface WorkerOptions extends Pick<AttemptOptions, 'media' | 'programs' | 'egress' | 'log'> {
   readonly config: Pick<Config, 'cgroup' | 'data' | 'sandbox' | 'workerNetwork' | 'ytdlpPlugins'>;
+  /** True in a container of a cluster. */
   readonly isPod: boolean;
   readonly gateway: ServerAddress;
   /** File for the outcome, at most 4 KB, which Kubernetes puts into the pod's status; `null` outside a cluster. */

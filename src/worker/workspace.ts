@@ -107,6 +107,7 @@ export async function openHome(options: HomeOptions) {
     const cgroup = cleaner.cgroup === null ? null : makeChildCgroup(cleaner.cgroup, memoryBytes);
     /** File that children cannot reach. */
     const filter = await laySeccompFilter(join(cleaner.folder, 'seccomp'), hasNamespaces(sandbox));
+    /** Folder with the wrappers of ffmpeg and ffprobe, beside that of children. */
     const wrappers = layWrappers(join(cleaner.folder, 'tools'), programs);
     // Without mounts of their own, children of another user come through this folder, but cannot list it.
     if (sandbox === 'landlock-user') await chmod(cleaner.folder, 0o711);
