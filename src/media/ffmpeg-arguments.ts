@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { quoteForShell } from '../base/child-process.ts';
 import type { MediaTools } from './tools.ts';
+import type { ClockKind } from './transport-clock.ts';
 
 /** Demuxers that read nothing but the file they were given: no lists, no manifests, no concatenations. */
 const plainFormats =
@@ -19,13 +20,17 @@ export interface InputFile {
   readonly renumbered?: boolean;
   /** True for a transport stream whose pictures or sound begin so late that ffmpeg finds them only when it looks farther. */
   readonly late?: boolean;
+  readonly clock?: ClockKind;
 }
 
 /** Bytes in which streams of a late file are sought, and microseconds; ffmpeg keeps in memory what it reads meanwhile. */
 const farLook = ['-probesize', String(128 * 2 ** 20), '-analyzeduration', String(3600 * 1e6)];
 
+/** Seconds after which the clock of a transport stream begins anew: more than any gap in it. */
+const maxHeldSeconds = 100_000;
+
 /** Returns the options with which ffmpeg and ffprobe read a file as it is. */
-export function inputOptions({ renumbered, late }: Omit<InputFile, 'file'>): string[] {
+export function inputOptions({ renumbered, late }: Pick<InputFile, 'renumbered' | 'late'>): string[] {
   return [...(renumbered ? ['-merge_pmt_versions', '1'] : []), ...(late ? farLook : [])];
 }
 
@@ -43,7 +48,9 @@ export function ffmpegArguments(
     ...['-i', `file:${input.file}`],
   ]);
   const quiet = ['-nostdin', '-hide_banner', '-v', 'error', '-progress', 'pipe:1', '-nostats'];
-  return [...quiet, ...memory, '-y', ...read, ...output, `file:${file}`];
+  // ffmpeg has one such limit for all inputs.
+  const gaps = inputs.every(({ clock }) => clock === 'held') ? ['-dts_delta_threshold', String(maxHeldSeconds)] : [];
+  return [...quiet, ...memory, ...gaps, '-y', ...read, ...output, `file:${file}`];
 }
 
 /** Packets for ffprobe to read: none but a few at the beginning, those that a player shows, or also those that an edit list of MP4 leaves out. */

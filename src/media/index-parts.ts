@@ -21,7 +21,10 @@ export async function indexParts(
   const parts: FetchedFile[] = [];
   for (const [n, start] of startsOf(fetched, choice).entries()) {
     const each = fetched[n];
-    if (each !== undefined) parts.push(start > 0 || isMistimed(each.probe) ? await index(each, tools, signal) : each);
+    if (each !== undefined) {
+      const isCut = start > 0 || (each.clock === 'held' && choice.seconds !== null);
+      parts.push(isCut || isMistimed(each.probe) ? await index(each, tools, signal) : each);
+    }
   }
   return parts;
 }
@@ -51,6 +54,7 @@ async function index(part: FetchedFile, tools: MediaTools, signal: AbortSignal):
     ...part,
     renumbered: false,
     late: false,
+    clock: 'even',
     file: indexed,
     probe: { ...probe, duration, video: video ?? null, audio: audio ?? null },
   };

@@ -2,12 +2,14 @@ import { openRegular } from './child-folder.ts';
 import type { ChosenFormat } from './choose-formats.ts';
 import type { FileProbe } from './probe-file.ts';
 import { Failed } from './tools.ts';
+import { followClock } from './transport-clock.ts';
 import { followTables } from './transport-tables.ts';
 
-/** Called for each unit of AAC, for each section of a transport stream, and for each page of an Ogg. */
+/** Called for each unit of AAC, for each section and packet of a transport stream, and for each page of an Ogg. */
 interface Notes {
   readonly sound: (number: number, config: number) => void;
   readonly section: (section: Buffer) => void;
+  readonly packet: (number: number, header: Buffer) => void;
   readonly page: (beginning: string | null) => void;
 }
 
@@ -29,8 +31,9 @@ type PartChanges = Awaited<ReturnType<typeof readPartChanges>>;
 /** Reads a transport stream, a file of AAC frames or an Ogg to its end; others have no such changes. */
 export async function readPartChanges(file: string, format: string, signal: AbortSignal) {
   const [window, step] = steps[format] ?? [0, null];
-  const [tables, chain] = [followTables(), followChain()];
-  if (step === null) return { sound: false, unread: false, cut: false, ...tables.end() };
+  const [tables, clock, chain] = [followTables(), followClock(), followChain()];
+  const { kindOf } = clock;
+  if (step === null) return { sound: false, unread: false, cut: false, kindOf, ...tables.end() };
   const configs = new Map<number, number>();
   const everyConfig = new Set<number>();
   let changes = false;
@@ -42,6 +45,7 @@ export async function readPartChanges(file: string, format: string, signal: Abor
       everyConfig.add(config);
     },
     section: tables.note,
+    packet: clock.note,
   };
   const handle = await openRegular(file);
   let rest = Buffer.alloc(0);
@@ -63,6 +67,7 @@ export async function readPartChanges(file: string, format: string, signal: Abor
     unread,
     /** An Ogg without a second song ends inside of a page. */
     cut: format === 'ogg' && at > 0 && !isChain,
+    kindOf,
   };
 }
 
@@ -119,10 +124,14 @@ function readPacket(bytes: Buffer, at: number, notes: Notes): number {
   if (!begins || !hasPayload || payload + 9 >= end) return packetBytes;
   if (bytes.readUIntBE(payload, 3) !== 1) {
     notes.section(bytes.subarray(payload + 1 + bytes.readUInt8(payload), end));
-  } else if (bytes.readUInt8(payload + 3) >> 5 === 0b110) {
+    return packetBytes;
+  }
+  const number = (flags >> 8) & 0x1fff;
+  notes.packet(number, bytes.subarray(payload, end));
+  if (bytes.readUInt8(payload + 3) >> 5 === 0b110) {
     const frame = payload + 9 + bytes.readUInt8(payload + 8);
     const config = frame + 7 <= end ? configOf(bytes, frame) : null;
-    if (config !== null) notes.sound((flags >> 8) & 0x1fff, config);
+    if (config !== null) notes.sound(number, config);
   }
   return packetBytes;
 }

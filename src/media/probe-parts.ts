@@ -91,7 +91,8 @@ async function probeToEnd(
   const changes = await readPartChanges(file, format, signal);
   refuseChanges(changes, found.probe, part, direct);
   const late = format === 'mpegts' && beginsLate(part, found.probe, changes.unlisted);
-  const reading = { renumbered: changes.isRenumbered, late };
+  const clock = changes.kindOf([found.probe.video, found.probe.audio].map((stream) => stream?.number ?? null));
+  const reading = { renumbered: changes.isRenumbered, late, clock };
   const again = joined !== null || late;
   const probed = again ? await probeFile(file, late ? 'shown' : 'none', tools, signal, inputOptions(reading)) : found;
   const { probe } = probed;

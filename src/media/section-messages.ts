@@ -24,7 +24,7 @@ const minTicks: readonly (readonly [RegExp, number])[] = [
 /** Messages about a direct link that ends inside of a packet, or before its first frame says. */
 const cutOff = /File ended prematurely|Packet corrupt|filesize and duration do not match/;
 /** Formats that have no such message, or of which more may lie behind the end. */
-const silent = /^(flv|asf|wav|aiff|ogg)$/;
+const silent = /^(flv|asf|wav|aiff|ogg|mpegts)$/;
 
 /**
  * Returns true for a part of a direct link that is shorter than wanted, although more lies behind its end, or should lie there: only the whole
@@ -37,7 +37,10 @@ export function endsTooEarly(
   fetched: readonly FetchedFile[],
 ): boolean {
   const isShort = section && seconds !== null && longestOf(fetched) < seconds - lengthTolerance(seconds);
-  if (!direct || !isShort || formats.every(({ bytes }) => bytes === null)) return false;
+  if (!direct || formats.every(({ bytes }) => bytes === null)) return false;
+  // ffmpeg was told to keep the gaps of a part, as in `streams.py`, and would end it early where the clock leaps.
+  if (section && fetched.some(({ clock }) => clock === 'leaps')) return true;
+  if (!isShort) return false;
   return cutOff.test(stderr) || fetched.some(({ probe }) => silent.test(probe.format));
 }
 

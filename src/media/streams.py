@@ -23,6 +23,7 @@ from clock import Clock
 from segments import ENDLIST, MAP, Listed, cut_playlist, lay_out, skips
 
 HLS = ('m3u8', 'm3u8_native')
+TRANSPORT = ('ts', 'mts', 'm2ts')
 SAMPLE_BYTES, SAMPLE_SECONDS = 2**21, 10
 
 
@@ -80,6 +81,9 @@ def open_downloader(ydl, info, seconds, beginning):
         # ffmpeg would write 256 KiB at a time: a slow radio would seem to send nothing for a minute. It exits with 0 when a
         # source breaks off, and tells that only on standard error, which trawl reads.
         told = ['-flush_packets', '1', '-loglevel', 'warning']
+        if info['ext'] in TRANSPORT and info.get('filesize'):
+            # ffmpeg would join what is before and behind a picture that is held. A part that ends early for it, where the clock leaps, is not taken.
+            told += ['-dts_delta_threshold', '100000']
         info['downloader_options'] = {**(info.get('downloader_options') or {}), 'ffmpeg_args_out': told}
         # yt-dlp would start ffmpeg once more, only to learn whether it is older than version 1.
         FFmpegPostProcessor._version_cache[os.path.join(ydl.params['ffmpeg_location'], 'ffmpeg')] = 'new'
