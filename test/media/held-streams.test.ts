@@ -68,6 +68,16 @@ describe('A transport stream', () => {
       await good('video', name, { end: 8 }, (file) => expectMarks(file, 0, 8));
     });
   }
+
+  it('D33: is cut out as long as it is wanted where its clock leaps by less than the part lasts', async () => {
+    const clocks = ['1', '18'].map((offset) => {
+      const loop = ['-stream_loop', '2', '-t', offset === '1' ? '5' : '20', '-i', source.film];
+      source.ffmpeg(...loop, ...coded, '-muxdelay', '0', '-output_ts_offset', offset, `clock${offset}.ts`);
+      return readFileSync(source.path(`clock${offset}.ts`));
+    });
+    source.write('short-leap.ts', Buffer.concat(clocks));
+    await good('video', 'short-leap.ts', { end: 22 }, (file) => expect(look(file).duration).to.be.closeTo(22, 0.2));
+  });
 });
 
 /** Returns the seconds at which a player shows the pictures of a file, or sounds its sound. */
