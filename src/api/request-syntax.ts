@@ -3,7 +3,6 @@ import { type ParsedUrlQuery, parse } from 'node:querystring';
 import { refuse } from '../base/errors.ts';
 import { isJsonObject } from '../base/parse-json.ts';
 import { readBody } from '../base/read-body.ts';
-import { isDecodable } from '../base/settings/url-forms.ts';
 import { batchParameters } from '../model/batch.ts';
 import { creditParameters, globalParameters } from '../model/request-parameters.ts';
 
@@ -188,4 +187,14 @@ function isJson(type: string | undefined): boolean {
     kind === 'application/json' &&
     parameters.every((one) => !one.startsWith('charset=') || /^charset="?utf-?8"?$/.test(one))
   );
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    // It throws for nothing else.
+    return false;
+  }
 }

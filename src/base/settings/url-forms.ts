@@ -1,5 +1,5 @@
-/** Returns false for a `%` that encodes no UTF-8. */
-export function isDecodable(text: string): boolean {
+/** Returns false for a `%` that encodes no UTF-8: one of a password must be written as `%25`. */
+function isDecodable(text: string): boolean {
   try {
     decodeURIComponent(text);
     return true;
@@ -16,7 +16,6 @@ export function isPlainWebUrl(text: string): boolean {
 
 /** Returns true for the URL of a Redis, of several nodes of a Cluster, or of a name at Sentinels. */
 export function isRedisUrl(text: string): boolean {
-  // One of a password must be written as %25.
   if (!isDecodable(text)) return false;
   const isRedis = (url: string) => hasHost(url, ['redis:', 'rediss:']) && hasDatabase(URL.parse(url));
   const sentinel = 'redis+sentinel://';
