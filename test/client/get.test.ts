@@ -41,7 +41,7 @@ describe('trawl get', () => {
   it('D31: fetches a part of a source', async () => {
     const got = scene.run([`${scene.films.url}/films/clip.mp4`, '--start', '1.3', '--end', '3.1']);
     expect([await got.ended, got.out()]).to.deep.equal([0, 'clip.mp4\n'], got.err());
-    expect(look(join(scene.folder, 'clip.mp4')).duration).to.be.closeTo(1.8, 0.5);
+    expect((await look(join(scene.folder, 'clip.mp4'))).duration).to.be.closeTo(1.8, 0.5);
     await scene.checkCharges();
   });
 

@@ -45,12 +45,12 @@ describe('a part of a source', () => {
     endpoint,
     args: { query: fixture.source.url + path, ...(endpoint === 'video' ? film : {}), ...args },
   });
-  const good = (wanted: MediaOrder, check: (made: MadeFile, seen: ReturnType<typeof look>) => void) =>
-    fixture.make(wanted, (made) => {
+  const good = (wanted: MediaOrder, check: (made: MadeFile, seen: Awaited<ReturnType<typeof look>>) => void) =>
+    fixture.make(wanted, async (made) => {
       expect(made.failed === null ? '' : `${made.failed.code} ${made.failed.detail}`).to.equal('');
       const file = made.produced?.file ?? '';
-      check(made, look(file));
-      expect(decode(file)).to.equal('');
+      check(made, await look(file));
+      expect(await decode(file)).to.equal('');
     });
 
   const films = [

@@ -24,7 +24,7 @@ describe('A file', () => {
       ['back.scrambled.mp4', []],
       ['pieces.scrambled.mp4', ['-movflags', 'frag_keyframe+empty_moov']],
     ] as const) {
-      source.ffmpeg('-i', source.film, ...scrambled, ...flags, name);
+      await source.ffmpeg('-i', source.film, ...scrambled, ...flags, name);
       for (const [endpoint, args] of [
         ['video', {}],
         ['audio', { max_duration: 3 }],
@@ -38,7 +38,7 @@ describe('A file', () => {
   });
 
   it('D60: whose samples are those of an iTunes or Audible purchase is protected', async () => {
-    source.ffmpeg('-i', source.film, ...scrambled, 'common.mp4');
+    await source.ffmpeg('-i', source.film, ...scrambled, 'common.mp4');
     const common = readFileSync(source.path('common.mp4'), 'latin1');
     for (const [video, audio] of [
       ['drmi', 'drms'],
@@ -54,7 +54,7 @@ describe('A file', () => {
   });
 
   it('D60: of whose encrypted samples the first ones are clear is protected, also where only a part is fetched', async () => {
-    source.ffmpeg('-i', source.film, ...scrambled, '-movflags', 'frag_keyframe+empty_moov', 'pieces.mp4');
+    await source.ffmpeg('-i', source.film, ...scrambled, '-movflags', 'frag_keyframe+empty_moov', 'pieces.mp4');
     const told = readFileSync(source.path('pieces.mp4'), 'latin1');
     source.write('lead.mp4', Buffer.from(told.replaceAll(ofSamples, 'free'), 'latin1'));
     // An index behind the samples, as in a film that was not made for the web.
@@ -72,7 +72,7 @@ describe('A file', () => {
   });
 
   it('is asked for its index in pieces, so that no source sends on what nobody reads', async () => {
-    source.ffmpeg('-i', source.film, '-c', 'copy', '-movflags', 'faststart', 'front.mp4');
+    await source.ffmpeg('-i', source.film, '-c', 'copy', '-movflags', 'faststart', 'front.mp4');
     const samples = Buffer.from('....mdat');
     samples.writeUInt32BE(2 ** 20);
     source.write(
@@ -91,7 +91,7 @@ describe('A file', () => {
   });
 
   it('D60: in WebM whose tracks are encrypted is protected', async () => {
-    source.ffmpeg('-i', source.film, '-c:v', 'libvpx', '-c:a', 'libvorbis', '-live', '1', 'clear.webm');
+    await source.ffmpeg('-i', source.film, '-c:v', 'libvpx', '-c:a', 'libvorbis', '-live', '1', 'clear.webm');
     source.write('scrambled.webm', withEncryption(readFileSync(source.path('clear.webm'))));
     for (const [endpoint, args] of [
       ['video', {}],
@@ -106,7 +106,7 @@ describe('A file', () => {
   });
 
   it('D60: in Windows Media whose head names an encryption is protected', async () => {
-    source.ffmpeg('-i', source.film, '-c:v', 'wmv2', '-c:a', 'wmav2', 'clear.wmv');
+    await source.ffmpeg('-i', source.film, '-c:v', 'wmv2', '-c:a', 'wmav2', 'clear.wmv');
     const clear = readFileSync(source.path('clear.wmv'));
     // The object of extended content encryption, as the first one in the head.
     const object = Buffer.alloc(36);

@@ -15,16 +15,17 @@ describe('A delivered film shows and sounds as its source', () => {
   const good = async (
     name: string,
     args: object,
-    check: (file: string) => void,
+    check: (file: string) => unknown,
     endpoint: 'video' | 'audio' = 'video',
-  ) => expect(await source.make(endpoint, name, args, ({ file }) => void check(file))).to.equal(undefined);
+  ) =>
+    expect(await source.make(endpoint, name, args, async ({ file }) => void (await check(file)))).to.equal(undefined);
 
-  const addLateSound = () => {
+  const addLateSound = async () => {
     if (existsSync(source.path('late.m3u8'))) return;
     const head = '#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:10\n';
     const later = ['-muxdelay', '0', '-output_ts_offset'];
-    source.ffmpeg('-i', source.film, '-map', '0:v', ...copy, ...later, '10', 'v.ts');
-    source.ffmpeg('-ss', '0.9', '-i', source.film, '-map', '0:a', '-c:a', 'aac', ...later, '10.9', 'a.ts');
+    await source.ffmpeg('-i', source.film, '-map', '0:v', ...copy, ...later, '10', 'v.ts');
+    await source.ffmpeg('-ss', '0.9', '-i', source.film, '-map', '0:a', '-c:a', 'aac', ...later, '10.9', 'a.ts');
     source.write('v.m3u8', `${head}#EXTINF:10,\nv.ts\n#EXT-X-ENDLIST\n`);
     source.write('a.m3u8', `${head}#EXTINF:9.1,\na.ts\n#EXT-X-ENDLIST\n`);
     const sound = '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="a",DEFAULT=YES,URI="a.m3u8"';
@@ -36,9 +37,9 @@ describe('A delivered film shows and sounds as its source', () => {
     [{ start: 3, end: 8 }, 3, 8],
   ] as const) {
     it(`D33: HLS whose sound begins later than its picture stays in time with it ${JSON.stringify(args)}`, async () => {
-      addLateSound();
-      await good('late.m3u8', args, (file) => {
-        const { flashes, beeps } = marksOf(file);
+      await addLateSound();
+      await good('late.m3u8', args, async (file) => {
+        const { flashes, beeps } = await marksOf(file);
         const heard = flashes.filter((second) => second + from > 0.9);
         expect(flashes.length).to.equal(marks.filter((mark) => mark >= from && mark < to).length);
         expect(beeps.length).to.equal(heard.length);
@@ -54,10 +55,10 @@ describe('A delivered film shows and sounds as its source', () => {
   ] as const) {
     for (const args of [{}, { video_format: 'mkv' }, { start: 3, end: 8 }]) {
       it(`D33: shows the pictures of ${name}, which has no time for many of them, in their order ${JSON.stringify(args)}`, async () => {
-        if (!existsSync(source.path(name))) source.ffmpeg('-i', source.film, ...coded, name);
-        await good(name, args, (file) => {
-          if (!('start' in args)) expect(isInOrder(file)).to.equal(true);
-          expectMarks(file, ...('start' in args ? [3, 8] : []));
+        if (!existsSync(source.path(name))) await source.ffmpeg('-i', source.film, ...coded, name);
+        await good(name, args, async (file) => {
+          if (!('start' in args)) expect(await isInOrder(file)).to.equal(true);
+          await expectMarks(file, ...('start' in args ? [3, 8] : []));
         });
       });
     }
@@ -78,16 +79,18 @@ describe('A delivered film shows and sounds as its source', () => {
       '-c:v',
       'mjpeg',
     ];
-    source.ffmpeg('-i', source.film, ...cover, '-disposition:v', 'attached_pic', 'cover.mp3');
-    const check = (file: string) => expect(marksOf(file).beeps[0]).to.be.closeTo(0.5, 0.1);
+    await source.ffmpeg('-i', source.film, ...cover, '-disposition:v', 'attached_pic', 'cover.mp3');
+    const check = async (file: string) => expect((await marksOf(file)).beeps[0]).to.be.closeTo(0.5, 0.1);
     await good('cover.mp3', { start: 3, end: 8, audio_format: 'mp3' }, check, 'audio');
   });
 
   it('D30: cuts a part behind the second at which the clock of an HLS stream begins anew', async () => {
-    const pieces = [0, 4].map((second) => {
-      source.ffmpeg('-ss', String(second), '-i', source.film, ...(second === 0 ? ['-t', '4'] : []), `anew${second}.ts`);
-      return `#EXTINF:${second === 0 ? 4 : 6},\nanew${second}.ts\n`;
-    });
+    for (const [second, part] of [
+      [0, ['-t', '4']],
+      [4, []],
+    ] as const)
+      await source.ffmpeg('-ss', String(second), '-i', source.film, ...part, `anew${second}.ts`);
+    const pieces = ['#EXTINF:4,\nanew0.ts\n', '#EXTINF:6,\nanew4.ts\n'];
     const list = `#EXTM3U\n#EXT-X-TARGETDURATION:6\n${pieces.join('#EXT-X-DISCONTINUITY\n')}#EXT-X-ENDLIST\n`;
     source.write('anew.m3u8', list);
     await good('anew.m3u8', { start: 8, end: 10 }, (file) => expectMarks(file, 8));
@@ -95,7 +98,7 @@ describe('A delivered film shows and sounds as its source', () => {
   });
 
   it('D32 D66: delivers a film that a phone recorded upright as one that is shown upright', async () => {
-    source.ffmpeg('-i', source.film, ...copy, 'upright.mp4');
+    await source.ffmpeg('-i', source.film, ...copy, 'upright.mp4');
     const film = readFileSync(source.path('upright.mp4'));
     const matrix = Buffer.from([0, 0x10000, 0, -0x10000, 0, 0, 36 << 16, 0, 0x40000000].flatMap((n) => int32(n)));
     matrix.copy(film, film.indexOf('tkhd') + 44);
@@ -127,7 +130,7 @@ describe('A delivered film shows and sounds as its source', () => {
     ['edited.mp4', { video_format: 'webm', max_duration: 3.3 }, 1.3, 4.6],
   ] as const) {
     it(`D33: shows and sounds ${name}, whose edit list leaves its beginning out, as players do ${JSON.stringify(args)}`, async () => {
-      source.ffmpeg('-ss', '1.3', '-i', source.film, ...copy, name);
+      await source.ffmpeg('-ss', '1.3', '-i', source.film, ...copy, name);
       await good(name, args, (file) => expectMarks(file, from, to));
     });
   }
@@ -140,7 +143,7 @@ describe('A delivered film shows and sounds as its source', () => {
     it(`D30: stays in time with its sound behind a start in the middle of a picture that is shown for a second (${name}, ${JSON.stringify(args)})`, async () => {
       const still = "select='not(between(t,2.05,3.3)+between(t,7,8.2))'";
       const coded = ['-vf', still, '-vsync', 'vfr', '-c:v', 'libx264', '-bf', '2', '-g', '50', '-c:a', 'copy'];
-      source.ffmpeg('-i', source.film, ...coded, '-muxdelay', '0', name);
+      await source.ffmpeg('-i', source.film, ...coded, '-muxdelay', '0', name);
       await good(name, args, (file) => expectMarks(file, from, 'end' in args ? args.end : 10));
     });
   }
@@ -152,8 +155,8 @@ describe('A delivered film shows and sounds as its source', () => {
     it(`D32: copies the pictures behind a start ${title}`, async () => {
       const picture = ['-f', 'lavfi', '-t', '80', '-i', `color=s=64x36:r=${rate}`];
       const coded = ['-c:v', 'libx265', '-x265-params', `log-level=none:keyint=${keys}:min-keyint=${keys}:bframes=0`];
-      source.ffmpeg(...picture, ...coded, `${rate}.mp4`);
-      await good(`${rate}.mp4`, { start }, (file) => expect(look(file).video?.codec).to.equal('hevc'));
+      await source.ffmpeg(...picture, ...coded, `${rate}.mp4`);
+      await good(`${rate}.mp4`, { start }, async (file) => expect((await look(file)).video?.codec).to.equal('hevc'));
     });
   }
 
@@ -171,9 +174,9 @@ describe('A delivered film shows and sounds as its source', () => {
       const sound = ['-f', 'lavfi', '-t', '60', '-i', 'sine'];
       const order = name.includes('reordered') ? 'bframes=3:b-adapt=0' : 'bframes=0';
       const coded = ['-vsync', 'vfr', '-c:v', 'libx265', '-x265-params', `log-level=none:${order}`, '-c:a', 'aac'];
-      if (!existsSync(source.path(name))) source.ffmpeg(...picture, ...sound, ...coded, name);
-      await good(name, args, (file) => {
-        const { duration, video } = look(file);
+      if (!existsSync(source.path(name))) await source.ffmpeg(...picture, ...sound, ...coded, name);
+      await good(name, args, async (file) => {
+        const { duration, video } = await look(file);
         expect(duration).to.be.closeTo(args.end - args.start, 0.1);
         expect(video?.codec).to.equal('hevc');
         const shown = timesOf(file);
@@ -188,9 +191,9 @@ describe('A delivered film shows and sounds as its source', () => {
   it('D32 D92: ends a part of a transport stream with reordered pictures in the one that is held there', async () => {
     const picture = ['-f', 'lavfi', '-t', '22', '-i', "color=s=64x36:r=25,select='not(between(t,10.01,17.99))'"];
     const coded = ['-vsync', 'vfr', '-c:v', 'libx264', '-x264-params', 'bframes=3:b-adapt=0'];
-    source.ffmpeg(...picture, '-f', 'lavfi', '-t', '22', '-i', 'sine', ...coded, 'held.ts');
-    await good('held.ts', { end: 14 }, (file) => {
-      expect(look(file).duration).to.be.closeTo(14, 0.1);
+    await source.ffmpeg(...picture, '-f', 'lavfi', '-t', '22', '-i', 'sine', ...coded, 'held.ts');
+    await good('held.ts', { end: 14 }, async (file) => {
+      expect((await look(file)).duration).to.be.closeTo(14, 0.1);
       const shown = timesOf(file);
       expect(shown.at(-1)).to.be.at.most(14.05);
       expect(shown.filter((second) => second < 13.9).at(-1)).to.be.closeTo(10, 0.05);
@@ -210,10 +213,11 @@ describe('A delivered film shows and sounds as its source', () => {
       '-c:a',
       'libvorbis',
     ];
-    source.ffmpeg('-i', source.film, ...odd, 'odd.webm');
-    await good('odd.webm', { start: 3, end: 8 }, (file) => {
-      expect([look(file).video?.width, look(file).video?.height]).to.deep.equal([64, 36]);
-      expectMarks(file, 3, 8);
+    await source.ffmpeg('-i', source.film, ...odd, 'odd.webm');
+    await good('odd.webm', { start: 3, end: 8 }, async (file) => {
+      const { video } = await look(file);
+      expect([video?.width, video?.height]).to.deep.equal([64, 36]);
+      await expectMarks(file, 3, 8);
     });
   });
 });

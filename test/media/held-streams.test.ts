@@ -14,12 +14,14 @@ describe('A transport stream', () => {
   before(async () => {
     source = await openFlashes();
     const made = ['-f', 'lavfi', '-t', '24', '-i', 'color=s=64x36:r=25', '-f', 'lavfi', '-t', '24', '-i', 'sine'];
-    source.ffmpeg(...made, '-vf', `select=${gap}`, ...coded, 'picture.ts');
-    source.ffmpeg(...made, '-af', `aselect=${gap}`, ...coded, '-output_ts_offset', '95430', 'sound.ts');
+    await source.ffmpeg(...made, '-vf', `select=${gap}`, ...coded, 'picture.ts');
+    await source.ffmpeg(...made, '-af', `aselect=${gap}`, ...coded, '-output_ts_offset', '95430', 'sound.ts');
   });
   after(() => source.stop());
-  const good = async (endpoint: 'video' | 'audio', name: string, args: object, check: (file: string) => void) =>
-    expect(await source.make(endpoint, name, args, ({ file }) => void check(file)), name).to.equal(undefined);
+  const good = async (endpoint: 'video' | 'audio', name: string, args: object, check: (file: string) => unknown) =>
+    expect(await source.make(endpoint, name, args, async ({ file }) => void (await check(file))), name).to.equal(
+      undefined,
+    );
 
   for (const [args, start, end] of [
     [{}, 0, 24],
@@ -27,8 +29,8 @@ describe('A transport stream', () => {
     [{ start: 10, end: 22 }, 10, 22],
   ] as const) {
     it(`D32 D33: shows its pictures behind one that is held for 14 s when its sound goes on as it does ${JSON.stringify(args)}`, async () => {
-      await good('video', 'picture.ts', args, (file) => {
-        expect(look(file).duration).to.be.closeTo(end - start, 0.1);
+      await good('video', 'picture.ts', args, async (file) => {
+        expect((await look(file)).duration).to.be.closeTo(end - start, 0.1);
         const wanted = Array.from({ length: 24 * 25 }, (_, n) => n / 25)
           .filter((second) => (second < 5.01 || second > 18.99) && second >= start && second < end)
           .map((second) => second - start);
@@ -46,7 +48,7 @@ describe('A transport stream', () => {
       expect(behind.at(-1)).to.be.closeTo(22, 0.1);
       expect(timesOf(file, 'v').at(-1)).to.be.closeTo(22, 0.1);
     });
-    await good('audio', 'sound.ts', {}, (file) => expect(look(file).duration).to.be.closeTo(24, 0.1));
+    await good('audio', 'sound.ts', {}, async (file) => expect((await look(file)).duration).to.be.closeTo(24, 0.1));
   });
 
   for (const [title, first, second] of [
@@ -58,25 +60,27 @@ describe('A transport stream', () => {
       const parts = [
         [0, first],
         [5, second],
-      ].map(([begin, offset]) => {
+      ].map(async ([begin, offset]) => {
         const [name, clock] = [`${first}-${second}-${begin}.ts`, ['-muxdelay', '0', '-output_ts_offset', `${offset}`]];
-        source.ffmpeg('-ss', `${begin}`, '-t', '5', '-i', source.film, ...coded, ...clock, name);
+        await source.ffmpeg('-ss', `${begin}`, '-t', '5', '-i', source.film, ...coded, ...clock, name);
         return readFileSync(source.path(name));
       });
       const name = `${first}-${second}.ts`;
-      source.write(name, Buffer.concat(parts));
+      source.write(name, Buffer.concat(await Promise.all(parts)));
       await good('video', name, { end: 8 }, (file) => expectMarks(file, 0, 8));
     });
   }
 
   it('D33: is cut out as long as it is wanted where its clock leaps by less than the part lasts', async () => {
-    const clocks = ['1', '18'].map((offset) => {
+    const clocks = ['1', '18'].map(async (offset) => {
       const loop = ['-stream_loop', '2', '-t', offset === '1' ? '5' : '20', '-i', source.film];
-      source.ffmpeg(...loop, ...coded, '-muxdelay', '0', '-output_ts_offset', offset, `clock${offset}.ts`);
+      await source.ffmpeg(...loop, ...coded, '-muxdelay', '0', '-output_ts_offset', offset, `clock${offset}.ts`);
       return readFileSync(source.path(`clock${offset}.ts`));
     });
-    source.write('short-leap.ts', Buffer.concat(clocks));
-    await good('video', 'short-leap.ts', { end: 22 }, (file) => expect(look(file).duration).to.be.closeTo(22, 0.2));
+    source.write('short-leap.ts', Buffer.concat(await Promise.all(clocks)));
+    await good('video', 'short-leap.ts', { end: 22 }, async (file) =>
+      expect((await look(file)).duration).to.be.closeTo(22, 0.2),
+    );
   });
 });
 

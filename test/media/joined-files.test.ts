@@ -10,6 +10,7 @@ const twice = [...marks, ...marks.map((mark) => mark + 10)];
 describe('A file that is joined of others', () => {
   const it = testsAtOnce(2);
   let source: Flashes;
+  let twoSizes: Buffer;
   before(async () => {
     source = await openFlashes();
     for (const [name, words] of [
@@ -20,8 +21,11 @@ describe('A file that is joined of others', () => {
       ['stereo.opus', ['-ac', '2', '-c:a', 'libopus']],
       ['low.ogg', ['-ar', '48000', '-ac', '2', '-c:a', 'libvorbis', '-q:a', '0']],
     ] as const)
-      source.ffmpeg('-i', source.film, '-vn', ...words, name);
-    source.ffmpeg('-i', source.film, '-c:v', 'libtheora', '-c:a', 'libvorbis', 'film.ogv');
+      await source.ffmpeg('-i', source.film, '-vn', ...words, name);
+    await source.ffmpeg('-i', source.film, '-c:v', 'libtheora', '-c:a', 'libvorbis', 'film.ogv');
+    await source.ffmpeg('-i', source.film, '-c', 'copy', 'small.ts');
+    await source.ffmpeg('-i', source.film, '-vf', 'scale=96:54', '-c:v', 'libx264', '-c:a', 'copy', 'large.ts');
+    twoSizes = Buffer.concat(['small.ts', 'large.ts'].map((part) => readFileSync(source.path(part))));
     for (const [name, parts] of [
       ['rate.ogg', ['48.ogg', '44.ogg']],
       ['channels.ogg', ['48.ogg', 'mono.ogg']],
@@ -43,9 +47,9 @@ describe('A file that is joined of others', () => {
     ] as const) {
       it(`D33: of songs, as a radio sends them in Ogg, has each of them at its pace (${name}, ${JSON.stringify(args)})`, async () => {
         const wanted = twice.filter((mark) => mark >= from && mark < to).map((mark) => mark - from);
-        const ended = await source.make(endpoint, name, args, ({ file }) => {
-          expect(decode(file)).to.equal('');
-          return marksOf(file).beeps;
+        const ended = await source.make(endpoint, name, args, async ({ file }) => {
+          expect(await decode(file)).to.equal('');
+          return (await marksOf(file)).beeps;
         });
         expect(ended).to.be.an('array').with.lengthOf(wanted.length);
         for (const [n, second] of wanted.entries()) expect(ended[n]).to.be.closeTo(second, 0.12);
@@ -62,10 +66,10 @@ describe('A file that is joined of others', () => {
           'audio',
           `${endless}/${name}`,
           { audio_format, max_duration: 15 },
-          ({ file }) => {
-            expect(decode(file)).to.equal('');
-            expect(look(file).duration).to.be.closeTo(15, 0.2);
-            return marksOf(file).beeps;
+          async ({ file }) => {
+            expect(await decode(file)).to.equal('');
+            expect((await look(file)).duration).to.be.closeTo(15, 0.2);
+            return (await marksOf(file)).beeps;
           },
         );
         const wanted = twice.filter((mark) => mark < 15);
@@ -77,9 +81,7 @@ describe('A file that is joined of others', () => {
 
   for (const name of ['two', 'two.mp4', 'two.mkv', 'two.ts']) {
     it(`D62: with pictures of two sizes is no film for one file when only a part of it is fetched, whatever its name (${name})`, async () => {
-      source.ffmpeg('-i', source.film, '-c', 'copy', 'small.ts');
-      source.ffmpeg('-i', source.film, '-vf', 'scale=96:54', '-c:v', 'libx264', '-c:a', 'copy', 'large.ts');
-      source.write(name, Buffer.concat(['small.ts', 'large.ts'].map((part) => readFileSync(source.path(part)))));
+      source.write(name, twoSizes);
       for (const video_format of ['mp4', 'mkv'])
         expect(await source.make('video', name, { video_format, max_duration: 14 }, () => 'a file')).to.match(
           /^unsupported_url the size/,
@@ -91,7 +93,7 @@ describe('A file that is joined of others', () => {
   it('D33: of pieces of MP3, as HLS has them with a tag in front of each, has none of the tags in the middle of its sound', async () => {
     const bare = ['-segment_format_options', 'write_xing=0:id3v2_version=0'];
     const words = ['-c:a', 'libmp3lame', '-f', 'segment', '-segment_time', '2', ...bare];
-    source.ffmpeg('-i', source.film, '-vn', ...words, '%d.mp3');
+    await source.ffmpeg('-i', source.film, '-vn', ...words, '%d.mp3');
     const own = Buffer.from('com.apple.streaming.transportStreamTimestamp\0\0\0\0\0\0\0\0\0');
     const frame = Buffer.concat([Buffer.from('PRIV\0\0\0'), Buffer.of(own.length, 0, 0), own]);
     const tag = Buffer.concat([Buffer.from('ID3\x04\0\0\0\0\0'), Buffer.of(frame.length), frame]);
@@ -100,10 +102,10 @@ describe('A file that is joined of others', () => {
     const lines = names.map((name) => `#EXTINF:2,\n${name}\n`).join('');
     source.write('packed.m3u8', `#EXTM3U\n#EXT-X-TARGETDURATION:3\n${lines}#EXT-X-ENDLIST\n`);
     for (const args of [{ audio_format: 'mp3', audio_quality: 'best' }, { audio_format: 'm4a' }]) {
-      const ended = await source.make('audio', 'packed.m3u8', args, ({ file }) => {
-        expect(decode(file)).to.equal('');
+      const ended = await source.make('audio', 'packed.m3u8', args, async ({ file }) => {
+        expect(await decode(file)).to.equal('');
         expect(readFileSync(file).includes('transportStreamTimestamp')).to.equal(false);
-        return marksOf(file).beeps;
+        return (await marksOf(file)).beeps;
       });
       expect(ended).to.be.an('array').with.lengthOf(marks.length);
       for (const [n, second] of marks.entries()) expect(ended[n]).to.be.closeTo(second, 0.07);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { testsAtOnce } from '../support/at-once.ts';
 import { type Flashes, marks, marksOf, openFlashes } from '../support/flashes.ts';
-import { decode, look } from '../support/media.ts';
+import { decode, durationOf } from '../support/media.ts';
 
 /** Returns the tags of an FLV: a head of eleven bytes, what it holds, and its length. */
 function tagsOf(flv: Buffer): Buffer[] {
@@ -23,7 +23,7 @@ describe('A file that is joined of two recordings, whose times begin anew', () =
   let source: Flashes;
   before(async () => {
     source = await openFlashes();
-    source.ffmpeg('-i', source.film, '-c', 'copy', 'one.flv');
+    await source.ffmpeg('-i', source.film, '-c', 'copy', 'one.flv');
     const flv = readFileSync(source.path('one.flv'));
     const tags = tagsOf(flv).filter((tag) => tag[0] !== 18);
     source.write('twice.flv', Buffer.concat([flv.subarray(0, 13), ...tags, ...tags]));
@@ -34,27 +34,27 @@ describe('A file that is joined of two recordings, whose times begin anew', () =
     );
     source.write('repeated.flv', Buffer.concat([flv.subarray(0, 13), ...repeated]));
     const others = ['-c:v', 'libx264', '-preset', 'medium', '-c:a', 'aac', '-ar', '44100', '-ac', '2'];
-    source.ffmpeg('-i', source.film, ...others, 'other.flv');
+    await source.ffmpeg('-i', source.film, ...others, 'other.flv');
     const [sound, picture] = [8, 9].map((kind) =>
       tagsOf(readFileSync(source.path('other.flv'))).filter((tag) => tag[0] === kind),
     );
     const firsts = [8, 9].map((kind) => tags.filter((tag) => tag[0] === kind));
     source.write('sounds.flv', Buffer.concat([flv.subarray(0, 13), ...tags, ...firsts[1]!, ...sound!]));
     source.write('pictures.flv', Buffer.concat([flv.subarray(0, 13), ...tags, ...picture!, ...firsts[0]!]));
-    source.ffmpeg('-i', source.film, '-c', 'copy', '-live', '1', 'one.mkv');
-    source.ffmpeg('-i', source.film, '-c:v', 'libvpx', '-deadline', 'realtime', '-c:a', 'libopus', 'one.webm');
-    source.ffmpeg('-i', source.film, '-c', 'copy', '-movflags', 'frag_keyframe+empty_moov', 'one.mp4');
+    await source.ffmpeg('-i', source.film, '-c', 'copy', '-live', '1', 'one.mkv');
+    await source.ffmpeg('-i', source.film, '-c:v', 'libvpx', '-deadline', 'realtime', '-c:a', 'libopus', 'one.webm');
+    await source.ffmpeg('-i', source.film, '-c', 'copy', '-movflags', 'frag_keyframe+empty_moov', 'one.mp4');
     for (const ext of ['mkv', 'webm', 'mp4']) {
       const one = readFileSync(source.path(`one.${ext}`));
       source.write(`twice.${ext}`, Buffer.concat([one, one]));
     }
     const wide = ['-vf', 'scale=96:54', '-c:v', 'libx264', '-preset', 'ultrafast', '-c:a', 'copy', '-live', '1'];
-    source.ffmpeg('-i', source.film, ...wide, 'wide.mkv');
+    await source.ffmpeg('-i', source.film, ...wide, 'wide.mkv');
     const sizes = ['one.mkv', 'wide.mkv'].map((name) => readFileSync(source.path(name)));
     source.write('sizes.mkv', Buffer.concat(sizes));
     const slow = ['-vf', "select='lt(t,4)+not(mod(n,50))'", '-vsync', 'vfr', '-c:v', 'libx264', '-bf', '3'];
     for (const name of ['slow.mkv', 'slow.flv'])
-      source.ffmpeg('-i', source.film, ...slow, '-x264-params', 'b-adapt=0', '-c:a', 'copy', name);
+      await source.ffmpeg('-i', source.film, ...slow, '-x264-params', 'b-adapt=0', '-c:a', 'copy', name);
   });
   after(() => source.stop());
 
@@ -65,13 +65,13 @@ describe('A file that is joined of two recordings, whose times begin anew', () =
 
   const expectBoth = async (endpoint: 'video' | 'audio', name: string, args: object) => {
     const { start: from = 0, end: to = 21 } = args as { start?: number; end?: number };
-    const seen = await source.make(endpoint, name, args, ({ file }) => {
-      expect(decode(file)).to.equal('');
-      return marksOf(file);
+    const seen = await source.make(endpoint, name, args, async ({ file }) => {
+      expect(await decode(file)).to.equal('');
+      return await marksOf(file);
     });
     // The sound of the film ends 0.05 s behind its picture.
     const wanted = [...marks, ...marks.map((mark) => mark + 10.05)].filter((mark) => mark >= from && mark < to);
-    const { flashes, beeps } = seen as ReturnType<typeof marksOf>;
+    const { flashes, beeps } = seen as Awaited<ReturnType<typeof marksOf>>;
     for (const seconds of endpoint === 'video' ? [flashes, beeps] : [beeps]) {
       expect(seconds, `${name} ${JSON.stringify(seen)}`).to.have.lengthOf(wanted.length);
       for (const [n, second] of seconds.entries()) expect(second).to.be.closeTo(wanted[n]! - from, 0.12);
@@ -108,7 +108,7 @@ describe('A file that is joined of two recordings, whose times begin anew', () =
   for (const name of ['slow.mkv', 'slow.flv']) {
     it(`D33: is none whose pictures are slow and decoded in another order than they are shown (${name})`, async () => {
       const seen = await source.make('video', name, { video_format: 'mkv' }, ({ file }) => marksOf(file));
-      const { flashes, beeps } = seen as ReturnType<typeof marksOf>;
+      const { flashes, beeps } = seen as Awaited<ReturnType<typeof marksOf>>;
       expect(beeps, JSON.stringify(seen)).to.have.lengthOf(marks.length);
       expect(flashes.slice(0, 3).map((second) => Math.round(second * 10) / 10)).to.deep.equal([0.6, 1.9, 3.5]);
     });
@@ -129,9 +129,9 @@ describe('A file that is joined of two recordings, whose times begin anew', () =
     it(`D33: is no more than an FLV that repeats its headers, and is delivered (${JSON.stringify(args)})`, async () => {
       const [from, to] = 'start' in args ? [3, 10] : [0, 10];
       const wanted = marks.filter((mark) => mark >= from && mark < to).map((mark) => mark - from);
-      const seen = await source.make('video', 'repeated.flv', args, ({ file }) => {
-        expect(decode(file)).to.equal('');
-        return marksOf(file);
+      const seen = await source.make('video', 'repeated.flv', args, async ({ file }) => {
+        expect(await decode(file)).to.equal('');
+        return await marksOf(file);
       });
       expect(seen).to.have.keys('flashes', 'beeps');
       for (const seconds of Object.values(seen)) {
@@ -142,20 +142,21 @@ describe('A file that is joined of two recordings, whose times begin anew', () =
   }
 
   /** Writes a Matroska of silent recordings of 1.5 seconds. */
-  const writeSilent = (name: string, count: number) => {
-    source.ffmpeg('-f', 'lavfi', '-t', '1.5', '-i', 'aevalsrc=0:s=8000', '-c:a', 'pcm_u8', '-live', '1', 'silent.mkv');
-    const one = readFileSync(source.path('silent.mkv'));
+  const writeSilent = async (name: string, count: number) => {
+    const silence = ['-f', 'lavfi', '-t', '1.5', '-i', 'aevalsrc=0:s=8000'];
+    await source.ffmpeg(...silence, '-c:a', 'pcm_u8', '-live', '1', `one-${name}`);
+    const one = readFileSync(source.path(`one-${name}`));
     source.write(name, Buffer.concat(Array.from({ length: count }, () => one)));
   };
 
   it('D33: is delivered whole when it has hundreds of them', async () => {
-    writeSilent('hundreds.mkv', 250);
+    await writeSilent('hundreds.mkv', 250);
     const wav = { audio_format: 'wav' };
-    expect(await source.make('audio', 'hundreds.mkv', wav, ({ file }) => look(file).duration)).to.be.closeTo(375, 1);
+    expect(await source.make('audio', 'hundreds.mkv', wav, ({ file }) => durationOf(file))).to.be.closeTo(375, 1);
   });
 
   it('D33: is damaged, and is counted no farther, when it has more of them than are joined', async () => {
-    writeSilent('many.mkv', 510);
+    await writeSilent('many.mkv', 510);
     const seen = await source.make('audio', 'many.mkv', {}, () => 'a file');
     expect(seen).to.equal('file_damaged its times begin anew: 501 recordings');
   });

@@ -22,7 +22,7 @@ describe('A stream with sound in several languages', () => {
       '$RepresentationID$-$Number%03d$.m4s',
     ];
     const groups = ['-adaptation_sets', 'id=0,streams=0 id=1,streams=1 id=2,streams=2', '-seg_duration', '2'];
-    source.ffmpeg('-i', source.film, ...other, ...maps, ...rates, '-f', 'dash', ...groups, ...names, 'list.mpd');
+    await source.ffmpeg('-i', source.film, ...other, ...maps, ...rates, '-f', 'dash', ...groups, ...names, 'list.mpd');
     sets = readFileSync(source.path('list.mpd'), 'utf8').match(/<AdaptationSet[\s\S]*?<\/AdaptationSet>/g) ?? [];
     for (const [number, name] of ['v', 'film', 'other'].entries()) {
       const pieces = Array.from({ length: 5 }, (_, n) => `#EXTINF:2,\n${number}-00${n + 1}.m4s\n`).join('');

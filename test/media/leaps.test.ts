@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { testsAtOnce } from '../support/at-once.ts';
 import { expectMarks, type Flashes, marksOf, openFlashes } from '../support/flashes.ts';
-import { look } from '../support/media.ts';
+import { durationOf } from '../support/media.ts';
 
 const coded = ['-c:v', 'libx264', '-preset', 'ultrafast', '-c:a', 'aac'];
 
@@ -11,7 +11,7 @@ describe('A stream of pieces', () => {
   let source: Flashes;
   before(async () => {
     source = await openFlashes();
-    source.ffmpeg('-t', '5', '-i', source.film, ...coded, '-output_ts_offset', '1', '-muxdelay', '0', 'first.ts');
+    await source.ffmpeg('-t', '5', '-i', source.film, ...coded, '-output_ts_offset', '1', '-muxdelay', '0', 'first.ts');
   });
   after(() => source.stop());
   const good = async (name: string, args: { start?: number; end?: number }) => {
@@ -27,11 +27,11 @@ describe('A stream of pieces', () => {
     it(`D33: is delivered whole by HLS when its clock leaps ahead at a discontinuity by ${title}`, async () => {
       const [list, name] = [`leap${seconds}.m3u8`, `leap${seconds}.ts`];
       const clock = ['-output_ts_offset', String(6 + seconds), '-muxdelay', '0'];
-      source.ffmpeg('-ss', '5', '-i', source.film, ...coded, ...clock, name);
+      await source.ffmpeg('-ss', '5', '-i', source.film, ...coded, ...clock, name);
       const parts = ['first.ts', name].map((part) => `#EXTINF:5,\n${part}\n`);
       source.write(list, `#EXTM3U\n#EXT-X-TARGETDURATION:5\n${parts.join('#EXT-X-DISCONTINUITY\n')}#EXT-X-ENDLIST\n`);
       for (const args of all) await good(list, args);
-      const length = await source.make('audio', list, { audio_format: 'mp3' }, ({ file }) => look(file).duration);
+      const length = await source.make('audio', list, { audio_format: 'mp3' }, ({ file }) => durationOf(file));
       expect(length).to.be.closeTo(10, 0.2);
     });
   }
@@ -46,16 +46,17 @@ describe('A stream of pieces', () => {
   ] as const) {
     it(`D33: whose ${title} is in time by HLS when its clock leaps ahead at a discontinuity by a second`, async () => {
       const whole = `${name}.mkv`;
-      source.ffmpeg('-i', source.film, ...words, ...coded, whole);
-      const parts = [0, 5].map((begin) => {
+      await source.ffmpeg('-i', source.film, ...words, ...coded, whole);
+      const parts = [];
+      for (const begin of [0, 5]) {
         const clock = ['-vsync', 'vfr', '-output_ts_offset', String(begin && 7), '-muxdelay', '0'];
-        source.ffmpeg('-ss', String(begin), '-t', '5', '-i', whole, ...coded, ...clock, `${name}${begin}.ts`);
-        return `#EXTINF:5,\n${name}${begin}.ts\n`;
-      });
+        await source.ffmpeg('-ss', String(begin), '-t', '5', '-i', whole, ...coded, ...clock, `${name}${begin}.ts`);
+        parts.push(`#EXTINF:5,\n${name}${begin}.ts\n`);
+      }
       const list = `#EXTM3U\n#EXT-X-TARGETDURATION:5\n${parts.join('#EXT-X-DISCONTINUITY\n')}#EXT-X-ENDLIST\n`;
       source.write(`${name}.m3u8`, list);
       const seen = await source.make('video', `${name}.m3u8`, {}, ({ file }) => marksOf(file));
-      const wanted = marksOf(source.path(whole));
+      const wanted = await marksOf(source.path(whole));
       for (const kind of ['flashes', 'beeps'] as const) {
         const seconds = (seen as typeof wanted)[kind];
         expect(seconds, kind).to.have.lengthOf(wanted[kind].length);
@@ -68,7 +69,7 @@ describe('A stream of pieces', () => {
     it(`D91: is incomplete by HLS where its server answers for a piece with a page, in the middle or at the end (${kind})`, async () => {
       const pieces = ['-hls_time', '2', '-hls_playlist_type', 'vod', '-hls_segment_type', kind];
       const names = ['-hls_segment_filename', `${kind}%d`, '-hls_fmp4_init_filename', `${kind}.mp4`];
-      source.ffmpeg('-i', source.film, '-c', 'copy', ...pieces, ...names, `${kind}.m3u8`);
+      await source.ffmpeg('-i', source.film, '-c', 'copy', ...pieces, ...names, `${kind}.m3u8`);
       await good(`${kind}.m3u8`, {});
       const list = readFileSync(source.path(`${kind}.m3u8`), 'utf8');
       for (const [name, page] of Object.entries({
@@ -95,7 +96,7 @@ describe('A stream of pieces', () => {
       const folder = `dash-${name}`;
       source.write(`${folder}/list.mpd`, '');
       const words = ['-c', 'copy', '-f', 'dash', '-seg_duration', '2', '-use_timeline', '1', `${folder}/list.mpd`];
-      source.ffmpeg('-i', source.film, ...words);
+      await source.ffmpeg('-i', source.film, ...words);
       await good(`${folder}/list.mpd`, {});
       const piece = `${folder}/chunk-stream0-00003.m4s`;
       const whole = readFileSync(source.path(piece));

@@ -20,10 +20,10 @@ describe('A live stream that goes on as another one', () => {
   let source: Flashes;
   before(async () => {
     source = await openFlashes();
-    addPieces(source, 'first', []);
-    addPieces(source, 'second', ['-vf', 'scale=96:54']);
-    addPieces(source, 'later', [], 5);
-    addPieces(source, 'last', [], 4);
+    await addPieces(source, 'first', []);
+    await addPieces(source, 'second', ['-vf', 'scale=96:54']);
+    await addPieces(source, 'later', [], 5);
+    await addPieces(source, 'last', [], 4);
   });
   after(() => source.stop());
 
@@ -48,9 +48,9 @@ describe('A live stream that goes on as another one', () => {
       };
       let lengths: (number | null)[] = [];
       let complaints = '';
-      const see = (file: string) => {
-        lengths = look(file).streams.map(({ duration }) => duration);
-        complaints = decode(file);
+      const see = async (file: string) => {
+        lengths = (await look(file)).streams.map(({ duration }) => duration);
+        complaints = await decode(file);
       };
       await recordLive(serve, '/master.m3u8', film, { see });
       const recorded = asked.filter((name) => /^first\/0-\d/.test(name)).length;
@@ -91,8 +91,8 @@ describe('A live stream that goes on as another one', () => {
       response.end(head + one + others.slice(0, readings ?? 0).join(''));
     };
     let width: number | null = null;
-    const see = (file: string) => {
-      width = look(file).video?.width ?? null;
+    const see = async (file: string) => {
+      width = (await look(file)).video?.width ?? null;
     };
     const { seconds } = await recordLive(
       serve,
@@ -118,10 +118,10 @@ describe('A live stream that goes on as another one', () => {
         return periods;
       });
       let lengths: (number | null)[] = [];
-      const see = (file: string) => {
-        lengths = look(file).streams.map(({ duration }) => duration);
+      const see = async (file: string) => {
+        lengths = (await look(file)).streams.map(({ duration }) => duration);
         // The extractor reads the manifest before, so the recording begins with the fourth piece.
-        if (length > 2) expectMarks(file, 3, 9.5);
+        if (length > 2) await expectMarks(file, 3, 9.5);
       };
       await recordLive(serve, '/live.mpd', { ...film, max_duration: 6.5 }, { see });
       expect(lengths).to.have.length(2);
@@ -139,8 +139,8 @@ describe('A live stream that goes on as another one', () => {
         aPeriod(source, 'later', 5, Math.min(5, readings), true),
       ]);
       let widths: (number | null)[] = [];
-      const see = (file: string) => {
-        widths = look(file).streams.map(({ width }) => width);
+      const see = async (file: string) => {
+        widths = (await look(file)).streams.map(({ width }) => width);
       };
       const { seconds } = await recordLive(serve, '/live.mpd', { ...film, max_duration: 3 }, { see });
       expect(widths).to.deep.equal([64, null]);
@@ -196,8 +196,8 @@ describe('A live stream that goes on as another one', () => {
       response.setHeader('content-type', 'application/vnd.apple.mpegurl').end(text);
     };
     let width: number | null = null;
-    const see = (file: string) => {
-      width = look(file).video?.width ?? null;
+    const see = async (file: string) => {
+      width = (await look(file)).video?.width ?? null;
     };
     const args = { ...film, download_type: 'video', max_duration: 3 };
     const { seconds } = await recordLive(serve, '/live.m3u8', args, { see });
@@ -264,7 +264,7 @@ function aPeriod(source: Flashes, name: string, start: number, count: number, ha
 }
 
 /** Makes the film as pieces of one second, with picture and sound of their own. */
-function addPieces(source: Flashes, name: string, words: readonly string[], start = 0): void {
+async function addPieces(source: Flashes, name: string, words: readonly string[], start = 0): Promise<void> {
   source.write(`${name}/.keep`, '');
   const coded = ['-c:v', 'libx264', '-preset', 'ultrafast', '-bf', '0', '-g', '25', '-c:a', 'aac', ...words];
   const names = [
@@ -274,7 +274,7 @@ function addPieces(source: Flashes, name: string, words: readonly string[], star
     '$RepresentationID$-$Number%03d$.m4s',
   ];
   const sets = ['-f', 'dash', '-seg_duration', '1', '-adaptation_sets', 'id=0,streams=v id=1,streams=a'];
-  source.ffmpeg('-ss', String(start), '-i', source.film, ...coded, ...sets, ...names, join(name, 'list.mpd'));
+  await source.ffmpeg('-ss', String(start), '-i', source.film, ...coded, ...sets, ...names, join(name, 'list.mpd'));
 }
 
 /** Returns the seconds at which the packets of the sound are heard. */

@@ -77,8 +77,8 @@ describe('Every combination of type, quality and format', () => {
 
   it('D32: delivers a QuickTime film as an mp4, with the same picture and sound', () => {
     const args = { query: `${fixture.source.url}/films/clip.mov`, download_type: 'audio_video', video_format: 'mp4' };
-    return fixture.make({ endpoint: 'video', args }, ({ produced }) => {
-      const seen = look(produced?.file ?? '');
+    return fixture.make({ endpoint: 'video', args }, async ({ produced }) => {
+      const seen = await look(produced?.file ?? '');
       expect([produced?.ext, seen.brand]).to.deep.equal(['mp4', 'isom']);
       expect(packetsOf(produced?.file ?? '')).to.equal(packetsOf(join(makeFilms(), 'clip.mov')));
     });
@@ -109,9 +109,9 @@ async function checkFilm(fixture: MediaFixture, source: SourceName, order: Media
   const limit = Number.parseInt(String(order.args.video_quality), 10) || Number.POSITIVE_INFINITY;
   const all: readonly number[] = sources[source].heights;
   const height = Math.max(...all.filter((each) => each <= limit));
-  await fixture.make(order, ({ produced, failed }) => {
+  await fixture.make(order, async ({ produced, failed }) => {
     expect(failed?.detail ?? null).to.equal(null);
-    const seen = look(produced?.file ?? '');
+    const seen = await look(produced?.file ?? '');
     const [video, audio] = (codecs[given] ?? [seen.video?.codec, seen.audio?.codec]) as readonly string[];
     if (type === 'audio')
       expect(produced?.ext).to.equal(given === format || format === 'mp4' ? soundExt[format] : 'm4a');
@@ -125,16 +125,16 @@ async function checkFilm(fixture: MediaFixture, source: SourceName, order: Media
     expect(seen.streams.length).to.equal(type === 'audio_video' ? 2 : 1);
     expect(seen.duration).to.be.closeTo(clipSeconds, 0.5);
     expect(produced?.metadata.duration).to.be.closeTo(seen.duration ?? 0, 0.01);
-    expect(decode(produced?.file ?? '')).to.equal('');
+    expect(await decode(produced?.file ?? '')).to.equal('');
   });
 }
 
 async function checkSound(fixture: MediaFixture, order: MediaOrder): Promise<void> {
   const format = String(order.args.audio_format);
   const asked = Number.parseInt(String(order.args.audio_quality), 10) || null;
-  await fixture.make(order, ({ produced, failed }) => {
+  await fixture.make(order, async ({ produced, failed }) => {
     expect(failed?.detail ?? null).to.equal(null);
-    const seen = look(produced?.file ?? '');
+    const seen = await look(produced?.file ?? '');
     expect(produced?.ext).to.equal(format);
     expect(seen.streams.map(({ kind }) => kind)).to.deep.equal(['audio']);
     expect(seen.audio?.codec).to.match(soundCodec[format] ?? /^$/);
@@ -142,6 +142,6 @@ async function checkSound(fixture: MediaFixture, order: MediaOrder): Promise<voi
     if (format === 'mp3') expect(kilobits).to.be.closeTo(asked ?? 320, 0.12 * (asked ?? 320));
     if (format === 'm4a' && asked !== null) expect(kilobits).to.be.at.most(1.15 * asked);
     expect(seen.duration).to.be.closeTo(clipSeconds, 0.5);
-    expect(decode(produced?.file ?? '')).to.equal('');
+    expect(await decode(produced?.file ?? '')).to.equal('');
   });
 }

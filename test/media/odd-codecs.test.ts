@@ -18,7 +18,7 @@ describe('A film that a container of ours cannot hold as it is', () => {
   let source: Flashes;
   before(async () => {
     source = await openFlashes();
-    for (const [name, words] of files) source.ffmpeg('-i', source.film, ...words, name);
+    for (const [name, words] of files) await source.ffmpeg('-i', source.film, ...words, name);
   });
   after(() => source.stop());
 
@@ -28,10 +28,10 @@ describe('A film that a container of ours cannot hold as it is', () => {
       [{ video_format: 'mp4', start: 3, end: 8 }, 3, 8],
     ] as const) {
       it(`D32: is delivered with that codec encoded (${name}, ${JSON.stringify(args)})`, async () => {
-        const ended = await source.make('video', name, args, ({ file }) => {
-          expect(decode(file)).to.equal('');
-          if (from === 0) expect(look(file).video?.codec).to.equal(picture);
-          expectMarks(file, from, to);
+        const ended = await source.make('video', name, args, async ({ file }) => {
+          expect(await decode(file)).to.equal('');
+          if (from === 0) expect((await look(file)).video?.codec).to.equal(picture);
+          await expectMarks(file, from, to);
         });
         expect(ended).to.equal(undefined);
       });
@@ -46,7 +46,7 @@ describe('A film that a container of ours cannot hold as it is', () => {
   });
 
   it('D31: has its pictures in time with its sound when only a part of a Theora is fetched, which leaves out equal ones', async () => {
-    source.ffmpeg('-i', source.film, '-c:v', 'libtheora', '-c:a', 'libvorbis', 'still.ogv');
+    await source.ffmpeg('-i', source.film, '-c:v', 'libtheora', '-c:a', 'libvorbis', 'still.ogv');
     const args = { video_format: 'mkv', max_duration: 8 };
     const ended = await source.make('video', 'still.ogv', args, ({ file }) => expectMarks(file, 0, 8));
     expect(ended).to.equal(undefined);
@@ -55,18 +55,18 @@ describe('A film that a container of ours cannot hold as it is', () => {
   for (const name of ['bare.h264', 'bare.hevc']) {
     it(`D33: is delivered with its pictures in their order, also from a second on, when it is a bare stream, which has no times (${name})`, async () => {
       const coded = ['-c:v', name.endsWith('hevc') ? 'libx265' : 'libx264', '-preset', 'ultrafast', '-bf', '2'];
-      source.ffmpeg('-i', source.film, '-an', ...coded, name);
+      await source.ffmpeg('-i', source.film, '-an', ...coded, name);
       for (const video_format of ['mp4', 'mkv']) {
-        const ended = await source.make('video', name, { video_format }, ({ file }) => {
-          expect(isInOrder(file)).to.equal(true);
-          const { flashes } = marksOf(file);
+        const ended = await source.make('video', name, { video_format }, async ({ file }) => {
+          expect(await isInOrder(file)).to.equal(true);
+          const { flashes } = await marksOf(file);
           expect(flashes).to.have.lengthOf(marks.length);
           for (const [n, second] of flashes.entries()) expect(second).to.be.closeTo(marks[n]!, 0.12);
         });
         expect(ended).to.equal(undefined);
       }
       for (const args of [{ start: 3 }, { start: 3, end: 8 }]) {
-        const seen = await source.make('video', name, args, ({ file }) => marksOf(file).flashes);
+        const seen = await source.make('video', name, args, async ({ file }) => (await marksOf(file)).flashes);
         const wanted = marks.filter((mark) => mark >= 3 && mark < ('end' in args ? 8 : 10)).map((mark) => mark - 3);
         expect(seen).to.be.an('array').with.lengthOf(wanted.length);
         for (const [n, second] of wanted.entries()) expect(seen[n]).to.be.closeTo(second, 0.05);
@@ -76,7 +76,7 @@ describe('A film that a container of ours cannot hold as it is', () => {
 
   it('D33: is damaged when it has pictures without times that no decoder can order (mkv)', async () => {
     const negative = ['-output_ts_offset', '-0.5', '-avoid_negative_ts', 'disabled'];
-    source.ffmpeg('-i', source.film, '-c', 'copy', ...negative, 'negative.mkv');
+    await source.ffmpeg('-i', source.film, '-c', 'copy', ...negative, 'negative.mkv');
     expect(await source.make('video', 'negative.mkv', { video_format: 'mkv' }, () => 'a file')).to.match(
       /^file_damaged/,
     );
@@ -93,11 +93,11 @@ describe('A film that a container of ours cannot hold as it is', () => {
     ['one.spx', ['-vn', '-ar', '16000', '-ac', '1', '-c:a', 'libspeex']],
   ] as const) {
     it(`D32: whose channels have no places that an encoder knows is encoded with all of its sound (${name})`, async () => {
-      source.ffmpeg('-i', source.film, ...words, name);
+      await source.ffmpeg('-i', source.film, ...words, name);
       for (const audio_format of ['m4a', 'mp3']) {
-        const seen = await source.make('audio', name, { audio_format }, ({ file }) => {
-          expect(decode(file)).to.equal('');
-          return marksOf(file).beeps;
+        const seen = await source.make('audio', name, { audio_format }, async ({ file }) => {
+          expect(await decode(file)).to.equal('');
+          return (await marksOf(file)).beeps;
         });
         expect(seen).to.be.an('array').with.lengthOf(marks.length);
       }

@@ -13,9 +13,9 @@ describe('A link to an odd picture', () => {
 
   it('D62: which stands still or is an animated WebP is unsupported, and no film', async () => {
     const picture = ['-f', 'lavfi', '-i', 'testsrc2=s=64x64:r=5'];
-    source.ffmpeg(...picture, '-frames:v', '1', '-c:v', 'libaom-av1', '-still-picture', '1', 'still.avif');
-    source.ffmpeg(...picture, '-frames:v', '5', 'moving.webp');
-    source.ffmpeg(...picture, '-frames:v', '5', 'moving.gif');
+    await source.ffmpeg(...picture, '-frames:v', '1', '-c:v', 'libaom-av1', '-still-picture', '1', 'still.avif');
+    await source.ffmpeg(...picture, '-frames:v', '5', 'moving.webp');
+    await source.ffmpeg(...picture, '-frames:v', '5', 'moving.gif');
     for (const name of ['still.avif', 'moving.webp', 'moving.gif']) {
       expect(await source.make('video', name, {}, () => 'a file'), name).to.match(/^unsupported_url/);
       expect(await source.inspect(name), name).to.match(/^unsupported_url/);
@@ -26,7 +26,7 @@ describe('A link to an odd picture', () => {
     const film = readFileSync(source.path(source.film));
     for (let at = film.indexOf('avc1'); at > 0; at = film.indexOf('avc1', at)) film.write('xyz1', at);
     source.write('unknown.mp4', film);
-    source.ffmpeg('-i', source.film, '-c', 'copy', 'known.mkv');
+    await source.ffmpeg('-i', source.film, '-c', 'copy', 'known.mkv');
     const silent = readFileSync(source.path('known.mkv'));
     silent.write('A_XXX', silent.indexOf('A_AAC'));
     source.write('silent.mkv', silent);
@@ -39,20 +39,21 @@ describe('A link to an odd picture', () => {
 
   it('D33: is delivered with its sound of a known codec, where the one that it marks as the default one has another', async () => {
     const both = ['-map', '0', '-map', '0:a', '-c:v', 'copy', '-c:a:0', 'aac', '-c:a:1', 'ac3'];
-    source.ffmpeg('-i', source.film, ...both, '-disposition:a:0', 'default', 'both.mkv');
+    await source.ffmpeg('-i', source.film, ...both, '-disposition:a:0', 'default', 'both.mkv');
     const film = readFileSync(source.path('both.mkv'));
     film.write('A_XXX', film.indexOf('A_AAC'));
     source.write('both.mkv', film);
-    const codec = await source.make('video', 'both.mkv', {}, ({ file }) => look(file).audio?.codec);
+    const codec = await source.make('video', 'both.mkv', {}, async ({ file }) => (await look(file)).audio?.codec);
     expect(codec).to.equal('ac3');
   });
 
   it('D32: in Dolby Vision keeps what its players must know of it', async () => {
     const coded = ['-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=none', '-tag:v', 'hvc1'];
-    source.ffmpeg('-t', '3', '-i', source.film, ...coded, '-movflags', '+faststart', 'plain.mp4');
+    await source.ffmpeg('-t', '3', '-i', source.film, ...coded, '-movflags', '+faststart', 'plain.mp4');
     source.write('vision.mp4', withVision(readFileSync(source.path('plain.mp4'))));
     // A remux, as a title makes it necessary.
-    source.ffmpeg('-i', 'vision.mp4', '-c', 'copy', '-strict', 'unofficial', '-metadata', 'title=x', 'titled.mp4');
+    const titled = ['-strict', 'unofficial', '-metadata', 'title=x'];
+    await source.ffmpeg('-i', 'vision.mp4', '-c', 'copy', ...titled, 'titled.mp4');
     for (const args of [{ video_format: 'mp4' }, { video_format: 'mkv' }, { start: 1 }]) {
       const profile = await source.make('video', 'titled.mp4', args, ({ file }) => {
         const words = ['-v', 'error', '-select_streams', 'v', '-show_entries', 'stream_side_data=dv_profile'];
@@ -64,10 +65,10 @@ describe('A link to an odd picture', () => {
 
   it('D32: with the lines of two moments in each picture, as in broadcasting, has those of one where it is encoded', async () => {
     const moving = ['-f', 'lavfi', '-t', '4', '-i', 'testsrc2=s=192x144:r=50', '-vf', 'interlace'];
-    source.ffmpeg(...moving, '-c:v', 'mpeg2video', '-flags', '+ildct+ilme', '-q:v', '2', 'interlaced.mpg');
-    const counts = await source.make('video', 'interlaced.mpg', { start: 1 }, ({ file }) => {
-      expect(look(file).video?.codec).to.equal('h264');
-      expect(look(file).duration).to.be.closeTo(3, 0.1);
+    await source.ffmpeg(...moving, '-c:v', 'mpeg2video', '-flags', '+ildct+ilme', '-q:v', '2', 'interlaced.mpg');
+    const counts = await source.make('video', 'interlaced.mpg', { start: 1 }, async ({ file }) => {
+      expect((await look(file)).video?.codec).to.equal('h264');
+      expect((await look(file)).duration).to.be.closeTo(3, 0.1);
       const words = ['-nostdin', '-v', 'info', '-i', file, '-vf', 'idet', '-f', 'null', '-'];
       const text = execFileSync('sh', ['-c', 'ffmpeg "$@" 2>&1', 'sh', ...words], { encoding: 'utf8' });
       return /Multi frame detection: TFF: *(\d+) BFF: *(\d+) Progressive: *(\d+)/.exec(text)?.slice(1).map(Number);
@@ -80,16 +81,22 @@ describe('A link to an odd picture', () => {
   it('D32: of two columns or two lines is encoded too', async () => {
     for (const size of ['2x64', '64x2']) {
       const moving = ['-f', 'lavfi', '-t', '2', '-i', `testsrc2=s=${size}`, '-c:v', 'libvpx', '-deadline', 'realtime'];
-      source.ffmpeg(...moving, `${size}.webm`);
+      await source.ffmpeg(...moving, `${size}.webm`);
       const args = { download_type: 'video', start: 1 };
-      const codec = await source.make('video', `${size}.webm`, args, ({ file }) => look(file).video?.codec);
+      const codec = await source.make(
+        'video',
+        `${size}.webm`,
+        args,
+        async ({ file }) => (await look(file)).video?.codec,
+      );
       expect(codec, size).to.equal('h264');
     }
   });
 
   it('D32: with transparent places is still so in a webm and a mkv', async () => {
     const coded = ['-c:v', 'libvpx-vp9', '-deadline', 'realtime', '-cpu-used', '8'];
-    source.ffmpeg('-t', '2', '-i', source.film, '-vf', 'format=yuva420p', ...coded, '-c:a', 'libopus', 'clear.webm');
+    const clear = ['-vf', 'format=yuva420p', ...coded, '-c:a', 'libopus'];
+    await source.ffmpeg('-t', '2', '-i', source.film, ...clear, 'clear.webm');
     for (const args of [{ video_format: 'webm' }, { video_format: 'mkv' }, { video_format: 'webm', end: 0.9 }]) {
       const tag = await source.make('video', 'clear.webm', args, ({ file }) => {
         const words = ['-v', 'error', '-select_streams', 'v', '-show_entries', 'stream_tags=alpha_mode'];

@@ -24,18 +24,20 @@ describe('A stream whose parts differ', () => {
   let source: Flashes;
   before(async () => {
     source = await openFlashes();
-    addPart(source, 'one', first, 48_000, 2);
-    addPart(source, 'rate', second, 44_100, 2);
-    addPart(source, 'mono', second, 48_000, 1);
-    addPart(source, 'numbers', second, 48_000, 2, ['-mpegts_start_pid', '0x300']);
-    addPart(source, 'number', second, 48_000, 2, ['-streamid', '1:0x140']);
-    addPart(source, 'size', second, 48_000, 2, ['-s', '96x54']);
+    await addPart(source, 'one', first, 48_000, 2);
+    await addPart(source, 'rate', second, 44_100, 2);
+    await addPart(source, 'mono', second, 48_000, 1);
+    await addPart(source, 'numbers', second, 48_000, 2, ['-mpegts_start_pid', '0x300']);
+    await addPart(source, 'number', second, 48_000, 2, ['-streamid', '1:0x140']);
+    await addPart(source, 'size', second, 48_000, 2, ['-s', '96x54']);
     for (const name of ['rate', 'numbers', 'number', 'size']) addList(source, name, 'ts');
     for (const [codec, words] of codecs) {
-      for (const [name, size] of sizes) addPart(source, `${codec}-${name}`, first, 48_000, 2, [...words, '-s', size]);
+      for (const [name, size] of sizes)
+        await addPart(source, `${codec}-${name}`, first, 48_000, 2, [...words, '-s', size]);
     }
     writeList(source, 'between.ts', ['one.ts', 'numbers.ts', 'one.ts']);
-    for (const name of ['one', 'rate']) source.ffmpeg('-i', `${name}.ts`, '-map', '0:a', '-c', 'copy', `${name}.aac`);
+    for (const name of ['one', 'rate'])
+      await source.ffmpeg('-i', `${name}.ts`, '-map', '0:a', '-c', 'copy', `${name}.aac`);
     addList(source, 'rate', 'aac');
   });
   after(() => source.stop());
@@ -56,8 +58,8 @@ describe('A stream whose parts differ', () => {
     ['audio', 'size.ts.m3u8', sound, 8],
   ] as const) {
     it(`D33: sounds to its end as its source does (${endpoint}, ${name}, ${JSON.stringify(args)})`, async () => {
-      const ended = await source.make(endpoint, name, args, ({ file }) => {
-        for (const { kind, duration } of look(file).streams) {
+      const ended = await source.make(endpoint, name, args, async ({ file }) => {
+        for (const { kind, duration } of (await look(file)).streams) {
           if (duration !== null) expect(duration, kind).to.be.closeTo(length, 0.3);
         }
         const pitches = pitchesOf(file);
@@ -130,7 +132,7 @@ describe('A stream whose parts differ', () => {
   ] as const) {
     it(`D62: whose first part has ${title}, and whose second one has another codec, is no film for one file`, async () => {
       const name = title.replaceAll(/\W/g, '-');
-      addPart(source, name, second, 48_000, 2, words);
+      await addPart(source, name, second, 48_000, 2, words);
       const parts = [`${name}.ts`, 'one.ts'];
       writeList(source, name, parts);
       source.write(`${name}-joined.ts`, Buffer.concat(parts.map((part) => readFileSync(source.path(part)))));
@@ -145,17 +147,17 @@ describe('A stream whose parts differ', () => {
   }
 
   it('D65: is recorded up to where its sound or its pictures have another codec', async () => {
-    addPart(source, 'mp3', second, 48_000, 2, ['-c:a', 'libmp3lame']);
+    await addPart(source, 'mp3', second, 48_000, 2, ['-c:a', 'libmp3lame']);
     for (const name of ['mp3', 'mpeg2-small']) await expectFirst(['one.ts', `${name}.ts`]);
   });
 
   it('D33: is delivered with its sound where that begins behind a silent part of 7 s', async () => {
     const picture = ['-f', 'lavfi', '-t', '7', '-i', 'color=s=64x36:r=25', '-c:v', 'libx264', '-pix_fmt', 'yuv420p'];
-    source.ffmpeg(...picture, 'silent.ts');
+    await source.ffmpeg(...picture, 'silent.ts');
     const parts = ['silent.ts', 'one.ts', 'silent.ts'];
     source.write('late.ts', Buffer.concat(parts.map((part) => readFileSync(source.path(part)))));
-    const sounds = await source.make('video', 'late.ts', film, ({ file }) => [
-      look(file).audio?.begin,
+    const sounds = await source.make('video', 'late.ts', film, async ({ file }) => [
+      (await look(file)).audio?.begin,
       pitchesOf(file),
     ]);
     expect(sounds[0]).to.be.closeTo(7, 0.2);
@@ -167,15 +169,15 @@ describe('A stream whose parts differ', () => {
     const starts = Array.from({ length: packets.length / 188 }, (_, n) => 188 * n);
     const kept = starts.filter((at) => (packets.readUInt16BE(at + 1) & 0x1fff) !== 0x101);
     source.write('never.ts', Buffer.concat(kept.map((at) => packets.subarray(at, at + 188))));
-    const kinds = await source.make('video', 'never.ts', film, ({ file }) =>
-      look(file).streams.map(({ kind }) => kind),
+    const kinds = await source.make('video', 'never.ts', film, async ({ file }) =>
+      (await look(file)).streams.map(({ kind }) => kind),
     );
     expect(kinds).to.deep.equal(['video']);
     expect(await source.make('audio', 'never.ts', sound, () => 'a file')).to.match(/^no_audio/);
   });
 
   it('D62: with pictures of ever new sizes is refused at the second one', async () => {
-    addPart(source, 'huge', first, 48_000, 2, ['-s', '128x72']);
+    await addPart(source, 'huge', first, 48_000, 2, ['-s', '128x72']);
     const names = [...sizes.map(([name]) => `h264-${name}.ts`), 'huge.ts'];
     source.write('ever.ts', Buffer.concat(names.map((name) => readFileSync(source.path(name)))));
     const ended = await source.make('video', 'ever.ts', film, () => 'a file');
@@ -183,10 +185,12 @@ describe('A stream whose parts differ', () => {
   });
 
   it('D62: as a broadcast by RTMP leaves it, is no film for one file when its pictures have two sizes', async () => {
-    const parts = sizes.map(([name]) => {
-      source.ffmpeg('-i', `h264-${name}.ts`, '-c', 'copy', `${name}.flv`);
-      return readFileSync(source.path(`${name}.flv`));
-    });
+    const parts = await Promise.all(
+      sizes.map(async ([name]) => {
+        await source.ffmpeg('-i', `h264-${name}.ts`, '-c', 'copy', `${name}.flv`);
+        return readFileSync(source.path(`${name}.flv`));
+      }),
+    );
     // Behind the head of the file.
     const joined = (other: Buffer | undefined) =>
       Buffer.concat([parts[0] ?? '', other?.subarray(13) ?? ''] as Buffer[]);
@@ -197,14 +201,14 @@ describe('A stream whose parts differ', () => {
   });
 
   it('is copied when its pictures are coded in two ways and have one size', async () => {
-    addPart(source, 'other-way', first, 48_000, 2, ['-profile:v', 'high', '-preset', 'medium', '-bf', '3']);
+    await addPart(source, 'other-way', first, 48_000, 2, ['-profile:v', 'high', '-preset', 'medium', '-bf', '3']);
     writeList(source, 'ways', ['one.ts', 'other-way.ts']);
     expect(await source.make('video', 'ways.m3u8', film, ({ file }) => decode(file))).to.equal('');
   });
 
   it('D32: is copied when its tracks differ only from each other, as languages do', async () => {
     const tracks = ['-i', 'one.ts', '-i', 'mono.ts', '-map', '0:v', '-map', '0:a', '-map', '1:a', '-c', 'copy'];
-    source.ffmpeg(...tracks, 'tracks.ts');
+    await source.ffmpeg(...tracks, 'tracks.ts');
     const { signal } = new AbortController();
     const { kindOf, ...changes } = await readPartChanges(source.path('tracks.ts'), 'mpegts', signal);
     const unchanged = { isRenumbered: false, changed: [], unlisted: [], sound: false, unread: false, cut: false };
@@ -234,18 +238,18 @@ describe('A stream whose parts differ', () => {
   });
 });
 
-function addPart(
+async function addPart(
   source: Flashes,
   name: string,
   pitch: number,
   rate: number,
   channels: number,
   words: readonly string[] = [],
-): void {
+): Promise<void> {
   const picture = ['-f', 'lavfi', '-t', String(seconds), '-i', 'testsrc2=s=64x36:r=25'];
   const sine = ['-f', 'lavfi', '-t', String(seconds), '-i', `sine=f=${pitch}:r=${rate}`];
   const coded = ['-c:v', 'libx264', '-preset', 'ultrafast', '-g', '25', '-pix_fmt', 'yuv420p', '-c:a', 'aac'];
-  source.ffmpeg(...picture, ...sine, ...coded, '-ac', String(channels), ...words, `${name}.ts`);
+  await source.ffmpeg(...picture, ...sine, ...coded, '-ac', String(channels), ...words, `${name}.ts`);
 }
 
 /** Writes a list of the first part and another one. */

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { testsAtOnce } from '../support/at-once.ts';
-import { type Flashes, isInOrder, marks, marksOf, openFlashes } from '../support/flashes.ts';
-import { look } from '../support/media.ts';
+import { beepsOf, type Flashes, isInOrder, marks, marksOf, openFlashes } from '../support/flashes.ts';
+import { durationOf, look } from '../support/media.ts';
 
 /** Formats whose reader ends where another file begins, and formats whose head tells how long the file is. */
 const joined = ['flv', 'wmv', 'mp4', 'wav', 'flac', 'aiff'] as const;
@@ -23,7 +23,7 @@ describe('A file by direct link of which only a part can be read', () => {
     };
     for (const name of new Set([...joined, ...told])) {
       const words = coded[name] ?? (hasPicture(name) ? ['-c', 'copy'] : ['-vn']);
-      source.ffmpeg('-i', source.film, ...words, `one.${name}`);
+      await source.ffmpeg('-i', source.film, ...words, `one.${name}`);
       const one = readFileSync(source.path(`one.${name}`));
       source.write(`twice.${name}`, Buffer.concat([one, one]));
       source.write(`short.${name}`, one.subarray(0, Math.floor(one.length * 0.6)));
@@ -44,7 +44,7 @@ describe('A file by direct link of which only a part can be read', () => {
     return changed;
   };
   const expectBeeps = async (name: string) => {
-    const beeps = await source.make('audio', name, { audio_format: 'mp3' }, ({ file }) => marksOf(file).beeps);
+    const beeps = await source.make('audio', name, { audio_format: 'mp3' }, ({ file }) => beepsOf(file));
     expect(beeps, name).to.have.lengthOf(marks.length);
   };
 
@@ -65,13 +65,13 @@ describe('A file by direct link of which only a part can be read', () => {
   for (const name of [...told, 'mkv']) {
     it(`D31: is damaged where its part should reach beyond its end, and is delivered up to there (${name})`, async () => {
       if (name === 'mkv') {
-        source.ffmpeg('-i', source.film, '-c', 'copy', 'one.mkv');
+        await source.ffmpeg('-i', source.film, '-c', 'copy', 'one.mkv');
         source.write('short.mkv', readFileSync(source.path('one.mkv')).subarray(0, 14_000));
       }
       for (const max_duration of [9, 15])
         expect(await source.make('audio', `short.${name}`, { max_duration }, () => 'a file')).to.match(/^file_damaged/);
       const length = (file: string, max_duration: number) =>
-        source.make('audio', file, { max_duration }, (made) => look(made.file).duration);
+        source.make('audio', file, { max_duration }, ({ file }) => durationOf(file));
       expect(await length(`short.${name}`, 3)).to.be.closeTo(3, 0.2);
       expect(await length(`one.${name}`, 15)).to.be.closeTo(10, 0.2);
     });
@@ -79,7 +79,7 @@ describe('A file by direct link of which only a part can be read', () => {
 
   for (const name of ['flv', 'wmv', 'wav', 'aiff']) {
     it(`D31: is damaged where its part should reach into another file that is joined to it (${name})`, async () => {
-      const make = (args: object) => source.make('audio', `twice.${name}`, args, ({ file }) => look(file).duration);
+      const make = (args: object) => source.make('audio', `twice.${name}`, args, ({ file }) => durationOf(file));
       expect(await make({ max_duration: 15 })).to.match(/^file_damaged another file/);
       expect(await make({ max_duration: 5 })).to.be.closeTo(5, 0.2);
     });
@@ -87,9 +87,9 @@ describe('A file by direct link of which only a part can be read', () => {
 
   it('D33: is delivered when it is whole, and when others are joined to it that its reader reads (AVI)', async () => {
     for (const name of new Set([...joined, ...told]))
-      expect(await source.make('audio', `one.${name}`, {}, ({ file }) => look(file).duration)).to.be.closeTo(10, 0.2);
+      expect(await source.make('audio', `one.${name}`, {}, ({ file }) => durationOf(file))).to.be.closeTo(10, 0.2);
     const twice = await source.make('video', 'twice.avi', {}, ({ file }) => marksOf(file));
-    expect((twice as ReturnType<typeof marksOf>).flashes).to.have.lengthOf(2 * marks.length);
+    expect((twice as Awaited<ReturnType<typeof marksOf>>).flashes).to.have.lengthOf(2 * marks.length);
   });
 
   it('D33: is delivered when it is a WAV whose program did not know its length, as in a pipe, and when others are joined to that one', async () => {
@@ -98,7 +98,7 @@ describe('A file by direct link of which only a part can be read', () => {
     await expectBeeps('pipe.wav');
     const pipe = readFileSync(source.path('pipe.wav'));
     source.write('pipes.wav', Buffer.concat([pipe, pipe]));
-    const length = await source.make('audio', 'pipes.wav', {}, ({ file }) => look(file).duration);
+    const length = await source.make('audio', 'pipes.wav', {}, ({ file }) => durationOf(file));
     expect(length).to.be.closeTo(20, 0.2);
   });
 
@@ -161,7 +161,7 @@ describe('A file by direct link of which only a part can be read', () => {
   }
 
   it('D33: is delivered when it is an Ogg that somebody recorded of a radio, up to the middle of a page', async () => {
-    source.ffmpeg('-i', 'one.ogg', '-c', 'copy', '-output_ts_offset', '100', 'late.ogg');
+    await source.ffmpeg('-i', 'one.ogg', '-c', 'copy', '-output_ts_offset', '100', 'late.ogg');
     for (const name of ['twice.ogg', 'late.ogg']) {
       const one = readFileSync(source.path('one.ogg'));
       if (name === 'twice.ogg') source.write(name, Buffer.concat([one, one]));
@@ -196,14 +196,14 @@ describe('A file by direct link of which only a part can be read', () => {
     const picture = ['-f', 'lavfi', '-t', '16800', '-i', 'color=black:s=32x32:r=2'];
     const sound = ['-f', 'lavfi', '-t', '16800', '-i', 'anullsrc=r=11025:cl=mono'];
     const coded = ['-c:v', 'libx264', '-preset', 'ultrafast', '-bf', '2', '-g', '60', '-c:a', 'libmp3lame'];
-    source.ffmpeg(...picture, ...sound, ...coded, 'long.flv');
+    await source.ffmpeg(...picture, ...sound, ...coded, 'long.flv');
     const flv = readFileSync(source.path('long.flv'));
     // A tag: kind, length, time with its highest byte last, three bytes, what it holds, and its length.
     for (let at = 13; at + 11 <= flv.length; at += 15 + flv.readUIntBE(at + 1, 3)) flv[at + 7] = 0;
     source.write('long.flv', flv);
-    const seen = await source.make('video', 'long.flv', { video_format: 'mkv' }, ({ file }) => {
-      expect(isInOrder(file)).to.equal(true);
-      return look(file).duration;
+    const seen = await source.make('video', 'long.flv', { video_format: 'mkv' }, async ({ file }) => {
+      expect(await isInOrder(file)).to.equal(true);
+      return (await look(file)).duration;
     });
     expect(seen).to.be.closeTo(16_800, 2);
   });

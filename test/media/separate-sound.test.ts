@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
 import { testsAtOnce } from '../support/at-once.ts';
 import { expectMarks, type Flashes, openFlashes } from '../support/flashes.ts';
-import { look, recordLive } from '../support/media.ts';
+import { durationOf, recordLive } from '../support/media.ts';
 
 const group = '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="English",DEFAULT=YES,URI="sound.m3u8"\n';
 
@@ -28,8 +28,8 @@ describe('A stream whose list tells little of its sound', () => {
       ['both', '-map', '0:v', '-map', '0:a'],
     ] as const) {
       const pieces = ['-c', 'copy', '-f', 'hls', '-hls_time', '2', '-hls_playlist_type', 'vod'];
-      source.ffmpeg('-i', source.film, ...maps, ...pieces, `${name}.m3u8`);
-      source.ffmpeg('-t', '6', '-i', source.film, ...maps, ...pieces, `short-${name}.m3u8`);
+      await source.ffmpeg('-i', source.film, ...maps, ...pieces, `${name}.m3u8`);
+      await source.ffmpeg('-t', '6', '-i', source.film, ...maps, ...pieces, `short-${name}.m3u8`);
     }
   });
   after(() => source.stop());
@@ -77,7 +77,7 @@ describe('A stream whose list tells little of its sound', () => {
       const sound = group.replace('sound.m3u8', list('sound'));
       const picture = '#EXT-X-STREAM-INF:BANDWIDTH=300000,RESOLUTION=64x36,CODECS="avc1.42c00c,mp4a.40.2",AUDIO="a"\n';
       source.write(`${shorter}-ends.m3u8`, `#EXTM3U\n${sound}${picture}${list('picture')}\n`);
-      const found = await source.make(endpoint, `${shorter}-ends.m3u8`, args, ({ file }) => look(file).duration);
+      const found = await source.make(endpoint, `${shorter}-ends.m3u8`, args, ({ file }) => durationOf(file));
       expect(found).to.be.closeTo(seconds, 0.5);
     });
   }
@@ -92,7 +92,7 @@ describe('A stream whose list tells little of its sound', () => {
       const text = readFileSync(source.path('short-sound.m3u8'), 'utf8');
       source.write('endless-sound.m3u8', text.replace('#EXT-X-ENDLIST\n', ''));
       source.write('endless.m3u8', `#EXTM3U\n${group.replace('sound', 'endless-sound')}${picture}picture.m3u8\n`);
-      const found = await source.make(endpoint, 'endless.m3u8', args, ({ file }) => look(file).duration);
+      const found = await source.make(endpoint, 'endless.m3u8', args, ({ file }) => durationOf(file));
       if ('max_duration' in args) expect(found).to.be.closeTo(4, 0.5);
       else expect(found).to.match(/^source_incomplete .*its list has no end/);
     });
@@ -106,7 +106,7 @@ describe('A stream whose list tells little of its sound', () => {
     it(`D33: is damaged where the best list of its ${name} ends long before another one of the same (HLS)`, async () => {
       const variants = lists.map((list, n) => `#EXT-X-STREAM-INF:BANDWIDTH=${n + 1}00000${codecs}\n${list}.m3u8\n`);
       source.write(`variants-${lists[0]}.m3u8`, `#EXTM3U\n${variants.join('')}`);
-      const found = await source.make(endpoint, `variants-${lists[0]}.m3u8`, {}, ({ file }) => look(file).duration);
+      const found = await source.make(endpoint, `variants-${lists[0]}.m3u8`, {}, ({ file }) => durationOf(file));
       expect(found).to.match(/^file_damaged lasts (5\.9|6)/);
     });
   }
@@ -121,26 +121,15 @@ describe('A stream whose list tells little of its sound', () => {
         ...['-media_seg_name', `${kind}-$RepresentationID$-$Number$`],
       ];
       const maps = ['-map', `0:${kind}`, '-map', `0:${kind}`, '-map', kind === 'v' ? '0:a' : '0:v'];
-      source.ffmpeg(
-        '-i',
-        source.film,
-        ...maps,
-        '-c',
-        'copy',
-        '-f',
-        'dash',
-        '-seg_duration',
-        '2',
-        ...names,
-        `${kind}.mpd`,
-      );
+      const pieces = ['-c', 'copy', '-f', 'dash', '-seg_duration', '2', ...names];
+      await source.ffmpeg('-i', source.film, ...maps, ...pieces, `${kind}.mpd`);
       const whole = readFileSync(source.path(`${kind}.mpd`), 'utf8');
       const best = whole.replace(/(<Representation id="0"[^>]* bandwidth=")\d+/, '$1900000');
       source.write(
         `${kind}.mpd`,
         best.replace(/<S [\s\S]*?(?=<\/SegmentTimeline>)/, (pieces) => firstOf(pieces, 3)),
       );
-      const found = await source.make(endpoint, `${kind}.mpd`, args, ({ file }) => look(file).duration);
+      const found = await source.make(endpoint, `${kind}.mpd`, args, ({ file }) => durationOf(file));
       expect(found).to.match(/^file_damaged lasts (5\.9|6)/);
     });
   }
@@ -151,7 +140,7 @@ describe('A stream whose list tells little of its sound', () => {
       ['v', '10'],
       ['a', '6'],
     ] as const) {
-      source.ffmpeg('-t', seconds, '-i', source.film, '-map', `0:${kind}`, ...fragments, `one-${kind}.mp4`);
+      await source.ffmpeg('-t', seconds, '-i', source.film, '-map', `0:${kind}`, ...fragments, `one-${kind}.mp4`);
     }
     const sets = [
       ['video', 'avc1.42c00c', 'v'],
@@ -162,13 +151,14 @@ describe('A stream whose list tells little of its sound', () => {
     );
     const head = '<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT10S">';
     source.write('one.mpd', `${head}<Period>${sets.join('')}</Period></MPD>`);
-    const found = await source.make('audio', 'one.mpd', {}, ({ file }) => look(file).duration);
+    const found = await source.make('audio', 'one.mpd', {}, ({ file }) => durationOf(file));
     expect(found).to.match(/^file_damaged lasts (5\.9|6)/);
   });
 
   it('D33: is not taken for a live one when its list has ended after less than a second', async () => {
-    source.ffmpeg('-t', '0.6', '-i', source.film, '-c', 'copy', '-f', 'hls', '-hls_playlist_type', 'vod', 'tiny.m3u8');
-    const found = await source.make('video', 'tiny.m3u8', {}, ({ file }) => look(file).duration);
+    const pieces = ['-c', 'copy', '-f', 'hls', '-hls_playlist_type', 'vod'];
+    await source.ffmpeg('-t', '0.6', '-i', source.film, ...pieces, 'tiny.m3u8');
+    const found = await source.make('video', 'tiny.m3u8', {}, ({ file }) => durationOf(file));
     expect(found).to.be.closeTo(0.6, 0.2);
   });
 });

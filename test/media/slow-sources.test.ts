@@ -42,9 +42,9 @@ describe('A source that takes its time', () => {
     const listed = Math.max(...[...list.matchAll(/^(\d+)\.ts$/gm)].map(([, piece]) => Number(piece)));
     await live.make(
       { endpoint: 'video', args: { ...anyFilm, query, max_duration: 8 } },
-      ({ produced, failed, seconds }) => {
+      async ({ produced, failed, seconds }) => {
         expect(failed?.detail ?? '').to.equal('');
-        expect(look(produced?.file ?? '').duration).to.be.closeTo(8, 3);
+        expect((await look(produced?.file ?? '')).duration).to.be.closeTo(8, 3);
         // Three pieces of two seconds are told at once; the others come by the clock.
         expect(seconds).to.be.at.least(2);
         expect(produced?.metadata.live_status).to.equal('is_live');

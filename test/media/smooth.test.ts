@@ -11,7 +11,7 @@ describe('A film by Smooth Streaming', () => {
     source = await openFlashes();
     // A window of zero pieces keeps all of them.
     const kept = ['-window_size', '0', '-extra_window_size', '100'];
-    source.ffmpeg('-i', source.film, '-c', 'copy', '-f', 'smoothstreaming', ...kept, 'film.ism');
+    await source.ffmpeg('-i', source.film, '-c', 'copy', '-f', 'smoothstreaming', ...kept, 'film.ism');
     // ffmpeg writes no time of the first pieces, which begin later than at zero.
     const pieces = readdirSync(source.path('film.ism'), { recursive: true, encoding: 'utf8' });
     const firstOf = (kind: string) =>
@@ -29,8 +29,8 @@ describe('A film by Smooth Streaming', () => {
     ['audio', { audio_format: 'm4a' }],
   ] as const) {
     it(`D33: has the configuration of its AAC, without which browsers play no sound (${endpoint}, ${JSON.stringify(args)})`, async () => {
-      const profile = await source.make(endpoint, 'film.ism/Manifest', args, ({ file }) => {
-        if (!('download_type' in args) && endpoint === 'video') expectMarks(file);
+      const profile = await source.make(endpoint, 'film.ism/Manifest', args, async ({ file }) => {
+        if (!('download_type' in args) && endpoint === 'video') await expectMarks(file);
         const words = ['-v', 'error', '-select_streams', 'a', '-show_entries', 'stream=profile', '-of', 'csv=p=0'];
         return execFileSync('ffprobe', [...words, file], { encoding: 'utf8' }).trim();
       });

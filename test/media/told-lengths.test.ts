@@ -9,14 +9,14 @@ describe('A film whose file tells a length of its own', () => {
   let source: Flashes;
   before(async () => {
     source = await openFlashes();
-    source.ffmpeg('-i', source.film, '-c', 'copy', '-movflags', '+faststart', 'front.mp4');
+    await source.ffmpeg('-i', source.film, '-c', 'copy', '-movflags', '+faststart', 'front.mp4');
     source.write('words.srt', '1\n00:00:01,000 --> 00:00:30,000\nWords\n');
     const words = ['-i', source.film, '-i', 'words.srt', '-map', '0', '-map', '1'];
-    source.ffmpeg(...words, '-c', 'copy', '-c:s', 'srt', 'words.mkv');
-    source.ffmpeg(...words, '-c:v', 'libvpx', '-c:a', 'libopus', '-c:s', 'webvtt', 'words.webm');
+    await source.ffmpeg(...words, '-c', 'copy', '-c:s', 'srt', 'words.mkv');
+    await source.ffmpeg(...words, '-c:v', 'libvpx', '-c:a', 'libopus', '-c:s', 'webvtt', 'words.webm');
     const late = ['-itsoffset', '3', '-t', '7', '-i', source.film, '-map', '0:v', '-map', '1:a', '-c', 'copy'];
-    source.ffmpeg('-i', source.film, ...late, 'late.mkv');
-    source.ffmpeg('-i', source.film, ...late, '-metadata:s:a', '_STATISTICS_TAGS=DURATION', 'merged.mkv');
+    await source.ffmpeg('-i', source.film, ...late, 'late.mkv');
+    await source.ffmpeg('-i', source.film, ...late, '-metadata:s:a', '_STATISTICS_TAGS=DURATION', 'merged.mkv');
     const merged = readFileSync(source.path('merged.mkv'));
     merged.write('00:00:04.010', merged.indexOf('00:00:07.010'), 'latin1');
     source.write('merged.mkv', merged);
@@ -30,9 +30,9 @@ describe('A film whose file tells a length of its own', () => {
       const name = `${told}.mp4`;
       source.write(name, film);
       expect(await source.inspect(name)).to.include({ duration: 10 });
-      const length = await source.make('video', name, {}, ({ file, metadata }) => {
-        expectMarks(file);
-        expect(look(file).duration).to.be.closeTo(10, 0.05);
+      const length = await source.make('video', name, {}, async ({ file, metadata }) => {
+        await expectMarks(file);
+        expect((await look(file)).duration).to.be.closeTo(10, 0.05);
         return metadata.duration;
       });
       expect(length).to.equal(10);
@@ -47,8 +47,8 @@ describe('A film whose file tells a length of its own', () => {
   for (const name of ['late.mkv', 'merged.mkv']) {
     it(`D33: whose sound lasts from its third to its seventh second is delivered as that sound, and in parts (${name})`, async () => {
       const beeps = (args: object) =>
-        source.make('audio', name, args, ({ file }) =>
-          marksOf(file).beeps.map((second) => Math.round(second * 10) / 10),
+        source.make('audio', name, args, async ({ file }) =>
+          (await marksOf(file)).beeps.map((second) => Math.round(second * 10) / 10),
         );
       expect(await beeps({ audio_format: 'mp3' })).to.deep.equal([0.6, 1.9, 3.5]);
       expect(await beeps({ audio_format: 'wav', start: 6 })).to.deep.equal([0.5]);

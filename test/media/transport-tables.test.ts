@@ -21,14 +21,14 @@ describe('A broadcast', () => {
       ['second.ts', 5, 'ac3'],
     ] as const) {
       const part = ['-ss', String(start), '-t', '5', '-i', source.film];
-      source.ffmpeg(...part, ...part, ...programs, '-c:v', 'libx264', '-c:a', 'aac', '-c:a:1', codec, name);
+      await source.ffmpeg(...part, ...part, ...programs, '-c:v', 'libx264', '-c:a', 'aac', '-c:a:1', codec, name);
     }
     source.write('beside.ts', Buffer.concat(['first.ts', 'second.ts'].map((name) => readFileSync(source.path(name)))));
     await good('beside.ts');
   });
 
   it('D33: is delivered where one of its tables has wrong bits in the codec of its sound', async () => {
-    source.ffmpeg('-i', source.film, '-c', 'copy', 'bit.ts');
+    await source.ffmpeg('-i', source.film, '-c', 'copy', 'bit.ts');
     const packets = readFileSync(source.path('bit.ts'));
     packets.writeUInt8(0x03, packets.lastIndexOf(Buffer.from([0x0f, 0xe1, 0x01])));
     source.write('bit.ts', packets);

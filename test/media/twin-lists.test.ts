@@ -10,7 +10,19 @@ describe('A list of HLS that names two sources of the same film', () => {
   let source: Flashes;
   before(async () => {
     source = await openFlashes();
-    source.ffmpeg('-i', source.film, '-c', 'copy', '-f', 'hls', '-hls_time', '2', '-hls_list_size', '0', 'whole.m3u8');
+    await source.ffmpeg(
+      '-i',
+      source.film,
+      '-c',
+      'copy',
+      '-f',
+      'hls',
+      '-hls_time',
+      '2',
+      '-hls_list_size',
+      '0',
+      'whole.m3u8',
+    );
     source.write('lacks.m3u8', readFileSync(source.path('whole.m3u8'), 'utf8').replace('whole3.ts', 'gone.ts'));
   });
   after(() => source.stop());
@@ -36,8 +48,8 @@ describe('A list of HLS that names two sources of the same film', () => {
       const smaller = variant.replace('300000', '100000').replace('64x36', '32x18');
       const list = `#EXTM3U\n${larger}${name}.m3u8\n${smaller}gone.m3u8?2\n${variant}whole.m3u8\n`;
       source.write(`ladder-${name}.m3u8`, list);
-      const ended = await source.make('video', `ladder-${name}.m3u8`, {}, ({ file, metadata }) => {
-        expectMarks(file);
+      const ended = await source.make('video', `ladder-${name}.m3u8`, {}, async ({ file, metadata }) => {
+        await expectMarks(file);
         return `a file of ${metadata.width}`;
       });
       expect(ended).to.match(wanted);
@@ -47,7 +59,7 @@ describe('A list of HLS that names two sources of the same film', () => {
   it('D91: is incomplete where its sound lacks a piece, and does not take the commentary in the same language', async () => {
     const cut = ['-f', 'hls', '-hls_time', '2', '-hls_list_size', '0'];
     for (const kind of ['v', 'a'])
-      source.ffmpeg('-i', source.film, '-map', `0:${kind}`, '-c', 'copy', ...cut, `${kind}.m3u8`);
+      await source.ffmpeg('-i', source.film, '-map', `0:${kind}`, '-c', 'copy', ...cut, `${kind}.m3u8`);
     source.write('a-lacks.m3u8', readFileSync(source.path('a.m3u8'), 'utf8').replace('a3.ts', 'gone.ts'));
     const sound = (name: string, uri: string, shown: string) =>
       `#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",LANGUAGE="en",NAME="${name}",DEFAULT=${shown},URI="${uri}"\n`;

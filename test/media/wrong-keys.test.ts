@@ -13,7 +13,19 @@ describe('A stream of encrypted pieces', () => {
   let source: Flashes;
   before(async () => {
     source = await openFlashes();
-    source.ffmpeg('-i', source.film, '-c', 'copy', '-f', 'hls', '-hls_time', '2', '-hls_list_size', '0', 'list.m3u8');
+    await source.ffmpeg(
+      '-i',
+      source.film,
+      '-c',
+      'copy',
+      '-f',
+      'hls',
+      '-hls_time',
+      '2',
+      '-hls_list_size',
+      '0',
+      'list.m3u8',
+    );
     source.write('first.key', first);
     for (const n of [0, 1, 2, 3, 4]) {
       const cipher = createCipheriv('aes-128-cbc', n === 2 ? other : first, vector);

@@ -1,4 +1,3 @@
-import { execFileSync, spawnSync } from 'node:child_process';
 import { createReadStream, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,7 +6,7 @@ import { expect } from 'chai';
 import { inspectUrl } from '../../src/media/inspect-url.ts';
 import { produce } from '../../src/media/produce-file.ts';
 import { Failed, type MediaOrder, type Produced } from '../../src/media/tools.ts';
-import { aTools } from './media.ts';
+import { aTools, run } from './media.ts';
 import { startProxy } from './proxy.ts';
 import { aFolder } from './redis.ts';
 
@@ -30,7 +29,7 @@ export const strict = 'strict';
 export interface Flashes {
   readonly url: string;
   readonly film: string;
-  readonly ffmpeg: (...words: readonly string[]) => void;
+  readonly ffmpeg: (...words: readonly string[]) => Promise<void>;
   readonly write: (name: string, content: string | Buffer) => void;
   readonly path: (name: string) => string;
   /** Ranges of bytes that files were asked for, in their order. */
@@ -40,7 +39,7 @@ export interface Flashes {
     endpoint: MediaOrder['endpoint'],
     name: string,
     args: object,
-    look: (produced: Produced) => T,
+    look: (produced: Produced) => T | Promise<T>,
   ) => Promise<T | string>;
   /** Asks for the metadata of a link; gives the code of a failure instead. */
   readonly inspect: (name: string) => Promise<unknown>;
@@ -51,9 +50,10 @@ export interface Flashes {
 export async function openFlashes(): Promise<Flashes> {
   const { folder, remove } = aFolder();
   const path = (name: string) => join(folder, name);
-  const ffmpeg = (...words: readonly string[]) =>
-    void execFileSync('ffmpeg', ['-nostdin', '-v', 'error', '-y', ...words], { cwd: folder });
-  makeFilm(ffmpeg);
+  const ffmpeg = async (...words: readonly string[]) => {
+    await run('ffmpeg', ['-nostdin', '-v', 'error', '-y', ...words], { cwd: folder });
+  };
+  await makeFilm(ffmpeg);
   const ranges: string[] = [];
   const server = createServer((asking, answer) => {
     if (asking.headers.range !== undefined) ranges.push(asking.headers.range);
@@ -104,7 +104,7 @@ async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T | st
   }
 }
 
-function makeFilm(ffmpeg: Flashes['ffmpeg']): void {
+async function makeFilm(ffmpeg: Flashes['ffmpeg']): Promise<void> {
   const isMarked = (second: string) => marks.map((mark) => `between(${second},${mark},${mark + 0.1})`).join('+');
   const picture = [
     '-f',
@@ -129,7 +129,7 @@ function makeFilm(ffmpeg: Flashes['ffmpeg']): void {
     '-c:a',
     'aac',
   ];
-  ffmpeg(...picture, ...sound, ...coded, film);
+  await ffmpeg(...picture, ...sound, ...coded, film);
 }
 
 function send(asking: IncomingMessage, answer: ServerResponse, folder: string): void {
@@ -155,26 +155,33 @@ function send(asking: IncomingMessage, answer: ServerResponse, folder: string): 
 }
 
 /** Returns the seconds at which a file flashes and beeps, as a player shows it: with its own timestamps and edit lists. */
-export function marksOf(file: string): { readonly flashes: readonly number[]; readonly beeps: readonly number[] } {
+export async function marksOf(
+  file: string,
+): Promise<{ readonly flashes: readonly number[]; readonly beeps: readonly number[] }> {
   const picture = 'scale=16:16,signalstats,metadata=print:key=lavfi.signalstats.YAVG:file=-';
   const nothing = ['-f', 'null', '-'];
   // One ffmpeg for both: loading its libraries takes longer than decoding a short film.
-  const { printed, said } = decode(file, [
+  const { stdout, stderr } = await decode(file, [
     ...['-map', '0:v?', '-vf', picture, ...nothing],
     ...['-map', '0:a?', '-af', 'silencedetect=noise=-30dB:d=0.2', ...nothing],
   ]);
-  const pictures = printed.matchAll(/pts_time:(-?[\d.]+)\s+\S+YAVG=([\d.]+)/g);
+  const pictures = stdout.matchAll(/pts_time:(-?[\d.]+)\s+\S+YAVG=([\d.]+)/g);
   const bright = [...pictures].filter(([, , luma]) => Number(luma) > 128).map(([, second]) => Number(second));
   return {
     flashes: bright.filter((second, n) => n === 0 || Math.abs(second - bright[n - 1]!) > 0.2),
-    beeps: [...said.matchAll(/silence_end: (-?[\d.]+)(?=[\s\S]*silence_start)/g)].map(([, second]) => Number(second)),
+    beeps: [...stderr.matchAll(/silence_end: (-?[\d.]+)(?=[\s\S]*silence_start)/g)].map(([, second]) => Number(second)),
   };
 }
 
+/** Returns the seconds at which a file beeps. */
+export async function beepsOf(file: string): Promise<readonly number[]> {
+  return (await marksOf(file)).beeps;
+}
+
 /** Expects the marks from a second of the film on, in picture and sound, within 0.12 s. */
-export function expectMarks(file: string, from = 0, to = 10): void {
+export async function expectMarks(file: string, from = 0, to = 10): Promise<void> {
   const wanted = marks.filter((mark) => mark >= from && mark < to).map((mark) => mark - from);
-  const seen = marksOf(file);
+  const seen = await marksOf(file);
   for (const [name, seconds] of Object.entries(seen)) {
     expect(seconds.length, `${name} ${seconds} of ${wanted}`).to.equal(wanted.length);
     for (const [n, second] of seconds.entries()) expect(second, name).to.be.closeTo(wanted[n]!, 0.12);
@@ -182,15 +189,13 @@ export function expectMarks(file: string, from = 0, to = 10): void {
 }
 
 /** Returns true when the seconds at which pictures are shown only grow. */
-export function isInOrder(file: string): boolean {
+export async function isInOrder(file: string): Promise<boolean> {
   const words = ['-v', 'error', '-select_streams', 'v', '-show_entries', 'frame=pts', '-of', 'csv=p=0', file];
-  const seconds = execFileSync('ffprobe', words, { encoding: 'utf8' }).match(/-?\d+/g)?.map(Number) ?? [];
+  const { stdout } = await run('ffprobe', words, { maxBuffer: 2 ** 26 });
+  const seconds = stdout.match(/-?\d+/g)?.map(Number) ?? [];
   return seconds.length > 0 && seconds.every((each, n) => n === 0 || each > seconds[n - 1]!);
 }
 
-function decode(file: string, words: readonly string[]): { readonly printed: string; readonly said: string } {
-  const all = ['-nostdin', '-hide_banner', '-copyts', '-i', file, ...words];
-  const { status, stdout, stderr } = spawnSync('ffmpeg', all, { encoding: 'utf8', maxBuffer: 2 ** 26 });
-  if (status !== 0) throw new Error(`ffmpeg cannot decode ${file}: ${stderr}`);
-  return { printed: stdout, said: stderr };
+function decode(file: string, words: readonly string[]): Promise<{ readonly stdout: string; readonly stderr: string }> {
+  return run('ffmpeg', ['-nostdin', '-hide_banner', '-copyts', '-i', file, ...words], { maxBuffer: 2 ** 26 });
 }

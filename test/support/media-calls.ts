@@ -19,16 +19,16 @@ export function makeMediaCalls(fixtureOf: () => MediaFixture) {
     /** Expects a file that ffmpeg decodes without a word. */
     good: (
       wanted: MediaOrder,
-      check: (made: MadeFile, seen: ReturnType<typeof look>) => void,
+      check: (made: MadeFile, seen: Awaited<ReturnType<typeof look>>) => void,
       limits?: Partial<MediaLimits>,
     ) =>
       fixtureOf().make(
         wanted,
-        (made) => {
+        async (made) => {
           expect(made.failed === null ? '' : `${made.failed.code} ${made.failed.detail}`).to.equal('');
           const file = made.produced?.file ?? '';
-          check(made, look(file));
-          expect(decode(file)).to.equal('');
+          check(made, await look(file));
+          expect(await decode(file)).to.equal('');
         },
         limits,
       ),

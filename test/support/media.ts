@@ -1,8 +1,9 @@
-import { execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { layWrappers } from '../../src/media/ffmpeg-arguments.ts';
 import { type FileProbe, readProbe } from '../../src/media/probe-file.ts';
 import { produce } from '../../src/media/produce-file.ts';
@@ -12,6 +13,9 @@ import type { AttemptProgress } from '../../src/model/attempt-protocol.ts';
 import { startProxy, type TestProxy } from './proxy.ts';
 import { aFolder } from './redis.ts';
 import { type Source, startSource } from './source-server.ts';
+
+/** Runs a program while the sources and proxies of this process go on answering. */
+export const run = promisify(execFile);
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -101,7 +105,7 @@ export async function recordLive(
   serve: RequestListener,
   path: string,
   args: MediaOrder['args'],
-  { told = () => {}, see = () => {} }: { told?: (stage: string) => void; see?: (file: string) => void } = {},
+  { told = () => {}, see = () => {} }: { told?: (stage: string) => void; see?: (file: string) => unknown } = {},
 ): Promise<{ readonly seconds: number | null; readonly liveStatus: unknown }> {
   const source = createServer(serve);
   await new Promise<void>((resolve) => source.listen(0, '127.0.0.1', resolve));
@@ -113,8 +117,8 @@ export async function recordLive(
     const tools = aTools(folder, proxy.url);
     const { signal } = new AbortController();
     const { file, metadata } = await produce(order, tools, ({ stage }) => told(stage), signal);
-    see(file);
-    return { seconds: look(file).duration, liveStatus: metadata.live_status };
+    await see(file);
+    return { seconds: (await look(file)).duration, liveStatus: metadata.live_status };
   } finally {
     await proxy.stop();
     source.closeAllConnections();
@@ -124,15 +128,19 @@ export async function recordLive(
 }
 
 /** Reads a delivered file with the machine's own ffprobe. */
-export function look(file: string): FileProbe & { readonly kilobits: number } {
+export async function look(file: string): Promise<FileProbe & { readonly kilobits: number }> {
   const words = ['-v', 'error', '-of', 'json', '-show_format', '-show_streams', file];
-  const json = JSON.parse(execFileSync('ffprobe', words, { encoding: 'utf8' })) as { format: { bit_rate?: string } };
+  const json = JSON.parse((await run('ffprobe', words)).stdout) as { format: { bit_rate?: string } };
   return { ...readProbe(json), kilobits: Number(json.format.bit_rate ?? 0) / 1000 };
 }
 
+/** Returns the seconds that a delivered file lasts. */
+export async function durationOf(file: string): Promise<number | null> {
+  return (await look(file)).duration;
+}
+
 /** Returns the complaints of ffmpeg when it decodes the whole file; empty when all is well. */
-export function decode(file: string): string {
-  return execFileSync('sh', ['-c', 'ffmpeg -nostdin -v error -i "$0" -f null - 2>&1', file], {
-    encoding: 'utf8',
-  }).trim();
+export async function decode(file: string): Promise<string> {
+  const { stderr } = await run('ffmpeg', ['-nostdin', '-v', 'error', '-i', file, '-f', 'null', '-']);
+  return stderr.trim();
 }
