@@ -11,7 +11,16 @@ import { cancelJob } from '../../src/store/jobs/cancel-job.ts';
 import { retryJob } from '../../src/store/jobs/retry-job.ts';
 import { openGatewayClient } from '../../src/worker/gateway-client.ts';
 import { someDelivered, someMetadata } from '../support/jobs.ts';
-import { aDownload, anAccount, aRunningJob, holder, storeOf, type TestStore, theJob } from '../support/record.ts';
+import {
+  aDownload,
+  anAccount,
+  aRunningJob,
+  holder,
+  startNext,
+  storeOf,
+  type TestStore,
+  theJob,
+} from '../support/record.ts';
 import { aFolder, aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 import { makeTlsFiles, type TlsFiles } from '../support/tls-files.ts';
 import { until } from '../support/until.ts';
@@ -232,19 +241,22 @@ describe('The worker gateway of two controllers', () => {
     expect(await theJob(store, job.id)).to.include({ stage: 'prove', revision: revision + 1 });
   });
 
-  it('answers 410 to an attempt that is counted and to one whose job has ended', async () => {
-    const [counted, cancelled] = [await aJob(), await aJob()];
+  it('answers 410 to an attempt that is counted, to one whose job goes on in another, and to one whose job has ended', async () => {
+    const [counted, earlier, cancelled] = [await aJob(), await aJob(), await aJob()];
     await retryJob(store, holder, counted, { counts: 'failure', code: 'timeout', notBefore: 9e15 });
+    await retryJob(store, holder, earlier, { counts: 'interruption', code: 'worker_lost', notBefore: 0 });
+    expect(await startNext(store)).to.include({ id: earlier.id, attempt: 2 });
     await cancelJob(store, cancelled);
-    for (const job of [counted, cancelled]) {
+    for (const job of [counted, earlier, cancelled]) {
       const headers = { 'x-sha256': sha256, 'x-ext': 'mp4', 'content-type': 'video/mp4' };
       const answers = [
         await call(0, job, ''),
+        await post(0, job, '/progress', { progress: 1, stage: 'fetch', speed_bytes: null, eta_seconds: null }),
         await post(0, job, '/permit', upload),
         await call(0, job, '/object', { method: 'PUT', headers, body: film }),
         await post(0, job, '/verdict', { is: 'interrupted', reason: 'x' }),
       ];
-      expect(answers.map(({ status }) => status)).to.deep.equal([410, 410, 410, 410]);
+      expect(answers.map(({ status }) => status)).to.deep.equal(Array(5).fill(410));
       expect((await theJob(store, job.id)).verdict).to.equal(null);
     }
   });

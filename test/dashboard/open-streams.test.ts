@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { removePerson } from '../../src/store/people/remove-person.ts';
-import { type BrowserSession, type Dashboard, eachWithDashboard } from '../support/browser-session.ts';
+import { startApi } from '../support/api.ts';
+import { type BrowserSession, type Dashboard, eachWithDashboard, signedInAt } from '../support/browser-session.ts';
 
 const email = 'guest@example.com';
 
@@ -50,4 +51,20 @@ describe('a stream of jobs that a page of the dashboard has opened', () => {
       await removePerson(api.store, caller.account, email).catch(() => null);
     });
   }
+
+  it('is ended before the dashboard that stops cuts its connection, so that the browser asks the next one', async () => {
+    const stopping = await startApi();
+    const { account } = await stopping.addCaller();
+    const { cookie } = await signedInAt(stopping, account, 'viewer');
+    const { body } = await fetch(`${stopping.dashboardUrl}/api/jobs/events`, { headers: { cookie } });
+    const reader = body!.getReader();
+    await reader.read();
+    const stopped = stopping.stop();
+    try {
+      // A connection that is cut makes this throw.
+      for (let seen = await reader.read(); !seen.done; ) seen = await reader.read();
+    } finally {
+      await stopped;
+    }
+  });
 });

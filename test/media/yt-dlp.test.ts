@@ -1,10 +1,10 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { dirname } from 'node:path';
 import { expect } from 'chai';
-import { inspectUrl } from '../../src/media/inspect-url.ts';
+import { inspectUrl, listEntries } from '../../src/media/inspect-url.ts';
 import { produce } from '../../src/media/produce-file.ts';
 import { spawnChild } from '../../src/media/spawn-child.ts';
-import { Failed, type RunChild } from '../../src/media/tools.ts';
+import { Failed, type MediaTools, type RunChild } from '../../src/media/tools.ts';
 import { pythonFlags, startYtDlp } from '../../src/media/yt-dlp.ts';
 import { aTools, driver, openMediaFixture, plugins, python } from '../support/media.ts';
 import { aFolder } from '../support/redis.ts';
@@ -118,6 +118,29 @@ print(json.dumps([driver.bounded(each) for each in (float('nan'), float('inf'), 
     expect(await fetched).to.be.instanceOf(Failed);
     expect(heard).to.deep.equal([1]);
     await end();
+    remove();
+  });
+
+  it('is ended once it has answered: one that was taken over stays, and its slot of the inspector with it', async () => {
+    const { folder, remove } = aFolder();
+    const query = 'https://example.com/x';
+    const plain = aTools(folder, 'http://127.0.0.1:9');
+    const answers: [said: object, ask: (tools: MediaTools) => Promise<unknown>][] = [
+      [{ info: {} }, (tools) => inspectUrl({ endpoint: 'metadata', args: { query } }, tools, never)],
+      [{ entries: [query] }, (tools) => listEntries(query, 1, tools, never)],
+    ];
+    for (const [said, ask] of answers) {
+      let hasEnded = false;
+      const run: RunChild = (_command, _args, options) => {
+        const child = spawnChild('sh', ['-c', 'echo "$0"; exec sleep 60', JSON.stringify(said)], options);
+        const ended = child.ended.finally(() => {
+          hasEnded = true;
+        });
+        return { ...child, ended };
+      };
+      await ask({ ...plain, run });
+      expect(hasEnded, JSON.stringify(said)).to.equal(true);
+    }
     remove();
   });
 
