@@ -68,6 +68,7 @@ describe('the events of a job', () => {
       const ids = all.map((seen) => Number(seen?.id));
       expect(ids).to.deep.equal([...new Set(ids)].sort((a, b) => a - b));
       expect(ids.at(-1)).to.equal((await theJob(api.store, id)).revision);
+      await until(async () => (await countListeners(api, id)) === 0, 5, 'its subscription ends with it');
     });
   }
 
@@ -172,9 +173,10 @@ describe('the events of a job', () => {
 });
 
 describe('events without hints', () => {
+  const unreadMs = 300;
   let api: TestApi;
   before(async () => {
-    api = await startApi({}, (parts) => ({ ...parts, store: deaf(parts.store), rereadMs: 100 }));
+    api = await startApi({}, (parts) => ({ ...parts, store: deaf(parts.store), rereadMs: 100, unreadMs }));
   });
   after(() => api.stop());
 
@@ -205,6 +207,17 @@ describe('events without hints', () => {
     });
     await endJob(api.store, id);
     expect((await stream.rest()).notes).to.include(':');
+  });
+
+  it('a stream whose caller reads lasts longer than the time limit of one whose caller does not', async () => {
+    const caller = await api.addCaller();
+    const id = await submitTo(api, caller);
+    const stream = await openEventStream(api, `/v1/jobs/${id}/events`, caller.key);
+    const began = performance.now();
+    await until(() => performance.now() - began > 3 * unreadMs, 10, 'the time limit has passed three times');
+    await endJob(api.store, id);
+    const { events } = await stream.rest();
+    expect(events.at(-1)?.event).to.equal('end');
   });
 
   it('invariant 5: a poll that waits still answers at the end of the job', async () => {
