@@ -39,24 +39,6 @@ describe('advancing a job', () => {
     expect(runner.stopped).to.deep.equal([`${job.id}-1`]);
   });
 
-  it('a former leader removes neither the worker nor the file that the next leader has not read', async () => {
-    const store = storeOf(redis.connection);
-    const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
-    const runner = aRunner({ [`${job.id}-1`]: { is: 'interrupted', reason: 'its node was shut down' } });
-    const removed: string[] = [];
-    const objects = {
-      finish: async () => false,
-      see: async () => null,
-      remove: async (prefix: string) => void removed.push(prefix),
-    };
-    await advanceWith(store, runner, { objects, holder: 'who led before' })(job.id);
-    expect([runner.stopped, removed]).to.deep.equal([[], []]);
-    expect((await theJob(store, job.id)).interruptions).to.equal(0);
-    await advanceWith(store, runner, { objects })(job.id);
-    expect([runner.stopped, removed]).to.deep.equal([[`${job.id}-1`], [`${job.id}/1/`]]);
-    expect((await theJob(store, job.id)).interruptions).to.equal(1);
-  });
-
   it('a verdict that is recorded after the job was read, but before the runner is asked, counts', async () => {
     const store = storeOf(redis.connection);
     const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
