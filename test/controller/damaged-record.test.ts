@@ -9,7 +9,17 @@ import { recordVerdict } from '../../src/store/jobs/record-verdict.ts';
 import { settleJob } from '../../src/store/jobs/settle-job.ts';
 import { keys } from '../../src/store/keys.ts';
 import { advanceWith, aRunner } from '../support/advance.ts';
-import { anAccount, aRunningJob, completed, holder, storeOf, theJob } from '../support/record.ts';
+import {
+  admitted,
+  anAccount,
+  aRunningJob,
+  completed,
+  holder,
+  lead,
+  storeOf,
+  takeJob,
+  theJob,
+} from '../support/record.ts';
 import { aLog, startTestRedis, type TestRedis } from '../support/redis.ts';
 
 describe('the controller, with a job whose record is damaged', () => {
@@ -47,6 +57,18 @@ describe('the controller, with a job whose record is damaged', () => {
       expect(runner.stopped).to.deep.equal([attempt]);
     });
   }
+
+  it('starts no worker for a job whose parameters cannot be read', async () => {
+    const store = storeOf(redis.connection);
+    const id = await admitted(store, await anAccount(store, { credits: 1 }));
+    await lead(store, holder);
+    while ((await takeJob(store, holder, 1_000_000)) !== id);
+    await redis.connection.send(['HSET', keys.job(id), 'asked', '{"is":"do']);
+    const runner = aRunner({});
+    const error = await advanceWith(store, runner)(id).catch((thrown) => thrown);
+    expect(error).to.be.instanceOf(DamagedRecord);
+    expect([runner.started, (await theJob(store, id)).attempt]).to.deep.equal([[], 0]);
+  });
 
   it('names a job whose record is lost and that keeps a slot once, stops its worker, and names none that has ended', async () => {
     const { store, job, attempt } = await damaged('stage');
