@@ -105,6 +105,25 @@ describe('advancing a job', () => {
     expect(await theJob(store, id)).to.include({ attempt: 1, interruptions: 0, status: 'Running' });
   });
 
+  it('no worker is started while the controller is paused, nor without a claim, the first time or again', async () => {
+    const store = storeOf(redis.connection);
+    const id = await admitted(store, await anAccount(store, { credits: 1 }));
+    await lead(store, holder);
+    while ((await takeJob(store, holder, 1_000_000)) !== id);
+    const runner = aRunner({});
+    await advanceWith(store, runner, { mayStart: () => false })(id);
+    const advance = advanceWith(store, runner);
+    await advance(id, false);
+    expect([runner.started, (await theJob(store, id)).attempt]).to.deep.equal([[], 0]);
+    runner.refuse = 'the quota is used up';
+    await advance(id).catch(() => undefined);
+    runner.refuse = null;
+    await advance(id, false);
+    expect(runner.started).to.deep.equal([]);
+    await advance(id);
+    expect(runner.started).to.deep.equal([`${id}-1`]);
+  });
+
   it('D72: a job whose worker could not be started for as long as a job may wait ends as queue_timeout', async () => {
     const store = storeOf(redis.connection);
     const id = await admitted(store, await anAccount(store, { credits: 1 }));

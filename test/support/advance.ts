@@ -72,9 +72,9 @@ export function advanceWith(
     ...given,
     objects,
   });
-  return async (jobId: string) => {
+  return async (jobId: string, mayClaim = true) => {
     if (probe.isAway()) await probe.check();
-    const delay = await advancer.advance(jobId, () => true);
+    const delay = await advancer.advance(jobId, () => mayClaim);
     await lane.settled();
     lane.forget(jobId);
     probe.close();
