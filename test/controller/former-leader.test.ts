@@ -28,6 +28,20 @@ describe('a controller that has lost the lead', () => {
     expect((await theJob(store, job.id)).interruptions).to.equal(1);
   });
 
+  it('leaves the worker and the file of a job that it would end', async () => {
+    const store = storeOf(redis.connection);
+    const job = await aRunningJob(store, await anAccount(store, { credits: 1 }));
+    const runner = aRunner({ [`${job.id}-1`]: { is: 'failed', code: 'private' } });
+    const removed: string[] = [];
+    const objects = { remove: async (prefix: string) => void removed.push(prefix) };
+    await advanceWith(store, runner, { objects, holder: 'who led before' })(job.id);
+    expect([runner.stopped, removed]).to.deep.equal([[], []]);
+    expect((await theJob(store, job.id)).error_code).to.equal(null);
+    await advanceWith(store, runner, { objects })(job.id);
+    expect([runner.stopped, removed]).to.deep.equal([[`${job.id}-1`], [`${job.id}/1/`]]);
+    expect((await theJob(store, job.id)).error_code).to.equal('private');
+  });
+
   it('starts no worker for an attempt that the record refuses', async () => {
     const store = storeOf(redis.connection);
     const id = await admitted(store, await anAccount(store, { credits: 1 }));
