@@ -99,6 +99,21 @@ describe('closed days that cannot be archived now', () => {
     expect(lines).to.deep.equal([]);
   });
 
+  it('of a past lifetime leave no object behind when the object store was away while they were removed', async () => {
+    await anOldAccount(store);
+    await move();
+    const lines = () => objectsIn(place.folder).filter((path) => /^days\/(paid|free)\//.test(path));
+    expect(lines()).not.to.deep.equal([]);
+    const away = place.folder;
+    const removeAll = () => removeArchivedDays(store, objects, 0, () => true);
+    await rename(away, `${away}.away`);
+    const refused = await removeAll().catch((error: Error) => error);
+    await rename(`${away}.away`, away);
+    expect(refused).to.include({ code: 'unavailable' });
+    await removeAll();
+    expect(lines()).to.deep.equal([]);
+  });
+
   it('stay after the current step when goOn returns false', async () => {
     const caller = await anOldAccount(store);
     const before = await allOfIt(caller);
