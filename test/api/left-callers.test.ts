@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { Agent, get } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { type ApiCaller, aFilm, startApi, type TestApi } from '../support/api.ts';
 import { freezeProcess } from '../support/freeze-process.ts';
@@ -57,5 +59,34 @@ describe('a metadata call whose caller leaves before it is admitted', () => {
     }
     await until(async () => (await countLeft()) > before, 10, 'the call has ended');
     expect(asked).to.equal(0);
+  });
+});
+
+describe('the connection of a metadata call that has been answered', () => {
+  let api: TestApi;
+  before(async () => {
+    api = await startApi();
+  });
+  after(() => api.stop());
+
+  it('keeps no listener for the end of its caller, however many calls come over it', async () => {
+    const count = 12;
+    const { key } = await api.addCaller({ credits: count });
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const [warnings, sockets] = [[] as string[], new Set<Socket>()];
+    const hear = ({ message }: Error) => void warnings.push(message);
+    process.on('warning', hear);
+    try {
+      for (let n = 0; n < count; n++) {
+        const target = `${api.url}/v1/media/metadata?query=https://example.com/${n}`;
+        const [answer] = await once(get(target, { agent, headers: { 'x-api-key': key } }), 'response');
+        sockets.add(answer.socket);
+        expect([answer.statusCode, (await buffer(answer)).length > 0]).to.deep.equal([200, true]);
+      }
+    } finally {
+      process.off('warning', hear);
+      agent.destroy();
+    }
+    expect([sockets.size, warnings]).to.deep.equal([1, []]);
   });
 });
