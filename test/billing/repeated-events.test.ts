@@ -64,6 +64,10 @@ describe('events of the payment provider, by their ids,', () => {
     await apply({ kind: 'refunded', eventId: 'evt_paid', purchase: pack('p'), payment: 'pi_p' }, restarted);
     expect([await card(), await packs()]).to.deep.equal(['pm_1', [50]]);
     expect(await readPurchase(store, accountId, 'q')).to.equal(null);
+    const declined = { kind: 'declined', purchase: pack('t', 'topup'), payment: 'pi_t', reason: 'No money' } as const;
+    await apply({ ...declined, eventId: 'evt_declined' });
+    await apply(paid('evt_declined', pack('t', 'topup')), restarted);
+    expect(await packs()).to.deep.equal([50]);
     await apply(stored('evt_other', 'pm_2', 2_000), restarted);
     expect(await card()).to.equal('pm_2');
   });

@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'no
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { inspect } from 'node:util';
 import { config } from 'chai';
 import fc from 'fast-check';
 import type { RunMessage } from '../lanes.ts';
@@ -12,6 +13,13 @@ const folder = mkdtempSync(join(realpathSync(tmpdir()), 'trawl-test-'));
 process.env.TMPDIR = folder;
 process.once('SIGTERM', () => process.exit(143));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+/**
+ * Rejections that nobody handled, with the test that ran. Mocha swallows them, and each would end a process of trawl. They fail the run at its end:
+ * thrown at once, they would end the run.
+ */
+const unhandled = new Map<Promise<unknown>, string>();
+let running = '';
+process.on('unhandledRejection', (error, promise) => unhandled.set(promise, `${running}: ${inspect(error)}`));
 
 fc.configureGlobal({ seed });
 
@@ -21,10 +29,14 @@ config.truncateThreshold = 400;
 /** A busy machine may take seconds until a process has ended. */
 const maxEndMs = 15_000;
 
-/** After all tests of a run: fails it when they left a process or a temporary file behind. */
+/** After all tests of a run: fails it when they left a process or a temporary file behind, or a rejection that nobody handled. */
 export const mochaHooks = {
+  beforeEach(this: Mocha.Context): void {
+    running = this.currentTest?.fullTitle() ?? '';
+  },
   async afterAll(this: Mocha.Context): Promise<void> {
     this.timeout(0);
+    if (unhandled.size > 0) throw new Error(`Nobody handled a rejection in ${[...unhandled.values()].join('\n')}`);
     // A process that was told to end may need a moment. Each look reads all of /proc, so there are few.
     for (const end = performance.now() + maxEndMs; leftBehind().length > 0; await pause(100)) {
       if (performance.now() > end) throw new Error(`The tests left behind: ${leftBehind().join(', ')}`);
