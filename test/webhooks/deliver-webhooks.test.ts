@@ -156,6 +156,9 @@ describe('the delivery of webhooks', () => {
     await receivers.close();
     await closed;
     expect(receivers.received.length).to.equal(2);
+    // An attempt is counted before anything is sent.
+    const attempts = await Promise.all(jobs.map(async ({ id }) => (await readDelivery(store, id))?.attempts));
+    expect(attempts.sort()).to.deep.equal([0, 1, 1]);
   });
 
   it('1,000 webhooks to a dead host, under 100 paths, do not delay one to a live host', async () => {
