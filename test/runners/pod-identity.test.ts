@@ -12,7 +12,8 @@ describe('the identity of a worker by the token of its pod', () => {
   const own = { jobId: jobIdOf(attemptName), attempt: attemptNumberOf(attemptName) };
   let issuer: string;
   let reads: number;
-  let tokenOf: (issuer: string) => Promise<string>;
+  let isAway: boolean;
+  let tokenOf: (issuer: string, uid?: string) => Promise<string>;
   let open: (minKeysAgeMs?: number) => ReturnType<typeof openPodIdentity>;
 
   beforeEach(async () => {
@@ -20,7 +21,10 @@ describe('the identity of a worker by the token of its pod', () => {
     const published = { keys: [{ ...(await exportJWK(publicKey)), kid: 'one', alg: 'RS256' }] };
     issuer = 'https://old.test';
     reads = 0;
+    isAway = false;
     const ask = async <T>(_: string, path: string) => {
+      if (isAway) throw new Error('the API server is away');
+      if (path.endsWith(`/pods/${pod.name}`)) return aRawPod() as T;
       if (!path.endsWith('/openid-configuration')) return published as T;
       reads++;
       return { issuer } as T;
@@ -30,8 +34,8 @@ describe('the identity of a worker by the token of its pod', () => {
         ...{ client: { ask }, state: { pod: () => pod }, clocks: [Date.now], minKeysAgeMs },
         shape: { namespace: 'workers', serviceAccount: 'trawl-worker' },
       });
-    tokenOf = (by) =>
-      new SignJWT({ 'kubernetes.io': { namespace: 'workers', pod: { name: pod.name, uid: pod.uid } } })
+    tokenOf = (by, uid = pod.uid) =>
+      new SignJWT({ 'kubernetes.io': { namespace: 'workers', pod: { name: pod.name, uid } } })
         .setProtectedHeader({ alg: 'RS256', kid: 'one' })
         .setIssuer(by)
         .setSubject('system:serviceaccount:workers:trawl-worker')
@@ -67,5 +71,18 @@ describe('the identity of a worker by the token of its pod', () => {
     const foreign = await tokenOf('https://foreign.test');
     for (let n = 0; n < 3; n++) expect(await identify(foreign)).to.equal(null);
     expect(reads).to.equal(1);
+  });
+
+  it('refuses the token of a pod whose name another one has now', async () => {
+    expect(await open()(await tokenOf(issuer, 'the uid of the earlier pod'))).to.equal(null);
+  });
+
+  it('reads the keys of the cluster again after they could not be read', async () => {
+    const identify = open();
+    const token = await tokenOf(issuer);
+    isAway = true;
+    expect(await identify(token).catch(({ message }) => message)).to.equal('the API server is away');
+    isAway = false;
+    expect(await identify(token)).to.deep.equal(own);
   });
 });
