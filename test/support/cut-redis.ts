@@ -4,7 +4,7 @@ import type { TestRedis } from './redis.ts';
 /** A way to a Redis that loses one answer or one command whenever a test wants. */
 export interface CutRedis {
   readonly url: string;
-  /** The next command with this text that is not refused with READONLY is carried out, and its connection breaks in place of the answer. */
+  /** The next command with this text that is not refused, as with READONLY or NOSCRIPT, is carried out, and its connection breaks in place of the answer. */
   cutAt(text: string): void;
   /** The next command with this text is not carried out, and its connection breaks. */
   dropAt(text: string): void;
@@ -29,7 +29,7 @@ export async function startCutRedis(redis: TestRedis): Promise<CutRedis> {
       far.write(bytes);
     });
     far.on('data', (bytes) => {
-      if (!isCutting || bytes.includes('READONLY')) return near.write(bytes);
+      if (!isCutting || bytes.includes('READONLY') || bytes.includes('NOSCRIPT')) return near.write(bytes);
       cutAt = '';
       near.destroy();
     });
