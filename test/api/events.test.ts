@@ -274,18 +274,4 @@ describe('events while the server drains', () => {
     for (const watch of [first, second]) watch.close();
     await api.stop();
   });
-
-  it('a watch that is closed or whose server drains ends every wait at once', async () => {
-    const draining = new AbortController();
-    const connection = { subscribe: async () => async () => {}, eval: async () => ['marked'] };
-    const store = { connection, clock: { offset: () => 0 } } as unknown as RecordStore;
-    const watchJob = makeJobWatches(store, { rereadMs: 60_000, draining: draining.signal });
-    const watch = (id: string) => watchJob({ id, account: 'x', revision: 0 });
-    const [closed, drained] = [await watch('a'), await watch('b')];
-    closed.close();
-    draining.abort();
-    await Promise.all([closed.changed(60_000), drained.changed(60_000)]);
-    expect(await watch('c').catch(({ code }) => code)).to.equal('unavailable');
-    drained.close();
-  });
 });
