@@ -48,6 +48,20 @@ describe('the client of an API server whose answers are late', () => {
     next.answer(200, {});
   });
 
+  it('asks for the version again after that was not told either', async () => {
+    const held = failureOf(hasty.ask('GET', '/a'));
+    for (const path of ['/a', '/version']) expect((await server.next()).path).to.equal(path);
+    expect(await held).to.include(noAnswer);
+    const second = failureOf(hasty.ask('GET', '/b'));
+    expect((await server.next()).path).to.equal('/version');
+    expect(await second).to.include(noAnswer);
+    const [third, asked] = [hasty.ask('GET', '/c'), server.next()];
+    await Promise.race([third, asked]);
+    (await asked).answer(200, {});
+    (await server.next()).answer(200, { is: 'third' });
+    expect(await third).to.deep.equal({ is: 'third' });
+  });
+
   it('goes on waiting for late answers while the API server tells its version, and asks for that once for all of them', async () => {
     const asked = ['/a', '/b'].map((path) => client.ask('POST', path, { body: {} }));
     const [first, second] = [await server.next(), await server.next()];
