@@ -125,9 +125,10 @@ describe('The inspector', () => {
         async ({ ask: askFor, requests }) => {
           const other = askFor('http://attack.example/sleep');
           let answered = false;
-          void other.answer.then(() => {
+          const hear = () => {
             answered = true;
-          });
+          };
+          other.answer.then(hear, hear);
           await until(() => requests().length === 1, 10, 'the other runs');
           const struck = await askFor('http://attack.example/strike').answer;
           expect(struck.status).to.be.oneOf([200, 503]);
