@@ -86,15 +86,19 @@ describe('the connection to redis', () => {
     const heard: string[] = [];
     const names = Array.from({ length: 2_000 }, (_, n) => `many:${n}`);
     await Promise.all(names.map((name) => watching.subscribe(name, () => heard.push(name))));
+    const end = await watching.subscribe('ended', () => {});
+    await end();
     await connection.send(['CONFIG', 'RESETSTAT']);
     await connection.send(['CLIENT', 'KILL', 'TYPE', 'pubsub']);
     const isBack = async () => ((await connection.send(['PUBSUB', 'CHANNELS', 'many:*'])) as string[]).length === 2_000;
     await until(isBack, 10, 'every channel is subscribed again');
+    const ended = await connection.send(['PUBSUB', 'CHANNELS', 'ended']);
     const [, calls] =
       /cmdstat_subscribe:calls=(\d+)/.exec(String(await connection.send(['INFO', 'commandstats']))) ?? [];
     for (const name of names) await connection.send(['PUBLISH', name, '']);
     await until(() => heard.length === 2_000, 2, 'every listener hears again');
     await watching.close();
+    expect(ended, 'a channel that nobody listens to any more').to.deep.equal([]);
     expect(Number(calls), 'SUBSCRIBE commands of all connections that were lost').to.be.within(1, 9);
   });
 
