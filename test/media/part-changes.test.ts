@@ -1,11 +1,10 @@
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
 import { readPartChanges } from '../../src/media/part-changes.ts';
 import { testsAtOnce } from '../support/at-once.ts';
 import { type Flashes, openFlashes } from '../support/flashes.ts';
-import { decode, look, recordLive } from '../support/media.ts';
+import { decode, look, recordLive, run } from '../support/media.ts';
 
 /** Seconds of each of the two parts, and the pitch of their sound. */
 const [seconds, first, second] = [4, 440, 880];
@@ -62,7 +61,7 @@ describe('A stream whose parts differ', () => {
         for (const { kind, duration } of (await look(file)).streams) {
           if (duration !== null) expect(duration, kind).to.be.closeTo(length, 0.3);
         }
-        const pitches = pitchesOf(file);
+        const pitches = await pitchesOf(file);
         expect(pitches.length).to.be.closeTo(length, 1);
         expect(pitches[0]).to.be.closeTo(first, 10);
         expect(pitches.at(-1)).to.be.closeTo(second, 10);
@@ -158,7 +157,7 @@ describe('A stream whose parts differ', () => {
     source.write('late.ts', Buffer.concat(parts.map((part) => readFileSync(source.path(part)))));
     const sounds = await source.make('video', 'late.ts', film, async ({ file }) => [
       (await look(file)).audio?.begin,
-      pitchesOf(file),
+      await pitchesOf(file),
     ]);
     expect(sounds[0]).to.be.closeTo(7, 0.2);
     expect(sounds[1]).to.have.length(seconds);
@@ -226,7 +225,7 @@ describe('A stream whose parts differ', () => {
     }
   });
 
-  it('is read in little memory when it is an Ogg that begins millions of streams', () => {
+  it('is read in little memory when it is an Ogg that begins millions of streams', async () => {
     const beginning = Buffer.alloc(27);
     beginning.write('OggS\0\x02', 'latin1');
     source.write('streams.ogg', Buffer.alloc(27 * 2_500_000, beginning));
@@ -234,7 +233,7 @@ describe('A stream whose parts differ', () => {
       readPartChanges(process.argv[2], 'ogg', new AbortController().signal)).then((changes) => console.log(changes.sound))`;
     const reader = import.meta.resolve('../../src/media/part-changes.ts');
     const words = ['--max-old-space-size=48', '-e', read, reader, source.path('streams.ogg')];
-    expect(execFileSync(process.execPath, words, { encoding: 'utf8', stdio: 'pipe' })).to.equal('false\n');
+    expect((await run(process.execPath, words)).stdout).to.equal('false\n');
   });
 });
 
@@ -267,11 +266,11 @@ function listOf(parts: readonly string[]): string {
 }
 
 /** Returns the pitch of each whole second of the sound. */
-function pitchesOf(file: string): number[] {
+async function pitchesOf(file: string): Promise<number[]> {
   const rate = 16_000;
   const words = ['-v', 'fatal', '-i', file, '-map', '0:a', '-ac', '1', '-ar', String(rate), '-f', 's16le', '-'];
-  const bytes = execFileSync('ffmpeg', words, { maxBuffer: 2 ** 26 });
-  const samples = new Int16Array(bytes.buffer, bytes.byteOffset, bytes.length >> 1);
+  const { stdout } = await run('ffmpeg', words, { encoding: 'buffer', maxBuffer: 2 ** 26 });
+  const samples = new Int16Array(stdout.buffer, stdout.byteOffset, stdout.length >> 1);
   return Array.from({ length: Math.floor(samples.length / rate) }, (_, n) => {
     const part = samples.subarray(n * rate, (n + 1) * rate);
     return part.reduce((count, sample, m) => count + Number(m > 0 && part[m - 1]! < 0 && sample >= 0), 0);
