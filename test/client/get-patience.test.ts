@@ -118,18 +118,22 @@ describe('trawl get without its service', () => {
 
   it('waits longer once a job is accepted, then gives up', async () => {
     answer = (path) => (path.endsWith('/download') ? { status: 202, body: '{"job_id":"1"}' } : null);
-    // The time for a first contact is short as soon as the server was asked.
+    const countTries = () => paths.filter((path) => path.includes('/events')).length;
+    // Each time is short once the server was asked as often as it should be: a busy machine may need seconds for that.
     const once = {
       ...limits,
       get firstMs() {
         return paths.length > 0 ? limits.firstMs : patient.firstMs;
+      },
+      get acceptedMs() {
+        return countTries() > 2 ? limits.acceptedMs : patient.acceptedMs;
       },
     };
     const begun = performance.now();
     const { code, err } = await get(['https://a.example/1'], url, once);
     expect([code, performance.now() - begun >= limits.acceptedMs], err).to.deep.equal([3, true]);
     expect(err).to.contain('--idempotency-key');
-    expect(paths.filter((path) => path.includes('/events')).length).to.be.above(2);
+    expect(countTries()).to.be.above(2);
   });
 
   it('waits for the first call with an Idempotency-Key while it runs, and repeats no call whose key has other parameters', async () => {
