@@ -60,11 +60,8 @@ describe('trawl get without its service', () => {
 
   it('gives up the first contact, and asks for nothing more', async () => {
     answer = () => null;
-    const { code, out } = await get(
-      ['https://a.example/1', 'https://a.example/2', '--parallel', '1', '--json'],
-      url,
-      limits,
-    );
+    const args = ['https://a.example/1', 'https://a.example/2', '--parallel', '1', '--json'];
+    const { code, out } = await get(args, url, limits);
     expect(code).to.equal(3);
     const rows = out
       .trim()
