@@ -108,23 +108,23 @@ describe('the connection behind a sentinel', () => {
   });
 });
 
-/** Calls again and again until it is stopped, a few at a time. */
+/** Calls again and again until it is stopped, three at a time: a call that begins while another one finds its new node fails at once. */
 function startLoad(connection: Connection, command: string[]) {
   let [isOn, answered, longestSeconds] = [true, 0, 0];
   const failures: unknown[] = [];
-  const callAgain = async () => {
-    while (isOn) {
-      const { seconds } = await timed(
-        connection.send(command).then(
-          () => (answered += 1),
-          (error) => failures.push(error),
-        ),
-      );
-      longestSeconds = Math.max(longestSeconds, seconds);
-      await pause(2);
-    }
+  const call = async () => {
+    const { seconds } = await timed(
+      connection.send(command).then(
+        () => (answered += 1),
+        (error) => failures.push(error),
+      ),
+    );
+    longestSeconds = Math.max(longestSeconds, seconds);
   };
-  const callers = Promise.all([callAgain(), callAgain(), callAgain()]);
+  const callAgain = async () => {
+    for (; isOn; await pause(2)) await Promise.all([call(), call(), call()]);
+  };
+  const ended = callAgain();
   const rises = async (count: () => number, what: string) => {
     const before = count();
     await until(() => count() > before + 20, 20, what);
@@ -134,7 +134,7 @@ function startLoad(connection: Connection, command: string[]) {
     fails: () => rises(() => failures.length, 'calls fail'),
     stop: async () => {
       isOn = false;
-      await callers;
+      await ended;
       return { failures, longestSeconds };
     },
   };
