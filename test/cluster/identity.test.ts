@@ -24,7 +24,8 @@ describe('the identity of a worker in a cluster', () => {
   const { log } = aLog();
 
   before(async () => {
-    testbed = await startTestbed();
+    // Pods run until they are stopped: the token of one that has ended is refused.
+    testbed = await startTestbed({ planOf: () => ({}) });
     runner = await openTestRunner({ cluster: testbed.cluster, namespace, log });
     identify = openPodIdentity({
       client: runner.client,
@@ -153,7 +154,6 @@ describe('the identity of a worker in a cluster', () => {
     const get = (token: string) =>
       fetch(`http://127.0.0.1:${port}/v1/attempt`, { headers: { authorization: `Bearer ${token}` } });
     await lead(store, holder);
-    // It runs until it is stopped: the token of a pod that has ended is refused.
     const id = await testbed.submit(() => ({}));
     expect(await takeJob(store, holder, 100)).to.equal(id);
     await startAttempt(store, holder, { id }, 1);
