@@ -80,6 +80,32 @@ describe('an account whose record is damaged in part', () => {
     expect(await problems(caller)).to.deep.equal([]);
   });
 
+  it('is charged for what its only pack had, and no call more, when that is damaged and its queue has lost it', async () => {
+    const caller = await api.addCaller({ packs: [2], credits: 0 });
+    const [queue, packs] = [keys.packQueue(caller.account), keys.packs(caller.account)];
+    const [pack] = (await api.store.connection.read(['ZRANGE', queue, '0', '0'])) as string[];
+    await damage(packs, pack!);
+    await api.store.connection.send(['DEL', queue]);
+    for (let n = 0; n < 2; n++) await endJob(api.store, await submit(caller), completed);
+    expect((await api.get('/v1/video/download', caller.key, { query: film })).status).to.equal(402);
+    const entries = await readLedger(api.store, caller.account, 2);
+    expect(entries.map((entry) => [entry.kind, entry.pack])).to.deep.equal([
+      ['charge', pack],
+      ['charge', pack],
+    ]);
+  });
+
+  it('pays nothing for as many calls as its packs promise beyond what they have, and then none is let in', async () => {
+    const caller = await api.addCaller({ packs: [1], credits: 0 });
+    await endJob(api.store, await submit(caller), completed);
+    await api.store.connection.send(['HSET', keys.account(caller.account), 'packs_left', '2']);
+    for (let n = 0; n < 2; n++) await endJob(api.store, await submit(caller), completed);
+    expect((await api.get('/v1/video/download', caller.key, { query: film })).status).to.equal(402);
+    const entries = await readLedger(api.store, caller.account, 3);
+    expect(entries.map(({ kind }) => kind)).to.deep.equal(['overdraft', 'overdraft', 'charge']);
+    expect(await problems(caller)).to.deep.equal([]);
+  });
+
   it('sees and spends what is left of a pack whose count of used credits is lost', async () => {
     const caller = await api.addCaller({ packs: [2, 1], credits: 0 });
     const [first] = await api.store.connection.read(['ZRANGE', keys.packQueue(caller.account), '0', '0']);

@@ -140,17 +140,19 @@ local function grant_pack(id, json, total, purchased)
   end
 end
 
--- The oldest pack with a rest, and its purchase, when none in the queue can pay: the queue has lost it.
-local function find_lost_pack()
+-- The oldest pack with a rest, and its purchase, when none in the queue can pay: the queue has lost it. With an empty queue it may be damaged.
+local function find_lost_pack(may_be_damaged)
   local seen, found, at = redis.call('HGETALL', packs), nil, nil
-  local fields = {}
+  local fields, damaged = {}, nil
   for n = 1, #seen, 2 do fields[seen[n]] = seen[n + 1] end
   for id, json in pairs(fields) do
     local p, used = read_json(json), tonumber(fields['used:' .. id] or '')
-    local has_rest = type(p.total) == 'number' and used and used < p.total
+    local is_whole = type(p.total) == 'number' and used
     local purchased = tonumber(p.purchased_at) or 0
-    if has_rest and (not at or purchased < at) then found, at = id, purchased end
+    if is_whole and used < p.total and (not at or purchased < at) then found, at = id, purchased end
+    if not is_whole and string.sub(id, 1, 5) ~= 'used:' then damaged = id end
   end
+  if may_be_damaged and not found then return damaged, 0 end
   return found, at
 end
 
@@ -162,12 +164,12 @@ local function draw_from_pack(jobId, place, takes_damaged)
   local first = b.packs_left > 0 and redis.call('ZRANGE', packQueue, place, place, 'WITHSCORES') or {}
   local id, purchased = first[1], first[2]
   local is_lost = not id and b.packs_left > 0 and not takes_damaged
-  if is_lost then id, purchased = find_lost_pack() end
+  if is_lost then id, purchased = find_lost_pack(place == 0) end
   if not id then return place > 0 and draw_from_pack(jobId, 0, true) or nil end
   local seen = redis.call('HMGET', packs, id, 'used:' .. id)
   local total, used = read_json(seen[1] or '').total, tonumber(seen[2] or '')
   local is_whole = type(total) == 'number' and used
-  if not is_whole and not takes_damaged then return draw_from_pack(jobId, place + 1) end
+  if not is_whole and not takes_damaged and not is_lost then return draw_from_pack(jobId, place + 1) end
   used = (used or 0) + 1
   set_field('packs_left', b.packs_left - 1)
   write_entry('charge', 'packs', 1, jobId, id)
@@ -258,6 +260,8 @@ local function draw(jobId)
     write_entry('charge', balance, 1, jobId)
   else
     write_entry('overdraft', balance, 1, jobId)
+    -- It promised more than the packs have, and would let in calls that nothing pays for ever.
+    if b.packs_left > 0 then set_field('packs_left', b.packs_left - 1) end
   end
   request_topup()
   alert_owners()
