@@ -71,6 +71,25 @@ describe('disputes', () => {
     expect(await store.connection.read(['HGET', keys.account(account), 'packs_left'])).to.equal('0');
   });
 
+  for (const [before, packs] of [
+    ['paid', [10]],
+    ['refunded', []],
+    ['declined', [10]],
+  ] as const) {
+    it(`a payment that is told again of a purchase that was ${before} and is damaged leaves ${packs.length} packs`, async () => {
+      const { account, purchase, payment } = await aPaidPurchase();
+      const declined = { kind: 'declined', purchase, payment: '', reason: '' } as const;
+      await applyPayment(parts, before === 'declined' ? declined : { kind: before, purchase, payment, at: 1_000 }, 'evt_1');
+      const asked = (await readTopup(store, account)).last_purchase_at;
+      await store.connection.send(['HSET', keys.bought(account), purchase.id, '{"state":"pa']);
+      store.advance(1_000);
+      await applyPayment(parts, { kind: 'paid', purchase, payment, at: 1_000 }, 'evt_2');
+      expect((await readSnapshot(store, account)).balances.packs.map(({ total }) => total)).to.deep.equal(packs);
+      expect((await verifyLedger(store, account)).problems).to.deep.equal([]);
+      if (before !== 'declined') expect((await readTopup(store, account)).last_purchase_at).to.equal(asked);
+    });
+  }
+
   it('a dispute that is reported before its payment keeps the pack away, disables the top-up and mails the operators', async () => {
     const { account, purchase, payment } = await aPaidPurchase();
     await applyPayment(parts, { kind: 'disputed', payment }, 'evt_dispute');

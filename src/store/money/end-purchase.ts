@@ -26,21 +26,23 @@ local function done(word)
 end
 
 local seen = redis.call('HGET', bought, id)
-local before = seen and cjson.decode(seen) or {}
-local state = before.state
+local before = read_json(seen or '')
+-- Of a damaged one its payment tells: it is noted once it is booked or taken back.
+local is_settled = redis.call('HEXISTS', payments, r.payment) == 1
+local state = before.state or seen and (is_settled and 'paid' or 'declined')
 local fields = { 'purchase', 'last_purchase_at', 'enabled' }
 local setting = redis.call('HMGET', topup, unpack(fields))
 local is_current = setting[1] == id
 if state and not (state == 'declined' and verdict == 'paid') then
   -- Its refund came first, and may have come while the clock was behind.
-  local is_unbooked = verdict == 'paid' and r.kind == 'topup' and not before.invoice
+  local is_unbooked = verdict == 'paid' and r.kind == 'topup' and before.state and not before.invoice
   if is_unbooked and setting[3] then redis.call('HSET', topup, 'last_purchase_at', bought_at(id)) end
   return done('stale')
 end
 if verdict == 'declined' and not is_current then return done('stale') end
 
 local function refuse_money(slug)
-  if redis.call('HEXISTS', payments, r.payment) == 1 then return with_event({ 'stale' }) end
+  if is_settled then return with_event({ 'stale' }) end
   undos[#undos + 1] = function() redis.pcall('HDEL', payments, r.payment) end
   redis.call('HSET', payments, r.payment, accountId .. '/' .. id)
   put_mail('unbooked-' .. r.payment, { kind = 'unbooked', account = '', owner = accountId, slug = slug, payment = r.payment,
