@@ -1,7 +1,7 @@
 import { refuse } from '../base/errors.ts';
 import { type ParameterTable, type ParameterValues, readParameters } from '../model/parameter-kinds.ts';
 import { type Flags, globalParameters } from '../model/request-parameters.ts';
-import { authorize } from '../store/access/authorize.ts';
+import { authorize, keyLasts } from '../store/access/authorize.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { KeyedCall } from './api-call.ts';
 import { requireAllowed } from './reply.ts';
@@ -9,6 +9,11 @@ import { requireAllowed } from './reply.ts';
 /** Has the record check key and rate of a call, and its permission unless it may be a repeat, which its admission answers first (D10). */
 export async function enterFree(store: RecordStore, call: KeyedCall, mayRepeat = false) {
   return requireAllowed(call, await authorize(store, call.key, mayRepeat));
+}
+
+/** Refuses a call that has waited and whose key was deactivated or has expired meanwhile. */
+export async function enterAgain(store: RecordStore, call: KeyedCall): Promise<void> {
+  if (!(await keyLasts(store, call.key))) await enterFree(store, call);
 }
 
 /** Returns the global parameters; refuses the call for its syntax or for one of them. */

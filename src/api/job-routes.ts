@@ -10,7 +10,15 @@ import { removeFile } from '../store/jobs/remove-file.ts';
 import type { RecordStore } from '../store/script.ts';
 import type { TakeTurn } from './account-turns.ts';
 import type { KeyedCall, KeyedHandler } from './api-call.ts';
-import { enterFree, requireCursor, requireFlags, requireParameters, requireParsed, writeCursor } from './free-call.ts';
+import {
+  enterAgain,
+  enterFree,
+  requireCursor,
+  requireFlags,
+  requireParameters,
+  requireParsed,
+  writeCursor,
+} from './free-call.ts';
 import { readOwnJob, type ViewJob, viewJobs } from './job-view.ts';
 import { followJob, type WatchJob } from './job-watch.ts';
 import { requireAllowed } from './reply.ts';
@@ -45,6 +53,7 @@ export function getJob(routes: JobRoutes): KeyedHandler {
     if (!('job' in found)) throw refuse('not_found');
     if (wait === 0) return { status: 200, body: filterFields(routes.viewJob(found.job, found.position), fields) };
     const job = await call.idle(() => waitForEnd(routes, call, found.job, wait));
+    await enterAgain(routes.store, call);
     // Read anew: other jobs of the account may have left the queue meanwhile.
     const [body = {}] = await viewJobs(routes.store, routes.viewJob, job.account, [job]);
     return { status: 200, body: filterFields(body, fields) };

@@ -6,7 +6,7 @@ import { mcpTools } from '../mcp/mcp-tools.ts';
 import { parseFlags } from '../model/request-parameters.ts';
 import type { KeyedCall, KeyedHandler } from './api-call.ts';
 import { isGone } from './file-routes.ts';
-import { enterFree, requireFlags } from './free-call.ts';
+import { enterAgain, enterFree, requireFlags } from './free-call.ts';
 import type { JobRoutes } from './job-routes.ts';
 import { readOwnJob } from './job-view.ts';
 import { followJob, type WatchedJob } from './job-watch.ts';
@@ -127,13 +127,14 @@ function ownService(
 
 async function followOwnJob(
   routes: McpRoutes,
-  { key, res }: KeyedCall,
+  call: KeyedCall,
   ...[jobId, seconds, seen, signal]: Parameters<McpService['follow']>
 ): Promise<McpAnswer> {
-  const first = await readOwnJob(routes.store, key.accountId, jobId);
+  const first = await readOwnJob(routes.store, call.key.accountId, jobId);
   if (first === null) throw refuse('not_found');
   const tell = ({ job, position }: WatchedJob) => seen(routes.viewJob(job, position));
-  const last = await followJob(routes, { first, res, seconds, signal }, tell);
+  const last = await followJob(routes, { first, res: call.res, seconds, signal }, tell);
+  await enterAgain(routes.store, call);
   if (last === null) throw refuse('not_found');
   return { body: routes.viewJob(last.job, last.position) };
 }

@@ -125,6 +125,16 @@ describe('the events of a job', () => {
     expect((await stream.rest()).events).to.deep.equal([]);
   });
 
+  it('key-deactivate: a poll that waits is refused at the end of the job once its key is deactivated', async () => {
+    const caller = await api.addCaller();
+    const id = await submit(caller);
+    const polled = api.get(`/v1/jobs/${id}`, caller.key, { wait: '30' });
+    await until(async () => (await countListeners(api, id)) === 1, 5, 'the poll to wait');
+    await setKey(api.store, caller.account, `k${caller.keyId}`, { active: false });
+    await endJob(api.store, id);
+    expectRefused(await polled, 401, 'inactive_api_key', 'Inactive API Key');
+  });
+
   it('D77: have the headers of a stream and no body for HEAD', async () => {
     const caller = await api.addCaller();
     const { status, headers } = await api.call('HEAD', `/v1/jobs/${await submit(caller)}/events`, { key: caller.key });

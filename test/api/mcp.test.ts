@@ -2,6 +2,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { expect } from 'chai';
+import { setKey } from '../../src/store/accounts/set-key.ts';
 import { listJobs } from '../../src/store/jobs/list-jobs.ts';
 import { readLines } from '../../src/store/log/read-lines.ts';
 import { type ApiCaller, startApi, type TestApi } from '../support/api.ts';
@@ -100,6 +101,16 @@ describe('POST /mcp', () => {
     expect(result.file).to.include.keys('url', 'title', 'bytes', 'sha256', 'content_type');
     expect(told[0]).to.match(/^0 /);
     expect((await use(client, 'job', { job_id: job!.id })).told.file.sha256).to.equal(result.file.sha256);
+  });
+
+  it('key-deactivate: tells no result of a job once the key of its call is deactivated', async () => {
+    const client = await connect();
+    const running = use(client, 'download', { query: film });
+    await until(async () => (await openJobs()).length === 1, 5, 'a job');
+    await setKey(api.store, caller.account, `k${caller.keyId}`, { active: false });
+    await endJob(api.store, (await openJobs())[0]!.id, completed);
+    const { isError, told } = await running;
+    expect([isError, told]).to.deep.equal([true, { error: 'Inactive API Key', error_code: 'inactive_api_key' }]);
   });
 
   it('gives up waiting when it is told to, and goes on with the job later', async () => {
