@@ -58,6 +58,24 @@ describe('disputes', () => {
     expect(await store.connection.read(['HGET', keys.account(account), 'packs_left'])).to.equal('0');
   });
 
+  for (const [used, left, shown] of [
+    [null, '0', { total: 6, used: 6 }],
+    ['1', '0', { total: 6, used: 6 }],
+    ['12', '4', { total: 10, used: 12 }],
+  ] as const) {
+    it(`takes back what admission counts, and no more, of a refunded pack whose count of used credits is damaged (${used})`, async () => {
+      const { account, purchase, payment } = await aPaidPurchase();
+      await applyPayment(parts, { kind: 'paid', purchase, payment, at: 1_000 }, 'evt_paid');
+      await store.connection.send(['HDEL', keys.packs(account), `used:${purchase.id}`]);
+      if (used !== null) await store.connection.send(['HSET', keys.packs(account), `used:${purchase.id}`, used]);
+      await store.connection.send(['HSET', keys.account(account), 'packs_left', '4']);
+      await applyPayment(parts, { kind: 'refunded', purchase, payment }, 'evt_refund');
+      expect(await store.connection.read(['HGET', keys.account(account), 'packs_left'])).to.equal(left);
+      const [pack] = (await readSnapshot(store, account)).balances.packs;
+      expect(pack).to.include(shown);
+    });
+  }
+
   it('takes back the rest of a refunded pack whose purchase is damaged', async () => {
     const { account, purchase, payment } = await aPaidPurchase();
     await applyPayment(parts, { kind: 'paid', purchase, payment, at: 1_000 }, 'evt_paid');
@@ -79,7 +97,11 @@ describe('disputes', () => {
     it(`a payment that is told again of a purchase that was ${before} and is damaged leaves ${packs.length} packs`, async () => {
       const { account, purchase, payment } = await aPaidPurchase();
       const declined = { kind: 'declined', purchase, payment: '', reason: '' } as const;
-      await applyPayment(parts, before === 'declined' ? declined : { kind: before, purchase, payment, at: 1_000 }, 'evt_1');
+      await applyPayment(
+        parts,
+        before === 'declined' ? declined : { kind: before, purchase, payment, at: 1_000 },
+        'evt_1',
+      );
       const asked = (await readTopup(store, account)).last_purchase_at;
       await store.connection.send(['HSET', keys.bought(account), purchase.id, '{"state":"pa']);
       store.advance(1_000);

@@ -35,17 +35,18 @@ if pack[1] then
   local p = read_json(pack[1])
   -- A pack that is damaged had as much as was paid for.
   if type(p.total) ~= 'number' then p = { title = r.pack_title, purchased_at = r.ended_at, total = r.pack_total } end
-  lapsed = p.total - tonumber(pack[2])
+  -- Of one whose count is damaged no more is left than admission counts on.
+  lapsed = math.max(0, math.min(p.total - (tonumber(pack[2] or '') or 0), b.packs_left))
   if lapsed > 0 then
-    p.total = tonumber(pack[2])
+    p.total = p.total - lapsed
     set_field('packs_left', b.packs_left - lapsed)
     lapse('packs', lapsed, id)
     others[#others + 1] = function()
       undos[#undos + 1] = function()
-        redis.pcall('HSET', packs, id, pack[1])
+        put_back(packs, { id, 'used:' .. id }, pack)
         if queued_at then redis.pcall('ZADD', packQueue, queued_at, id) end
       end
-      redis.call('HSET', packs, id, cjson.encode(p))
+      redis.call('HSET', packs, id, cjson.encode(p), 'used:' .. id, string.format('%d', p.total))
       redis.call('ZREM', packQueue, id)
     end
   end
