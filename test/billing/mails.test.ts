@@ -44,6 +44,17 @@ describe('mails', () => {
     return purchase;
   };
 
+  for (const json of ['{"kind":"in', '{}'])
+    it(`are sent although one that is due before them is ${json}, which is given up`, async () => {
+      const buyer = await aMailedBuyer('ada@example.com');
+      await store.connection.send(['HSET', keys.outbox, 'damaged', json]);
+      await store.connection.send(['ZADD', keys.outboxDue, '1', 'damaged']);
+      await pay(buyer);
+      await sender.send();
+      expect(sender.box.mails.map(({ mail }) => mail.subject).join()).to.include('Invoice INV-000001');
+      expect(await waiting()).to.equal(0);
+    });
+
   it('events-7: bring the invoice to every owner, as text and as HTML that say the same', async () => {
     const buyer = await aMailedBuyer('ada@example.com', 'bob@example.com');
     await pay(buyer);

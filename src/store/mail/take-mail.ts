@@ -1,6 +1,7 @@
 import { keys } from '../keys.ts';
 import { isEarly } from '../lua/age.ts';
 import { outboxKeyNames } from '../lua/outbox.ts';
+import { readJson } from '../lua/read-json.ts';
 import { readDueNow } from '../redis/read-due.ts';
 import { type RecordStore, run, script, text } from '../script.ts';
 
@@ -8,21 +9,21 @@ import { type RecordStore, run, script, text } from '../script.ts';
 const maxWaitMs = 12 * 3_600_000;
 
 /**
- * Claims a mail that is due: counts the attempt before it is sent, and leases it. A mail of more than a week is given up;
+ * Claims a mail that is due: counts the attempt before it is sent, and leases it. A mail of more than a week, or one that is damaged, is given up;
  * without a lease nothing else happens.
  * Answers {'taken', its JSON}, {'given_up'}, {'early'} or {'gone'}.
  */
-const takeMailScript = script('take-mail', 'always', outboxKeyNames, ['id', 'lease', 'max'])`
+const takeMailScript = script('take-mail', 'always', outboxKeyNames, ['id', 'lease', 'max'])`${readJson}
 local at = redis.call('ZSCORE', outboxDue, id)
 local json = redis.call('HGET', outbox, id)
 if not at then return { 'gone' } end
 if ${isEarly('at', maxWaitMs)} then return { 'early' } end
-local mail = json and cjson.decode(json)
+local mail = read_json(json or '')
 undos[1] = function()
   redis.pcall('ZADD', outboxDue, at, id)
   if json then redis.pcall('HSET', outbox, id, json) end
 end
-if not mail or now - mail.at > tonumber(max) then
+if not (mail.at and mail.attempts) or now - mail.at > tonumber(max) then
   redis.call('ZREM', outboxDue, id)
   redis.call('HDEL', outbox, id)
   return { 'given_up' }
