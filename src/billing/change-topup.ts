@@ -45,7 +45,9 @@ export async function changeTopup(
     throw refuse(problem, 'No payment provider is configured: TRAWL_STRIPE_KEY is not set');
   if (problem !== null) throw refuse(problem);
   // All of the pack at once: two changes at one moment would otherwise leave the size of one and the price of the other.
-  const written = by === 'owner' ? { ...choice, pack_title, pack_total, price_cents, currency } : choice;
+  const pack = { pack_title, pack_total, price_cents, currency };
+  const isPackChosen = Object.keys(pack).some((name) => name in choice);
+  const written = by === 'owner' && isPackChosen ? { ...choice, ...pack } : choice;
   await setTopup(store, accountId, hashTexts(written));
   return topupOf(await readTopup(store, accountId));
 }

@@ -1,7 +1,10 @@
 import { expect } from 'chai';
+import { changeTopup } from '../../src/billing/change-topup.ts';
 import { topupOf } from '../../src/model/topup.ts';
+import { keys } from '../../src/store/keys.ts';
 import { setOffer } from '../../src/store/money/offers.ts';
-import { readTopup } from '../../src/store/money/set-topup.ts';
+import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
+import type { Connection } from '../../src/store/redis/connection.ts';
 import { startApi, type TestApi } from '../support/api.ts';
 import { signedInAt } from '../support/browser-session.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe-stand-in.ts';
@@ -114,5 +117,22 @@ describe('the checkout', () => {
       const { pack_total, price_cents } = topupOf(await readTopup(api.store, account));
       expect([`${50} ${500}`, `${5_000} ${40_000}`]).to.include(`${pack_total} ${price_cents}`);
     }
+  });
+
+  it('keeps the price that the operator sets while an owner changes the rest', async () => {
+    const { account } = await api.addCaller({ quota: 5, paid: true });
+    await setTopup(api.store, account, { pack_title: 'Small', price_cents: '500', currency: 'usd' });
+    let isSet = false;
+    const read: Connection['read'] = async (command) => {
+      const reply = await api.store.connection.read(command);
+      if (command[0] === 'HGETALL' && command[1] === keys.topup(account) && !isSet) {
+        isSet = true;
+        await setTopup(api.store, account, { price_cents: '700' });
+      }
+      return reply;
+    };
+    const store = { ...api.store, connection: { ...api.store.connection, read } };
+    await changeTopup(store, account, { threshold_percent: 20 }, { by: 'owner', hasProvider: true });
+    expect(topupOf(await readTopup(api.store, account))).to.include({ price_cents: 700, threshold_percent: 20 });
   });
 });
