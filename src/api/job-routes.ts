@@ -51,7 +51,9 @@ export function getJob(routes: JobRoutes): KeyedHandler {
     const { fields } = requireFlags(call);
     const { wait } = requireParameters(pollParameters, call.given);
     if (!('job' in found)) throw refuse('not_found');
-    if (wait === 0) return { status: 200, body: filterFields(routes.viewJob(found.job, found.position), fields) };
+    if (wait === 0 || isEnded(found.job.status)) {
+      return { status: 200, body: filterFields(routes.viewJob(found.job, found.position), fields) };
+    }
     const job = await call.idle(() => waitForEnd(routes, call, found.job, wait));
     await enterAgain(routes.store, call);
     // Read anew: other jobs of the account may have left the queue meanwhile.
@@ -128,8 +130,8 @@ export async function enterJob({ store }: JobRoutes, call: KeyedCall): Promise<F
   return { ...flags, job };
 }
 
-/** Returns the job at its end, or after the time; one that has ended needs no watch. */
+/** Returns the job at its end, or after the time. */
 async function waitForEnd(routes: JobRoutes, { res }: KeyedCall, first: Job, seconds: number): Promise<Job> {
-  if (isEnded(first.status) || routes.draining.aborted) return first;
+  if (routes.draining.aborted) return first;
   return (await followJob(routes, { first, res, seconds }))?.job ?? first;
 }

@@ -14,6 +14,7 @@ import { endJob, runJob } from '../support/job-steps.ts';
 import type { Json } from '../support/json.ts';
 import { completed, failed, holder, startNext, theJob } from '../support/record.ts';
 import { aFolder } from '../support/redis.ts';
+import { RedisCalls } from '../support/redis-calls.ts';
 import { readWebhook } from '../support/stored-job.ts';
 
 const day = 86_400_000;
@@ -23,15 +24,20 @@ const metadata = { ...aFilm, description: 'Zeile eins\n"\u7535\u5f71" \u{1f3ac} 
 describe('a job that has ended', () => {
   let api: TestApi;
   let caller: ApiCaller;
+  const calls = new RedisCalls();
   const data = aFolder();
   const TRAWL_SECRET = Buffer.alloc(32).toString('base64');
   before(async () => {
-    api = await startApi({ TRAWL_SECRET });
+    calls.begin();
+    api = await startApi({ TRAWL_SECRET }, (parts) => {
+      return { ...parts, store: { ...parts.store, connection: calls.through(parts.store.connection) } };
+    });
     caller = await api.addCaller();
     // Where the commands of an operator look for the record of a running trawl up.
     symlinkSync(dirname(api.redis.url.replace(/^unix:\/\/[^/]*/, '')), recordFolder(data.folder));
   });
   after(async () => {
+    calls.end();
     await api.stop();
     data.remove();
   });
@@ -107,6 +113,15 @@ describe('a job that has ended', () => {
     'job show': (id) => admin('job', 'show', id),
     'job explain': (id) => admin('job', 'explain', id),
   };
+
+  it('costs a poll that would wait for it one call of Redis, as a poll that does not wait', async () => {
+    const id = await submit();
+    await deliver(id);
+    // The first poll also brings Redis the script.
+    for (const wait of ['0', '0', '30']) await api.get(`/v1/jobs/${id}`, caller.key, { wait });
+    const [, ...polls] = calls.requests.filter(({ path }) => path === `/v1/jobs/${id}`);
+    expect(polls.map((poll) => poll.calls)).to.deep.equal([1, 1]);
+  });
 
   it('is shown the same after a minute and after 29 days, but for the link to a file that is gone', async () => {
     const ids: Record<string, string> = {};
