@@ -89,6 +89,18 @@ describe('disputes', () => {
     expect(await store.connection.read(['HGET', keys.account(account), 'packs_left'])).to.equal('0');
   });
 
+  for (const state of ['refunded', 'disputed'] as const) {
+    it(`takes back the rest of a pack whose purchase lacks its payment, once it is ${state}`, async () => {
+      const { account, purchase, payment } = await aPaidPurchase();
+      await applyPayment(parts, { kind: 'paid', purchase, payment, at: 1_000 }, 'evt_paid');
+      const { payment: _, ...damaged } = (await readPurchase(store, account, purchase.id))!;
+      await store.connection.send(['HSET', keys.bought(account), purchase.id, JSON.stringify(damaged)]);
+      await applyPayment(parts, { kind: state, purchase, payment }, 'evt_back');
+      expect(await readPurchase(store, account, purchase.id)).to.deep.include({ ...damaged, payment, state });
+      expect(await store.connection.read(['HGET', keys.account(account), 'packs_left'])).to.equal('0');
+    });
+  }
+
   for (const [before, packs] of [
     ['paid', [10]],
     ['refunded', []],

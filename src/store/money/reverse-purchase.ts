@@ -19,7 +19,10 @@ const reversePurchaseScript = script(
 if is_repeated_event() then return { 'stale' } end
 local seen = redis.call('HGET', bought, id)
 local r = read_json(seen or '')
-if not r.state then r = cjson.decode(record) end
+-- What a damaged one lacks, the provider tells.
+for name, value in pairs(cjson.decode(record)) do
+  if r[name] == nil then r[name] = value end
+end
 if r.state == 'disputed' or r.state == 'refunded' and state == 'refunded' then return with_event({ 'stale' }) end
 local refused = read_balances()
 if refused then return refused end
