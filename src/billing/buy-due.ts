@@ -30,7 +30,8 @@ export function startPurchases(options: PurchaseOptions) {
     if (!store.connection.clock.isSteady()) return;
     for (const account of await dueTopupLooks(store)) if (!isClosing()) await checkBalance(options, account);
     await inParallel(maxAtOnce, await duePurchases(store), async (account) => {
-      if (!isClosing()) await buy(options, account);
+      const sentence = 'a purchase could not be carried out: it is tried again';
+      if (!isClosing()) await buy(options, account).catch(reportUpkeep(options, 'buy', sentence, { account }));
     });
   };
   const failed = reportUpkeep(options, 'buy', 'purchases could not be carried out: they are tried again');

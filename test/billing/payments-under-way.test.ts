@@ -1,11 +1,14 @@
 import { expect } from 'chai';
 import type { PaymentParts } from '../../src/billing/apply-payment.ts';
+import { startPurchases } from '../../src/billing/buy-due.ts';
 import type { PaymentProvider } from '../../src/billing/payment-provider.ts';
-
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
+import { keys } from '../../src/store/keys.ts';
 import { listPurchases } from '../../src/store/money/read-purchases.ts';
 import { readTopup, setTopup } from '../../src/store/money/set-topup.ts';
+import { duePurchases } from '../../src/store/money/take-purchase.ts';
 import type { TestStore } from '../support/record.ts';
+import { aLog } from '../support/redis.ts';
 import type { StripeStandIn } from '../support/stripe-stand-in.ts';
 import { aBuyer, buyDue, eachWithStripe, spend, takenPurchase } from '../support/topups.ts';
 
@@ -38,6 +41,22 @@ describe('a payment whose first try lost its answer', () => {
     enabled: (await readTopup(store, account)).enabled,
     ended: (await listPurchases(store, account)).map(({ state }) => state),
     packs: (await readSnapshot(store, account)).balances.packs.length,
+  });
+
+  it('is looked up although nine top-ups before it are damaged, which are named and tried again', async () => {
+    const { account } = await anUnansweredPayment('pm_card');
+    for (let n = 0; n < 9; n++) {
+      await store.connection.send(['HSET', keys.topup(`damaged-${n}`), 'purchase', `damaged-${n}-1`]);
+      await store.connection.send(['ZADD', keys.purchases, '1', `damaged-${n}`]);
+    }
+    store.advance(lease);
+    const { lines, log } = aLog();
+    const buying = startPurchases({ ...parts, provider, log, intervalMs: 60_000 });
+    await buying.wake();
+    await buying.close();
+    expect(await stateOf(account)).to.deep.equal({ enabled: '1', ended: ['paid'], packs: 1 });
+    expect(lines.filter((line) => line.includes('"account":"damaged-'))).to.have.length(9);
+    expect(await duePurchases(store)).to.have.length(9);
   });
 
   for (const [method, state] of [
