@@ -181,7 +181,10 @@ const declared = {
     'Purchases of packs: paid, declined, refunded or disputed; unbooked when the account that paid is removed or unknown; capped by the monthly cap; dropped when it is wanted no more after a try that was not paid; unknown when the provider gave no answer, which is asked for again.',
     'outcome',
   ),
-  mails_total: counter('Mails: sent, refused for good, delayed by an error, or given up after a week.', 'outcome'),
+  mails_total: counter(
+    'Mails: sent, refused for good, delayed by an error, or given up: damaged, or more than a week old.',
+    'outcome',
+  ),
   lapses_total: counter(
     'Credits that lapsed: unused quota at the end of its period, or the rest of a pack whose payment was taken back.',
     'balance',

@@ -29,13 +29,15 @@ const maxMs = 6 * 3_600_000;
 
 /** Sends the mails of the outbox to the owners of their accounts, to the operators, or to the person whom they name, one mail each. A server that is away delays them for up to a week. */
 export function startMails(options: MailOptions) {
-  const { store, metrics, intervalMs = defaultIntervalMs } = options;
+  const { store, metrics, log, intervalMs = defaultIntervalMs } = options;
   const poll = async (isClosing: () => boolean) => {
     for (const id of await dueMails(store)) {
       if (isClosing()) return;
       const mail = await takeMail(store, id, leaseMs);
-      if (mail === 'given_up') metrics.mails_total.inc({ outcome: 'given_up' });
-      else if (mail !== null) await sendMail(options, mail);
+      if (mail === 'given_up') {
+        metrics.mails_total.inc({ outcome: 'given_up' });
+        log.warn('a mail is given up: it is damaged, or more than a week old', { mail: id });
+      } else if (mail !== null) await sendMail(options, mail);
     }
   };
   const failed = reportUpkeep(options, 'mail', 'mails could not be sent: they are tried again');

@@ -44,7 +44,7 @@ describe('mails', () => {
     return purchase;
   };
 
-  for (const json of ['{"kind":"in', '{}'])
+  for (const json of ['{"kind":"in', '{"at":"soon","attempts":0}', '{"at":9999999999999}'])
     it(`are sent although one that is due before them is ${json}, which is given up`, async () => {
       const buyer = await aMailedBuyer('ada@example.com');
       await store.connection.send(['HSET', keys.outbox, 'damaged', json]);
@@ -53,6 +53,7 @@ describe('mails', () => {
       await sender.send();
       expect(sender.box.mails.map(({ mail }) => mail.subject).join()).to.include('Invoice INV-000001');
       expect(await waiting()).to.equal(0);
+      expect(sender.lines.join('\n')).to.include('"mail":"damaged"');
     });
 
   it('events-7: bring the invoice to every owner, as text and as HTML that say the same', async () => {

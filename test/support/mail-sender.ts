@@ -13,6 +13,8 @@ export interface MailSender {
   readonly box: Mailbox;
   readonly seal: Seal;
   readonly metrics: ReturnType<typeof makeMetrics>;
+  /** Of its log. */
+  readonly lines: readonly string[];
   readonly dashboardUrl: string;
   /** Sends what is due, to the server of this URL where another one is named. */
   send(url?: string): Promise<void>;
@@ -26,16 +28,16 @@ export function eachWithMailSender(storeOf: () => TestStore, take: (sender: Mail
   let box: Mailbox;
   beforeEach(async () => {
     box = await startMailbox();
-    const metrics = makeMetrics();
+    const [metrics, { lines, log }] = [makeMetrics(), aLog()];
     const send = async (url = box.url) => {
       const mails = startMails({
         ...{ store: storeOf(), seal, send: openSmtp({ url: () => url, from }), from, dashboardUrl },
-        ...{ metrics, log: aLog().log, intervalMs: 60_000 },
+        ...{ metrics, log, intervalMs: 60_000 },
       });
       await mails.wake();
       await mails.close();
     };
-    take({ box, seal, metrics, dashboardUrl, send });
+    take({ box, seal, metrics, lines, dashboardUrl, send });
   });
   afterEach(() => box.stop());
 }

@@ -23,7 +23,7 @@ undos[1] = function()
   redis.pcall('ZADD', outboxDue, at, id)
   if json then redis.pcall('HSET', outbox, id, json) end
 end
-if not (mail.at and mail.attempts) or now - mail.at > tonumber(max) then
+if type(mail.at) ~= 'number' or type(mail.attempts) ~= 'number' or now - mail.at > tonumber(max) then
   redis.call('ZREM', outboxDue, id)
   redis.call('HDEL', outbox, id)
   return { 'given_up' }
