@@ -5,6 +5,7 @@ import { openStripe } from '../../src/billing/stripe-provider.ts';
 import { readSnapshot } from '../../src/store/accounts/read-snapshot.ts';
 import { keys } from '../../src/store/keys.ts';
 import { verifyLedger } from '../../src/store/log/verify-ledger.ts';
+import { addPack } from '../../src/store/money/add-pack.ts';
 import { readPurchase } from '../../src/store/money/read-purchases.ts';
 import { readTopup } from '../../src/store/money/set-topup.ts';
 import type { TakenPurchase } from '../../src/store/money/take-purchase.ts';
@@ -59,20 +60,22 @@ describe('disputes', () => {
   });
 
   for (const [used, left, shown] of [
-    [null, '0', { total: 6, used: 6 }],
-    ['1', '0', { total: 6, used: 6 }],
-    ['12', '4', { total: 10, used: 12 }],
+    [null, '3', { total: 6, used: 6 }],
+    ['1', '3', { total: 6, used: 6 }],
+    ['12', '7', { total: 10, used: 12 }],
   ] as const) {
     it(`takes back what admission counts, and no more, of a refunded pack whose count of used credits is damaged (${used})`, async () => {
       const { account, purchase, payment } = await aPaidPurchase();
       await applyPayment(parts, { kind: 'paid', purchase, payment, at: 1_000 }, 'evt_paid');
       await store.connection.send(['HDEL', keys.packs(account), `used:${purchase.id}`]);
       if (used !== null) await store.connection.send(['HSET', keys.packs(account), `used:${purchase.id}`, used]);
-      await store.connection.send(['HSET', keys.account(account), 'packs_left', '4']);
+      await addPack(store, account, { id: 'beside', title: 'Pack', total: 3, purchased_at: 0 });
+      await store.connection.send(['HSET', keys.account(account), 'packs_left', '7']);
       await applyPayment(parts, { kind: 'refunded', purchase, payment }, 'evt_refund');
       expect(await store.connection.read(['HGET', keys.account(account), 'packs_left'])).to.equal(left);
-      const [pack] = (await readSnapshot(store, account)).balances.packs;
-      expect(pack).to.include(shown);
+      const { packs } = (await readSnapshot(store, account)).balances;
+      expect(packs.find(({ id }) => id === purchase.id)).to.include(shown);
+      expect(packs.find(({ id }) => id === 'beside')).to.include({ total: 3, used: 0 });
     });
   }
 

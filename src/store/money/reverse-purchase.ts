@@ -27,6 +27,18 @@ if r.state == 'disputed' or r.state == 'refunded' and state == 'refunded' then r
 local refused = read_balances()
 if refused then return refused end
 local pack = redis.call('HMGET', packs, id, 'used:' .. id)
+
+-- What admission counts on beside the rests of the other packs.
+local function left_of_pack()
+  local left, fields, seen = b.packs_left, {}, redis.call('HGETALL', packs)
+  for n = 1, #seen, 2 do fields[seen[n]] = seen[n + 1] end
+  for other, json in pairs(fields) do
+    local total, used = read_json(json).total, tonumber(fields['used:' .. other] or '')
+    if other ~= id and type(total) == 'number' and used then left = left - math.max(0, total - used) end
+  end
+  return left
+end
+
 local fields = { 'purchase', 'enabled', 'last_purchase_at' }
 local setting = redis.call('HMGET', topup, unpack(fields))
 local due = redis.call('ZSCORE', purchases, accountId)
@@ -39,7 +51,7 @@ if pack[1] then
   -- A pack that is damaged had as much as was paid for.
   if type(p.total) ~= 'number' then p = { title = r.pack_title, purchased_at = r.ended_at, total = r.pack_total } end
   -- Of one whose count is damaged no more is left than admission counts on.
-  lapsed = math.max(0, math.min(p.total - (tonumber(pack[2] or '') or 0), b.packs_left))
+  lapsed = math.max(0, math.min(p.total - (tonumber(pack[2] or '') or 0), left_of_pack()))
   if lapsed > 0 then
     p.total = p.total - lapsed
     set_field('packs_left', b.packs_left - lapsed)
