@@ -2,7 +2,7 @@ import type { ParseArgsOptionsConfig } from 'node:util';
 import { parseOptions, UsageError } from '../base/command-line.ts';
 import { type ConfigWith, type RoleNeeds, readConfig } from '../base/config.ts';
 import { sentenceOf } from '../base/error-sentence.ts';
-import { Refusal } from '../base/errors.ts';
+import { codeOf, Refusal } from '../base/errors.ts';
 import { entryWriter, type Log, makeLog } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { followSecretFiles } from '../base/secret-files.ts';
@@ -71,6 +71,7 @@ async function runRole<N extends SettingName>(
     const screen = role.logsTo === 'stderr' ? process.stderr : process.stdout;
     const line = entryWriter(first.logFormat, screen, !terminal.env.NO_COLOR);
     const log = makeLog({ level: first.logLevel, write, now: Date.now, line }).with({ role: role.name });
+    if ('start' in role) for (const stream of [process.stdout, process.stderr]) stream.on('error', outliveFullDisk);
     let isOrphaned = false;
     const tools = { config: first, log, stop, terminal, options, isOrphaned: () => isOrphaned };
     if ('run' in role) return await role.run(tools);
@@ -100,6 +101,11 @@ async function runRole<N extends SettingName>(
   } finally {
     if (args.includes('--lifeline')) process.stdin.destroy();
   }
+}
+
+/** A log on a full disk loses lines. Any other error ends the role, as one of a reader that has left does. */
+function outliveFullDisk(error: Error): void {
+  if (!['ENOSPC', 'EDQUOT'].includes(codeOf(error))) process.exit(codeOf(error) === 'EPIPE' ? undefined : 1);
 }
 
 /** Waits for SIGTERM, for Ctrl-C, or for the end of the lifeline, whose holder decides about Ctrl-C: a terminal sends it to both. */

@@ -1,10 +1,14 @@
+import { spawn } from 'node:child_process';
 import { appendFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { readJob } from '../../src/store/jobs/read-job.ts';
+import { followChild } from '../support/followed-child.ts';
+import { freePort } from '../support/free-port.ts';
 import { mountReadOnly, mountSmall, unmount, whyNoMounts } from '../support/mount.ts';
 import { makeService, type Service } from '../support/service.ts';
 import { type Source, startSource } from '../support/source-server.ts';
+import { root } from '../support/tree.ts';
 import { until } from '../support/until.ts';
 import { spawnUp } from '../support/up.ts';
 
@@ -151,6 +155,27 @@ function testDisks(this: Mocha.Suite): void {
     expect(service.processes()).to.deep.equal([]);
   });
 }
+
+describe('a log on a full disk', () => {
+  it('loses its lines, and the role goes on until it is told to end', async () => {
+    const port = await freePort();
+    const env = { PATH: process.env.PATH, TRAWL_PROBE_PORT: String(port) };
+    const line = `exec '${join(root, 'trawl')}' egress --at ${await freePort()} > /dev/full 2>&1`;
+    const role = followChild(spawn('sh', ['-c', line], { env, stdio: ['ignore', 'pipe', 'pipe'] }));
+    const isHealthy = () =>
+      fetch(`http://127.0.0.1:${port}/healthz`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    const hasEnded = () => role.process.exitCode !== null || role.process.signalCode !== null;
+    try {
+      await until(async () => (await isHealthy()) || hasEnded(), 20, 'the role answers');
+    } finally {
+      role.process.kill('SIGTERM');
+    }
+    expect(await role.ended).to.equal(0);
+  });
+});
 
 /** Writes until there is no room for a single byte. */
 function fill(file: string): void {
