@@ -1,8 +1,10 @@
 import { codeOf, Refusal, refuseWithout } from '../base/errors.ts';
 
+export const storageFull = 'The storage of finished files is full';
+
 const sentences: Readonly<Record<string, string>> = {
-  ENOSPC: 'The storage of finished files is full',
-  EDQUOT: 'The storage of finished files is full',
+  ENOSPC: storageFull,
+  EDQUOT: storageFull,
   EROFS: 'The storage of finished files can only be read',
 };
 

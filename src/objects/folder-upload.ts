@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { lstatSync, renameSync } from 'node:fs';
-import { lstat, mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, open, readdir, rename, rm, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { codeOf, refuse } from '../base/errors.ts';
+import { codeOf, refuse, refuseWithout } from '../base/errors.ts';
 import { syncFolder } from '../base/private-file.ts';
-import { callDisk } from './file-system.ts';
+import { callDisk, storageFull } from './file-system.ts';
 import type { StoredObject } from './object-store.ts';
 
 /** Name of the file of an upload until it is complete. */
@@ -27,6 +27,7 @@ export async function receiveObject(
   body: AsyncIterable<Uint8Array>,
   before = 0,
 ): Promise<StoredObject> {
+  await callDisk(checkRoom(root, bytes));
   const folder = await callDisk(mkdtemp(join(uploadsFolder(root), 'upload-')));
   try {
     const checksum = await writeBody(join(folder, unfinished), bytes, body);
@@ -55,6 +56,15 @@ export async function sweepUploads(root: string, before: number): Promise<number
   }
   if (failure !== undefined) throw failure;
   return removed;
+}
+
+/** Throws when a file does not fit. Each try of its worker would fill the disk, on which the redis-server of `trawl up` may have its record. */
+async function checkRoom(root: string, bytes: number): Promise<void> {
+  const { blocks, bavail, bsize } = await statfs(root);
+  const free = bavail * bsize;
+  // Some file systems tell no size.
+  if (blocks > 0 && free < bytes)
+    throw refuseWithout('object store', new Error(`${bytes} bytes are needed, ${free} are free`), storageFull);
 }
 
 /** Writes exactly so many bytes to a new file; returns their checksum. */

@@ -108,6 +108,11 @@ describe('an object folder on a disk that takes nothing', () => {
     expect(takenAgain).to.include({ bytes: 600_000 });
   });
 
+  it('writes nothing of a file that does not fit: the record may be on the same disk', () => {
+    const [, tried] = workMounted(['--size', '1048576', '--tmpfs'], ['most=2000000']);
+    expect(tried).to.deep.equal({ code: 'unavailable', most: 0 });
+  });
+
   it('says that it can only be read, and goes on reading', async () => {
     await put();
     const answers = workMounted(['--ro-bind', folder], [`see=${key}`, 'upload=1', 'remove=kept/', `see=${key}`]);

@@ -1,3 +1,4 @@
+import { statfsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeSeal } from '../../src/base/seal.ts';
@@ -5,7 +6,7 @@ import { openFolder } from '../../src/objects/folder-store.ts';
 
 const pieceBytes = 65_536;
 
-/** A program that works in an object folder: `upload=BYTES`, `stop=BYTES` (an upload that goes no further), `see=KEY`, `remove=PREFIX`, `left`. */
+/** A program that works in an object folder: `upload=BYTES`, `most=BYTES` (an upload, with the most bytes of the disk that it took meanwhile), `stop=BYTES` (an upload that goes no further), `see=KEY`, `remove=PREFIX`, `left`. */
 const [folder = '', ...steps] = process.argv.slice(2);
 const store = await openFolder({ folder, seal: makeSeal({ secret: Buffer.alloc(32) }), now: Date.now });
 console.log('"ready"');
@@ -21,6 +22,17 @@ async function run(what: string, of: string): Promise<unknown> {
       return store.receive(await store.permit(`job/1/${of}`, { bytes: Number(of) }), pieces(Number(of)));
     case 'stop':
       return store.receive(await store.permit(`job/1/${of}`, { bytes: Number(of) + 1 }), endless(Number(of)));
+    case 'most': {
+      let most = 0;
+      const sampled = (async function* () {
+        for await (const piece of pieces(Number(of))) {
+          yield piece;
+          most = Math.max(most, takenBytes());
+        }
+      })();
+      const permit = await store.permit(`job/1/${of}`, { bytes: Number(of) });
+      return { code: await store.receive(permit, sampled).catch(({ code }) => code), most };
+    }
     case 'see':
       return store.see(of);
     case 'remove':
@@ -28,6 +40,11 @@ async function run(what: string, of: string): Promise<unknown> {
     default:
       return readdir(join(folder, '.uploads'));
   }
+}
+
+function takenBytes(): number {
+  const { blocks, bfree, bsize } = statfsSync(folder);
+  return (blocks - bfree) * bsize;
 }
 
 async function* pieces(bytes: number): AsyncGenerator<Uint8Array> {
