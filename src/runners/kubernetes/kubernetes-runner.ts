@@ -68,6 +68,8 @@ export class KubernetesRunner implements Runner {
   readonly #notify: (attemptName: string) => void;
   /** Last state of each attempt that listeners were told of, as JSON. */
   readonly #notified = new Map<string, string>();
+  /** When an attempt was last seen to wait for its quota: Kubernetes writes later refusals over the event that says so. */
+  readonly #quotaSeenAt = new Map<string, number>();
   readonly #stopping = new Map<string, Promise<void>>();
   readonly #timers = new Set<NodeJS.Timeout>();
 
@@ -178,13 +180,14 @@ export class KubernetesRunner implements Runner {
     const cached = this.#judgeCached(attemptName);
     if (cached.isCertain && !cached.needsEvents) return cached;
     const fresh = await this.#readObjects(attemptName);
-    return judgeAttempt({ ...fresh, ...(await this.#readFaults(fresh)) }, shape, this.#options.now());
+    return judgeAttempt({ ...fresh, ...(await this.#readFaults(attemptName, fresh)) }, shape, this.#options.now());
   }
 
   async #stopNow(attemptName: string): Promise<void> {
     if (this.#cleanup.isPostponed(attemptName)) return;
     await this.#cleanup.remove(attemptName, await this.#findLeftovers(attemptName));
     this.#notified.delete(attemptName);
+    this.#quotaSeenAt.delete(attemptName);
   }
 
   async #findLeftovers(attemptName: string): Promise<Leftovers> {
@@ -207,14 +210,16 @@ export class KubernetesRunner implements Runner {
   }
 
   /** Reads why the cluster could not make the pod of a Job, oldest first, or why its node cannot prepare the pod that it has. */
-  async #readFaults(objects: {
-    readonly job: JobSnapshot | null;
-    readonly pods: readonly PodSnapshot[];
-  }): Promise<Pick<AttemptObjects, 'faults' | 'quotaAt'>> {
+  async #readFaults(
+    attemptName: string,
+    objects: Pick<AttemptObjects, 'job' | 'pods'>,
+  ): Promise<Pick<AttemptObjects, 'faults' | 'quotaAt'>> {
     if (objects.job !== null && ownPods(objects).length === 0) {
       const events = await this.#readEvents(`involvedObject.uid=${objects.job.uid},reason=FailedCreate`);
-      const quotaAt = events.findLast(({ message }) => exceedsQuota(message))?.at ?? null;
-      return { faults: events.map(({ message }) => message), quotaAt };
+      const faults = events.map(({ message }) => message);
+      if (exceedsQuota(faults.at(-1) ?? '')) this.#quotaSeenAt.set(attemptName, this.#options.now());
+      const toldAt = events.findLast(({ message }) => exceedsQuota(message))?.at ?? 0;
+      return { faults, quotaAt: Math.max(toldAt, this.#quotaSeenAt.get(attemptName) ?? 0) };
     }
     const pod = findUnprepared(objects, this.#options.now());
     const fault = pod && findPreparationFault(await this.#readEvents(`involvedObject.uid=${pod.uid}`));
