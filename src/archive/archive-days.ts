@@ -16,7 +16,7 @@ import {
   type StreamEntry,
 } from '../store/log/archived-parts.ts';
 import { listDueAudits, listDueLedgers, listDueLines, noteOldest } from '../store/log/due-streams.ts';
-import { findExpiredPart, forgetArchived } from '../store/log/forget-archived.ts';
+import { findExpiredPart, forgetArchived, postponeArchived } from '../store/log/forget-archived.ts';
 import { noteArchived } from '../store/log/note-archived.ts';
 import { openingBalances } from '../store/log/verify-ledger.ts';
 import { readPeriodStart } from '../store/money/roll-period.ts';
@@ -28,6 +28,7 @@ export type ArchiveObjects = Pick<ObjectStore, 'keep' | 'read' | 'see' | 'remove
 
 const day = 86_400_000;
 const auditMs = 365 * day;
+const retryMs = 600_000;
 /** Entries in one object: what one step reads, writes and removes. */
 const maxEntriesPerObject = 2000;
 
@@ -115,20 +116,25 @@ async function visitDue<T extends StreamEntry>(
   }
 }
 
-/** Removes archived request-log lines that have reached an age, and audit entries that are older than a year; returns the number of objects. */
+/**
+ * Removes archived request-log lines that have reached an age, and audit entries that are older than a year; returns the number of objects.
+ * `tell` is given why one cannot be removed, and throws where none can: without that, it is tried again later, after the others.
+ */
 export async function removeArchivedDays(
   store: RecordStore,
   objects: Pick<ArchiveObjects, 'remove'>,
   ageMs: number,
   goOn: () => boolean,
+  tell: (error: unknown) => Promise<number> = Promise.reject.bind(Promise),
 ): Promise<number> {
   const removeParts = (expiring: string, keptMs: number) =>
     removeOld(
       () => findExpiredPart(store, expiring, keptMs),
       goOn,
       async (days) => {
-        await objects.remove(days.object.replace(/[^/]*$/, ''));
-        await forgetArchived(store, days);
+        const removed = await objects.remove(days.object.replace(/[^/]*$/, '')).then(() => 1, tell);
+        if (removed > 0) await forgetArchived(store, days);
+        else await postponeArchived(store, days, store.clock.now() - keptMs + retryMs);
       },
     );
   const lines = await removeParts(keys.days, ageMs);

@@ -27,7 +27,8 @@ const maxUploadAgeMs = 48 * 3_600_000;
  */
 export function startSweeper(options: SweeperOptions): { wake(): void; close(): Promise<void> } {
   const { store, lifetimes, isLeading, log } = options;
-  const complain = reportUpkeep(options, 'sweep', 'a sweep failed: it is tried again');
+  const few = { ...options, log: { ...log, warn: fewLines(log.warn) } };
+  const complain = reportUpkeep(few, 'sweep', 'a sweep failed: it is tried again');
   const sweepEntries = async (mayGoOn: () => boolean) => {
     if (!mayGoOn()) return;
     const swept = await sweepRecord(store, lifetimes, { report: complain, goOn: mayGoOn });
@@ -69,7 +70,8 @@ function makeObjectSweep(options: SweeperOptions, tell: Tell): Sweep {
     const today = dayOf(store.clock.now());
     if (goOn() && searchedOn !== today) {
       await findStrayObjects(cleaner);
-      await removeRevocations(objects, async () => (await readRedisTime(store)) - revocationLifeMs, goOn).catch(tell);
+      const readBefore = async () => (await readRedisTime(store)) - revocationLifeMs;
+      await removeRevocations(objects, readBefore, goOn, tell).catch(tell);
       if (goOn()) searchedOn = today;
     }
   };
@@ -85,7 +87,7 @@ function makeDaySweep(options: SweeperOptions, tell: Tell): Sweep {
   return async (mayGoOn) => {
     const goOn = lasting(mayGoOn, probe);
     if (!goOn()) return;
-    const days = await removeArchivedDays(store, objects, lifetimes.line, goOn).catch(tell);
+    const days = await removeArchivedDays(store, objects, lifetimes.line, goOn, tell).catch(tell);
     if (days > 0) log.info('past lifetimes were removed', { days });
     const today = dayOf(store.clock.now());
     if (!goOn() || movedOn === today) return;

@@ -135,14 +135,14 @@ export async function removeRevocations(
   objects: Pick<RevocationObjects, 'remove' | 'listNames'>,
   readBefore: () => Promise<number>,
   goOn: () => boolean,
+  tell: (error: unknown) => Promise<number> = Promise.reject.bind(Promise),
 ): Promise<number> {
   let removed = 0;
   for await (const days of objects.listNames(prefix)) {
     for (const day of days) {
       if (day >= dayNameOf((await readBefore()) - dayMs)) continue;
       if (!goOn()) return removed;
-      await objects.remove(`${prefix}${day}/`);
-      removed++;
+      removed += await objects.remove(`${prefix}${day}/`).then(() => 1, tell);
     }
   }
   return removed;

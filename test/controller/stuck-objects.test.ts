@@ -30,7 +30,7 @@ function testSweep(): void {
   let objects: FolderStore;
   let folder: string;
   let end: () => Promise<void>;
-  let block: (path: string) => void;
+  const stuck = new Set<string>();
   let sweeper: ReturnType<typeof startSweeper> | undefined;
   eachWithEmptyRecord((fresh) => {
     store = fresh;
@@ -39,19 +39,23 @@ function testSweep(): void {
     const place = aFolder();
     folder = place.folder;
     objects = await openFolder({ folder, seal: makeSeal({ secret: Buffer.alloc(32) }), now: Date.now });
-    const stuck: string[] = [];
-    block = (path) => {
-      // A folder under which a disk lies is busy.
-      mountSmall(path, 2 ** 20);
-      stuck.push(path);
-    };
     end = async () => {
       await sweeper?.close();
-      stuck.forEach(unmount);
+      stuck.forEach(release);
       place.remove();
     };
   });
   afterEach(() => end());
+
+  const block = (path: string) => {
+    // A folder under which a disk lies is busy.
+    mountSmall(path, 2 ** 20);
+    stuck.add(path);
+  };
+  const release = (path: string) => {
+    unmount(path);
+    stuck.delete(path);
+  };
 
   /** Begins a sweep; returns what it tells. */
   const sweep = () => {
@@ -65,8 +69,8 @@ function testSweep(): void {
   it('as an unfinished upload stops the removal of no other upload, nor the search for stray objects behind it', async () => {
     const uploads = ['stuck', 'a-first', 'z-last'].map((name) => join(folder, '.uploads', name));
     for (const upload of uploads) mkdirSync(upload);
-    const [stuck = '', ...others] = uploads;
-    block(stuck);
+    const [first = '', ...others] = uploads;
+    block(first);
     for (const upload of uploads) utimesSync(upload, 1, 1);
     await objects.keep(`${randomUUID()}/1/media.mp4`, Buffer.from('a film'));
     const { show, lines } = sweep();
@@ -88,5 +92,37 @@ function testSweep(): void {
     await until(isArchived, 5, 'the other day to be archived');
     expect(await listArchivedParts(store, freeLineStream(first.keyId))).to.deep.include(old);
     expect(await show()).to.include('trawl_upkeep_errors_total{task="sweep"} 1');
+  });
+
+  it('as an archived day keeps no other day from its removal, and is tried again 10 minutes later', async () => {
+    const { keyId } = await anOldAccount(store);
+    await archiveDays({ store, objects, lifetimes, goOn: () => true, metrics: makeMetrics(), log: aLog().log });
+    const parts = () => listArchivedParts(store, freeLineStream(keyId));
+    const [old, ...others] = await parts();
+    const place = dirname(join(folder, old?.object ?? ''));
+    block(place);
+    store.advance(lifetimes.line);
+    const { show } = sweep();
+    await until(async () => (await parts()).length === 1, 5, `${others.length} other days to be removed`);
+    expect(await parts()).to.deep.equal([old]);
+    expect(await show()).to.include('trawl_upkeep_errors_total{task="sweep"} 1');
+    release(place);
+    store.advance(600_000);
+    const isGone = async () => {
+      // The sweep before it may not have ended.
+      sweeper?.wake();
+      return (await parts()).length === 0;
+    };
+    await until(isGone, 5, 'the day to be removed, too');
+  });
+
+  it('as the revocations of a day keeps no other day of them from its removal', async () => {
+    const days = ['2020-01-01', '2020-01-02', '2020-01-03'];
+    for (const day of days) await objects.keep(`revocations/${day}/one/note.json`, Buffer.from('{}'));
+    const folders = days.map((day) => join(folder, 'revocations', day));
+    folders.slice(0, 2).forEach(block);
+    const { show } = sweep();
+    await until(() => !existsSync(folders[2] ?? ''), 5, 'the day that can be removed is');
+    await until(async () => (await show()).includes('trawl_upkeep_errors_total{task="sweep"} 2'), 5, 'both are told');
   });
 }

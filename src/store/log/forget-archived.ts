@@ -40,6 +40,15 @@ export async function forgetArchived(
   await run(store, forgetArchivedScript, { list, expiring, member, json: (await findPart(store, list, object)) ?? '' });
 }
 
+/** Has an archived part, whose object cannot be removed, expire as one of another time. */
+export async function postponeArchived(
+  { connection }: RecordStore,
+  { member, expiring }: ExpiredPart,
+  at: number,
+): Promise<void> {
+  await connection.send(['ZADD', expiring, 'XX', String(at), member]);
+}
+
 /** Returns the element of a list of parts that names an object; it is one of the oldest, so the first page has it. */
 async function findPart({ connection }: RecordStore, list: string, object: string): Promise<string | undefined> {
   for (let start = 0; ; start += pageSize) {
