@@ -107,11 +107,11 @@ describe('a job that waits in a cluster', () => {
     expect(controller.output()).to.match(/"level":"error".*InvalidImageName: not a name/);
   });
 
-  it('whose container its node cannot start counts a failure and is logged as an error', async () => {
+  it('whose container its node cannot start counts a failure and is logged as an error with the node', async () => {
     const error = { exitCode: 128, reason: 'StartError', message: 'OCI runtime create failed' };
     const id = await testbed.submit((attempt) => (attempt === 1 ? { runMs: 0, ending: error } : undefined));
     expect(await completes(id)).to.include({ attempt: 2, failures: 1, interruptions: 0 });
-    expect(controller.output()).to.match(/"level":"error".*StartError: OCI runtime create failed/);
+    expect(controller.output()).to.match(/"level":"error".*"node":"fake-\d".*StartError: OCI runtime create failed/);
   });
 
   it('whose Job an admission webhook refuses is logged as an error, and completes once the webhook is removed', async () => {

@@ -127,9 +127,9 @@ export class KubernetesRunner implements Runner {
   }
 
   async see(attemptName: string): Promise<Seen> {
-    const { seen, alarm } = await this.#judge(attemptName);
+    const { seen, alarm, node } = await this.#judge(attemptName);
     if (alarm !== null) {
-      this.#options.log.error('the cluster cannot run a worker', { attempt: attemptName, cause: alarm });
+      this.#options.log.error('the cluster cannot run a worker', { attempt: attemptName, node, cause: alarm });
     }
     return seen;
   }
@@ -174,13 +174,14 @@ export class KubernetesRunner implements Runner {
   }
 
   /** Judges by the cached state, and by the API server where that is not certain. */
-  async #judge(attemptName: string): Promise<AttemptJudgement> {
+  async #judge(attemptName: string): Promise<AttemptJudgement & { readonly node?: string | undefined }> {
     const { shape } = this.#options;
     if (this.state.ageMs() > maxStateAgeMs) await this.state.refresh();
     const cached = this.#judgeCached(attemptName);
     if (cached.isCertain && !cached.needsEvents) return cached;
     const fresh = await this.#readObjects(attemptName);
-    return judgeAttempt({ ...fresh, ...(await this.#readFaults(attemptName, fresh)) }, shape, this.#options.now());
+    const objects = { ...fresh, ...(await this.#readFaults(attemptName, fresh)) };
+    return { ...judgeAttempt(objects, shape, this.#options.now()), node: fresh.node };
   }
 
   async #stopNow(attemptName: string): Promise<void> {
@@ -199,14 +200,18 @@ export class KubernetesRunner implements Runner {
     return { job: read.job && isLeft(read.job) ? read.job : null, pods: read.pods.filter(isLeft) };
   }
 
-  async #readObjects(attemptName: string): Promise<{ job: JobSnapshot | null; pods: PodSnapshot[] }> {
+  /** Reads the Job and the pods of an attempt, and the node of its pod, which the cached ones lack. */
+  async #readObjects(
+    attemptName: string,
+  ): Promise<{ job: JobSnapshot | null; pods: PodSnapshot[]; node: string | undefined }> {
     const { client } = this.#options;
     const query = { labelSelector: `${jobNameLabel}=${attemptName}` };
     const [job, { items }] = await Promise.all([
       client.ask<KubeJson<V1Job>>('GET', `${this.#paths.jobs}/${attemptName}`).catch(nullWhenMissing),
       client.ask<{ items: KubeJson<V1Pod>[] }>('GET', this.#paths.pods, { query }),
     ]);
-    return { job: job && readJobSnapshot(job), pods: items.map(readPodSnapshot) };
+    const node = items[0]?.spec?.nodeName;
+    return { job: job && readJobSnapshot(job), pods: items.map(readPodSnapshot), node };
   }
 
   /** Reads why the cluster could not make the pod of a Job, oldest first, or why its node cannot prepare the pod that it has. */
