@@ -130,12 +130,15 @@ function findStanding(notes: readonly KeptNote[]): KeptRevocation[] {
   return standing;
 }
 
-/** Removes the revocations of days that ended before a moment, which is asked for before each; returns the number of days. */
+/**
+ * Removes the revocations of days that ended before a moment, which is asked for before each; returns the number of days. `tell` is given the
+ * reason why a day cannot be removed, returns 0 for the others to follow, and throws while no object can be.
+ */
 export async function removeRevocations(
   objects: Pick<RevocationObjects, 'remove' | 'listNames'>,
   readBefore: () => Promise<number>,
   goOn: () => boolean,
-  tell: (error: unknown) => Promise<number> = Promise.reject.bind(Promise),
+  tell: (error: unknown) => Promise<number>,
 ): Promise<number> {
   let removed = 0;
   for await (const days of objects.listNames(prefix)) {

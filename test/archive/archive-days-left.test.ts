@@ -18,6 +18,8 @@ import { aFolder, aLog } from '../support/redis.ts';
 
 const lifetimes = { job: 30 * 86_400_000 };
 
+const fail = (error: unknown) => Promise.reject(error);
+
 describe('closed days that cannot be archived now', () => {
   let store: TestStore;
   let objects: FolderStore;
@@ -105,7 +107,7 @@ describe('closed days that cannot be archived now', () => {
     const lines = () => objectsIn(place.folder).filter((path) => /^days\/(paid|free)\//.test(path));
     expect(lines()).not.to.deep.equal([]);
     const away = place.folder;
-    const removeAll = () => removeArchivedDays(store, objects, 0, () => true);
+    const removeAll = () => removeArchivedDays(store, objects, 0, () => true, fail);
     await rename(away, `${away}.away`);
     const refused = await removeAll().catch((error: Error) => error);
     await rename(`${away}.away`, away);
@@ -124,7 +126,7 @@ describe('closed days that cannot be archived now', () => {
     await move();
     expect(await allOfIt(caller)).to.deep.equal(before);
     const there = objectsIn(place.folder).length;
-    expect(await removeArchivedDays(store, objects, 0, () => false)).to.equal(0);
+    expect(await removeArchivedDays(store, objects, 0, () => false, fail)).to.equal(0);
     expect(objectsIn(place.folder)).to.have.length(there);
   });
 });

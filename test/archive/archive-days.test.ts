@@ -62,6 +62,7 @@ describe('ended days', () => {
     expect(objectsIn(place.folder)).to.have.length(listed.length);
   };
   const goOn = () => true;
+  const fail = (error: unknown) => Promise.reject(error);
   const move = (given: Partial<ArchiveOptions> = {}) =>
     archiveDays({ store, objects, lifetimes, goOn, metrics: makeMetrics(), log: aLog().log, ...given });
 
@@ -208,10 +209,10 @@ describe('ended days', () => {
     const caller = await anOldAccount(store);
     await move();
     const ledger = await readLedger(store, caller.accountId, 1000, open);
-    expect(await removeArchivedDays(store, objects, 200 * day, goOn)).to.equal(0);
+    expect(await removeArchivedDays(store, objects, 200 * day, goOn, fail)).to.equal(0);
     store.advance(91 * day);
     await move();
-    expect(await removeArchivedDays(store, objects, 90 * day, goOn)).to.be.above(2);
+    expect(await removeArchivedDays(store, objects, 90 * day, goOn, fail)).to.be.above(2);
     expect(await readLines(store, caller.accountId, 9, { open })).to.deep.equal([]);
     expect(await listArchivedParts(store, paidLineStream(caller.keyId))).to.deep.equal([]);
     expect(objectsIn(place.folder).every((path) => path.startsWith('days/ledger/'))).to.equal(true);
@@ -226,7 +227,7 @@ describe('ended days', () => {
     await removeAccount(store, caller.accountId, caller.slug);
     await move();
     expect(await readLedger(store, caller.accountId, 1000, open)).to.deep.equal(ledger);
-    await removeArchivedDays(store, objects, 0, goOn);
+    await removeArchivedDays(store, objects, 0, goOn, fail);
     expect(objectsIn(place.folder).every((path) => path.startsWith('days/ledger/'))).to.equal(true);
   });
 
@@ -258,7 +259,7 @@ describe('ended days', () => {
     for (const object of foreign) expect(await open(object)).to.deep.equal(others);
     expect(await move()).to.equal(0);
     store.advance(91 * day);
-    await removeArchivedDays(store, objects, 90 * day, goOn);
+    await removeArchivedDays(store, objects, 90 * day, goOn, fail);
     const kept = objectsIn(place.folder).filter((path) => path.startsWith('days/paid/'));
     expect(kept.map((path) => path.replace(/(lines\.gz).*/, '$1'))).to.deep.equal(foreign.slice(1));
   });

@@ -265,12 +265,13 @@ describe('the audit log', () => {
     const { folder, remove } = aFolder();
     const objects = await openFolder({ folder, seal: makeSeal({ secret: Buffer.alloc(32) }), now: Date.now });
     const goOn = () => true;
+    const fail = (error: unknown) => Promise.reject(error);
     const caller = await anAccount(store);
     const change = (weight: number) => setAccount({ ...store, actor: operator }, caller.accountId, { weight });
     const tidy = async () => {
       const given = { store, objects, lifetimes: { job: day }, goOn, metrics: makeMetrics(), log: aLog().log };
       await archiveDays(given);
-      await removeArchivedDays(store, objects, 90 * day, goOn);
+      await removeArchivedDays(store, objects, 90 * day, goOn, fail);
     };
     const weights = async (id: string, before?: string, limit = 100) => {
       const entries = await readAudit(store, id, { limit, before, open: (object) => readJsonLines(objects, object) });

@@ -230,13 +230,14 @@ describe('the bounds of the record', () => {
     const { folder, remove } = aFolder();
     const objects = await openFolder({ folder, seal: makeSeal({ secret: Buffer.alloc(32) }), now: Date.now });
     const goOn = () => true;
+    const fail = (error: unknown) => Promise.reject(error);
     for (let n = 0; n < 5; n++) {
       store.advance(31 * day);
       await sweepRecord(store, lifetimes);
       for (let files = await findOldFiles(store, day); files.length > 0; files = await findOldFiles(store, day))
         for (const file of files) await dropFile(store, file);
       await archiveDays({ store, objects, lifetimes, goOn, metrics: makeMetrics(), log: aLog().log });
-      await removeArchivedDays(store, objects, lifetimes.line, goOn);
+      await removeArchivedDays(store, objects, lifetimes.line, goOn, fail);
     }
     remove();
     const left = async () =>

@@ -30,6 +30,7 @@ const halfDay = day / 2;
 const lifetimes = { job: 30 * day, line: 90 * day, file: day };
 const strayMs = 7 * day;
 const goOn = () => true;
+const fail = (error: unknown) => Promise.reject(error);
 
 /** Brings an entry to half a day before its removal; returns a check that it is there. */
 type Row = (store: TestStore, objects: FolderStore) => Promise<() => Promise<boolean>>;
@@ -154,9 +155,9 @@ describe('after the clock of Redis has moved by a day since the controller read 
     await sweepRecord(moved, lifetimes);
     await removeDueFiles(cleaner, lifetimes.file);
     await removeStrayObjects(cleaner, lifetimes.file);
-    await removeArchivedDays(moved, objects, lifetimes.line, goOn);
+    await removeArchivedDays(moved, objects, lifetimes.line, goOn, fail);
     await archiveDays({ store: moved, objects, lifetimes, goOn, metrics, log });
-    await removeRevocations(objects, async () => (await readRedisTime(moved)) - revocationLifeMs, goOn);
+    await removeRevocations(objects, async () => (await readRedisTime(moved)) - revocationLifeMs, goOn, fail);
   };
 
   for (const [what, prepare] of Object.entries(rows)) {

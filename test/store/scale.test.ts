@@ -119,10 +119,11 @@ async function openWorks(store: TestStore, { accountId }: StoredCaller): Promise
     await listOverdue(store, store.clock.now());
   };
   const goOn = () => true;
+  const fail = (error: unknown) => Promise.reject(error);
   const sweep = async () => {
     await sweepRecord(store, lifetimes);
     await findOldFiles(store, lifetimes.file);
-    await removeArchivedDays(store, objects, lifetimes.line, goOn);
+    await removeArchivedDays(store, objects, lifetimes.line, goOn, fail);
     await archiveDays({ store, objects, lifetimes, goOn, metrics, log });
   };
   const works = {
