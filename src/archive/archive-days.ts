@@ -20,7 +20,7 @@ import { findExpiredPart, forgetArchived, postponeArchived } from '../store/log/
 import { noteArchived } from '../store/log/note-archived.ts';
 import { openingBalances } from '../store/log/verify-ledger.ts';
 import { readPeriodStart } from '../store/money/roll-period.ts';
-import { readRedisTime, removeOld } from '../store/old-entries.ts';
+import { readRedisTime, removalRetryMs, removeOld } from '../store/old-entries.ts';
 import type { RecordStore } from '../store/script.ts';
 import { readJsonLines, writeJsonLines } from './json-lines.ts';
 
@@ -28,7 +28,6 @@ export type ArchiveObjects = Pick<ObjectStore, 'keep' | 'read' | 'see' | 'remove
 
 const day = 86_400_000;
 const auditMs = 365 * day;
-const retryMs = 600_000;
 /** Entries in one object: what one step reads, writes and removes. */
 const maxEntriesPerObject = 2000;
 
@@ -129,12 +128,14 @@ export async function removeArchivedDays(
 ): Promise<number> {
   const removeParts = (expiring: string, keptMs: number) =>
     removeOld(
+      store,
       () => findExpiredPart(store, expiring, keptMs),
       goOn,
       async (days) => {
-        const removed = await objects.remove(days.object.replace(/[^/]*$/, '')).then(() => 1, tell);
-        if (removed > 0) await forgetArchived(store, days);
-        else await postponeArchived(store, days, store.clock.now() - keptMs + retryMs);
+        const isRemoved = (await objects.remove(days.object.replace(/[^/]*$/, '')).then(() => 1, tell)) > 0;
+        if (isRemoved) await forgetArchived(store, days);
+        else await postponeArchived(store, days, store.clock.now() - keptMs + removalRetryMs);
+        return isRemoved;
       },
     );
   const lines = await removeParts(keys.days, ageMs);

@@ -8,7 +8,7 @@ import {
   listUnknownJobs,
   postponeStray,
 } from '../store/jobs/stray-objects.ts';
-import { removeOld } from '../store/old-entries.ts';
+import { removalRetryMs, removeOld } from '../store/old-entries.ts';
 import type { UpkeepParts } from '../store/upkeep-parts.ts';
 import type { StorageProbe } from './storage-probe.ts';
 
@@ -18,18 +18,20 @@ interface FileCleanerOptions extends UpkeepParts {
   readonly goOn: () => boolean;
 }
 
-const retryMs = 600_000;
 /** Time for which an unknown object stays after the lifetime of a file: a restored record knows nothing of jobs that callers may still fetch. */
 const strayMs = 7 * 24 * 3_600_000;
 
 export async function removeDueFiles(options: FileCleanerOptions, lifetimeMs: number): Promise<number> {
   const { store, goOn } = options;
   return removeOld(
+    store,
     () => findOldFiles(store, lifetimeMs),
     goOn,
     async (jobId) => {
-      if (await removeObjects(options, jobId)) await dropFile(store, jobId);
-      else await postponeFile(store, jobId, store.clock.now() - lifetimeMs + retryMs);
+      const isRemoved = await removeObjects(options, jobId);
+      if (isRemoved) await dropFile(store, jobId);
+      else await postponeFile(store, jobId, store.clock.now() - lifetimeMs + removalRetryMs);
+      return isRemoved;
     },
   );
 }
@@ -50,12 +52,15 @@ export async function removeStrayObjects(options: FileCleanerOptions, lifetimeMs
   const { store, goOn } = options;
   const ageMs = lifetimeMs + strayMs;
   return removeOld(
+    store,
     () => findOldStrays(store, ageMs),
     goOn,
     async (jobId) => {
       const [stray] = await findStrays(store, [jobId]);
-      if (stray === undefined || (await removeObjects(options, jobId))) await dropStray(store, jobId);
-      else await postponeStray(store, jobId, store.clock.now() - ageMs + retryMs);
+      const isRemoved = stray === undefined || (await removeObjects(options, jobId));
+      if (isRemoved) await dropStray(store, jobId);
+      else await postponeStray(store, jobId, store.clock.now() - ageMs + removalRetryMs);
+      return isRemoved;
     },
   );
 }

@@ -35,7 +35,7 @@ export function startSweeper(options: SweeperOptions): { wake(): void; close(): 
     if (Object.values(swept).some((count) => count > 0)) log.info('past lifetimes were removed', { ...swept });
   };
   const tell = tellWhileAnswered(options.probe, complain);
-  const sweeps = [sweepEntries, makeObjectSweep(options, tell), makeDaySweep(options, tell)].map((sweep) => {
+  const sweeps = [sweepEntries, makeObjectSweep(few, tell), makeDaySweep(options, tell)].map((sweep) => {
     const look = (isClosing: () => boolean) =>
       sweep(() => !isClosing() && isLeading() && store.connection.clock.isSteady());
     return startPeriodicTask(look, intervalMs, complain);
@@ -57,12 +57,11 @@ type Tell = (error: unknown) => Promise<number>;
 /** Returns one sweep of the files that are removed from the object store. */
 function makeObjectSweep(options: SweeperOptions, tell: Tell): Sweep {
   const { store, objects, probe, lifetimes, log } = options;
-  const cleaning = { ...options, log: { ...log, warn: fewLines(log.warn) } };
   let searchedOn = Number.NaN;
   return async (mayGoOn) => {
     const goOn = lasting(mayGoOn, probe);
     if (!goOn()) return;
-    const cleaner = { ...cleaning, goOn };
+    const cleaner = { ...options, goOn };
     const files = await removeDueFiles(cleaner, lifetimes.file);
     const strays = await removeStrayObjects(cleaner, lifetimes.file);
     const uploads = await sweepUploads(options, goOn).catch(tell);

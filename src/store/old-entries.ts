@@ -27,21 +27,27 @@ export async function readRedisTime({ connection, clock }: RecordStore): Promise
   return Math.min(now, clock.now());
 }
 
-/** Removes what is found, all of it at once, until nothing is left or `goOn` is false; returns the number removed. */
+/** Time after which a removal that failed is due again, and that one pass of removals takes at most: it meets none of them twice. */
+export const removalRetryMs = 600_000;
+
+/**
+ * Removes what is found, all of it at once, until nothing is left, `goOn` is false or the pass has taken 10 minutes: thousands that cannot be
+ * removed keep no other work waiting. `remove` returns false for one that it has postponed. Returns the number removed.
+ */
 export async function removeOld<T>(
+  { clock }: Pick<RecordStore, 'clock'>,
   find: () => Promise<readonly T[]>,
   goOn: () => boolean,
-  remove: (item: T) => Promise<void>,
+  remove: (item: T) => Promise<boolean>,
 ): Promise<number> {
+  const endsAt = clock.now() + removalRetryMs;
   let removed = 0;
   for (;;) {
     const removals = (await find()).map(async (item) => {
-      if (!goOn()) return;
-      await remove(item);
-      removed++;
+      if (goOn() && (await remove(item))) removed++;
     });
     const failure = (await Promise.allSettled(removals)).find(({ status }) => status === 'rejected');
     if (failure) throw (failure as PromiseRejectedResult).reason;
-    if (removals.length === 0 || !goOn()) return removed;
+    if (removals.length === 0 || !goOn() || clock.now() >= endsAt) return removed;
   }
 }
