@@ -33,6 +33,7 @@ import manifests  # noqa: E402
 import parts  # noqa: E402
 import playlists  # noqa: E402
 import probes  # noqa: E402
+import ranges  # noqa: E402
 import sites  # noqa: E402
 import smooth  # noqa: E402
 import streams  # noqa: E402
@@ -43,6 +44,7 @@ PLAIN = ('id ext title width height channel channel_url uploader uploader_url is
          'thumbnail like_count view_count description upload_date webpage_url original_url direct release_timestamp').split()
 OF_FORMAT = 'format_id ext vcodec acodec width height fps tbr abr filesize filesize_approx protocol preference language_preference'.split()
 MAX_FORMATS = 1000
+RESUMED = re.compile(r'bytes=[1-9]\d*-')
 ABOUT_US = re.compile('generic information extractor|Requested format is not|No video formats found')
 
 
@@ -52,6 +54,10 @@ class Playlist(Exception):
 
 class Downloader(bounds.TolerantDownloader):
     """Takes a playlist of exactly one entry for that entry, and refuses every other one before reading it."""
+
+    def __init__(self, *args, **named):
+        self.marks = {}  # of the files at the URLs that were asked for
+        super().__init__(*args, **named)
 
     def add_default_info_extractors(self):
         """Adds what yt-dlp adds, but does not compare each name with all the others."""
@@ -66,6 +72,18 @@ class Downloader(bounds.TolerantDownloader):
             req.headers.pop('Ytdl-Request-Proxy', None)
         answer = super().urlopen(req)
         self.last_length = answer.headers.get('Content-Length')
+        return answer if isinstance(req, str) else self.same_file(req, answer)
+
+    def same_file(self, req, answer):
+        """Returns an answer that goes on with the file of the one before, or the whole one where a source has another file in its place."""
+        is_resumed = answer.status == 206 and RESUMED.fullmatch(req.headers.get('Range') or '')
+        marks = ranges.marks_of(answer.headers)
+        if is_resumed and ranges.is_other_file(self.marks.get(req.url), marks):
+            answer.close()
+            req.headers.pop('Range')
+            return self.urlopen(req)
+        if not is_resumed:
+            self.marks[req.url] = marks
         return answer
 
     def process_ie_result(self, ie_result, download=True, extra_info=None):

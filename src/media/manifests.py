@@ -8,6 +8,7 @@ from yt_dlp.extractor.common import InfoExtractor
 from yt_dlp.utils import parse_duration, parse_m3u8_attributes
 
 import hooks
+import ranges
 from segments import ENDLIST, Listed, cut_playlist
 
 MEDIA = '#EXT-X-MEDIA:'
@@ -140,10 +141,10 @@ def fill_period(period, length):
                 offset = float(own.get('presentationTimeOffset') or offset)
                 for timeline in children(own, 'SegmentTimeline'):
                     repeat(timeline, None if length is None else offset + length * timescale)
-                listed = children(own, 'SegmentURL')
-                if listed and all(each.get('media') is None for each in listed):
-                    # They are ranges of one file, which is fetched whole.
+                if ranges.is_one_file(children(own, 'SegmentURL')):
+                    # It is fetched whole.
                     element.remove(own)
+                    ranges.name_file(element, children(own, 'SegmentURL'), children(element, 'BaseURL'))
         if element.tag.endswith('Representation') and element.get('id') is not None:
             offsets[element.get('id')] = offset / timescale
         for name in ('AdaptationSet', 'Representation'):

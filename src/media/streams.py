@@ -19,6 +19,7 @@ from yt_dlp.utils import ExtractorError, determine_protocol
 
 import hooks
 import live
+import ranges
 from clock import Clock
 from segments import ENDLIST, MAP, Listed, cut_playlist, lay_out, skips
 
@@ -138,6 +139,10 @@ class HlsStream(HlsFD):
         if not skips(text, info_dict):
             text, self.anew, _ = lay_out(text)
         return super().real_download(filename, {**info_dict, 'url': url, 'hls_media_playlist_data': text, 'is_live': False})
+
+    def decrypter(self, info_dict):
+        decrypt = super().decrypter(info_dict)
+        return lambda fragment, content: decrypt(fragment, ranges.in_range(content, fragment))
 
     def refuse_endless(self, text, whole, told):
         """Raises for a list that has no end, and ends long before another one of the same medium, which has: it would go on."""
