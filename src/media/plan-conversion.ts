@@ -27,6 +27,8 @@ const timedFormats = /^(mov|matroska|mpegts)/;
 const [maxPlaced, maxMixed] = [8, 64];
 /** Seconds by which sound may be beside its picture unnoticed, and by which two parts of one stream may be apart: farther, their clocks differ. */
 const [audibleSeconds, maxApartSeconds] = [0.05, 60];
+/** Formats in which a stream may begin later than its film, and seconds by which one that does not may seem to, for pictures that are decoded before it. */
+const [placedFormats, misplacedSeconds] = [/^(mov|matroska)/, 0.2];
 /** Seconds by which ffmpeg begins before a picture, because it leaves out one that begins an instant earlier. */
 const marginSeconds = 0.001;
 
@@ -199,14 +201,20 @@ function audioContainer(format: string): Container {
   return [mp3, m4a, wav].find(({ ext }) => ext === format) ?? mp3;
 }
 
-/** Returns the seconds at which to begin each file: streams of pieces share one clock, and one of them may begin later than the other. */
+/** Returns the seconds at which to begin each file: streams of pieces, and files that tell their place, share one clock, and one of them may begin later. */
 export function startsOf(fetched: readonly FetchedFile[], { parts, start }: FormatChoice): number[] {
   const begun = fetched[parts.findIndex(({ video }) => video)]?.probe;
-  const shared = parts.every(({ fragmented }) => fragmented);
+  const arePieces = parts.every(({ fragmented }) => fragmented);
+  const arePlaced =
+    parts.every(({ fragmented }) => !fragmented) && fetched.every(({ probe }) => placedFormats.test(probe.format));
+  const first = arePlaced ? Math.min(...fetched.map(({ probe }) => probe.begin ?? Number.NaN)) : begun?.begin;
+  const leastSeconds = arePlaced ? misplacedSeconds : audibleSeconds;
   return fetched.map(({ probe }) => {
-    const later = (probe.begin ?? Number.NaN) - (begun?.begin ?? Number.NaN);
+    const later = (probe.begin ?? Number.NaN) - (first ?? Number.NaN);
     const same =
-      shared && probe.format === begun?.format && Math.abs(later) > audibleSeconds && Math.abs(later) < maxApartSeconds;
+      (arePlaced || (arePieces && probe.format === begun?.format)) &&
+      Math.abs(later) > leastSeconds &&
+      Math.abs(later) < maxApartSeconds;
     return Math.round((same ? start - later : start) * 1000) / 1000;
   });
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
 import { testsAtOnce } from '../support/at-once.ts';
-import { expectMarks, type Flashes, openFlashes } from '../support/flashes.ts';
+import { expectMarks, type Flashes, marks, marksOf, openFlashes } from '../support/flashes.ts';
 import { durationOf, recordLive } from '../support/media.ts';
 
 const group = '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="English",DEFAULT=YES,URI="sound.m3u8"\n';
@@ -161,4 +161,40 @@ describe('A stream whose list tells little of its sound', () => {
     const found = await source.make('video', 'tiny.m3u8', {}, ({ file }) => durationOf(file));
     expect(found).to.be.closeTo(0.6, 0.2);
   });
+
+  for (const [late, args] of [
+    ['sound', {}],
+    ['picture', {}],
+    ['sound', { start: 1, end: 8 }],
+  ] as const) {
+    it(`D33: has both in time where each is a file by itself, of which its ${late} begins later ${JSON.stringify(args)}`, async () => {
+      const kinds = [
+        ['picture', 'video', 'avc1.42c00c', ['-map', '0:v', '-c:v', 'libx264', '-preset', 'ultrafast']],
+        ['sound', 'audio', 'mp4a.40.2', ['-map', '0:a', '-c:a', 'aac']],
+      ] as const;
+      const sets = [];
+      for (const [kind, type, codec, words] of kinds) {
+        const from = kind === late ? ['-ss', '2.5', '-i', source.film, '-copyts'] : ['-i', source.film];
+        await source.ffmpeg(...from, ...words, `${late}-later-${kind}.mp4`);
+        sets.push(
+          `<AdaptationSet mimeType="${type}/mp4"><Representation id="${kind}" bandwidth="100000" codecs="${codec}"><BaseURL>${late}-later-${kind}.mp4</BaseURL></Representation></AdaptationSet>`,
+        );
+      }
+      const head = '<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT10S">';
+      source.write(`${late}.mpd`, `${head}<Period>${sets.join('')}</Period></MPD>`);
+      const seen = await source.make('video', `${late}.mpd`, args, ({ file }) => marksOf(file));
+      const [start, end] = 'start' in args ? [args.start, args.end] : [0, 10];
+      const from = (first: number) => marks.filter((mark) => mark > first && mark < end).map((mark) => mark - start);
+      expect(seen).to.have.property('flashes');
+      const { flashes, beeps } = seen as Awaited<ReturnType<typeof marksOf>>;
+      for (const [kind, found] of [
+        ['picture', flashes],
+        ['sound', beeps],
+      ] as const) {
+        const wanted = from(kind === late ? 2.5 : start);
+        expect(found, kind).to.have.lengthOf(wanted.length);
+        for (const [n, second] of found.entries()) expect(second, kind).to.be.closeTo(wanted[n]!, 0.12);
+      }
+    });
+  }
 });
