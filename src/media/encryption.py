@@ -1,4 +1,5 @@
-"""Finds samples that only a key makes readable before a file is fetched: ffmpeg would copy them and not say so."""
+"""Finds by the index of a file, before it is fetched, what ffmpeg would copy and not say so: samples that only a key makes readable, and what a film
+leaves out of its media."""
 import io
 import math
 import re
@@ -23,8 +24,19 @@ def refuse_encrypted(ydl, info, probed):
     tags = [each.get('tags') or {} for each in [*(probed.get('streams') or []), head if head.get('format_name') == 'asf' else {}]]
     # ffprobe may tell nothing of a protected MP4: its index is read.
     index = index_of(ydl, info) if may_be_mp4(info) and 'mp4' in head.get('format_name', 'mp4') else b''
+    info['is_edited'] = is_edited(index)
     if any(name.lower() in ENCRYPTION_TAGS for each in tags for name in each) or any(map(ENCRYPTED.fullmatch, entries_of(index))):
         raise ExtractorError('This file is DRM protected', expected=True)
+
+
+def is_edited(index):
+    """Returns True for the index of an MP4 with a track of several parts of its media (ISO/IEC 14496-12, 8.6.6)."""
+    for start, end in boxes(index, [b'moov', b'trak', b'edts', b'elst']):
+        size, place, length = (20, 8, 8) if index[start:start + 1] == b'\1' else (12, 4, 4)
+        shown = [at for at in range(start + 8 + place, end - 3, size) if index[at:at + length] != b'\xff' * length]
+        if len(shown) > 1:
+            return True
+    return False
 
 
 def entries_of(index):

@@ -54,6 +54,7 @@ def fetch_format(downloader, info, form, part, order, beginning, hook):
     if seconds is not None and streams.may_be_mp4(chosen):
         # The turn of a picture is lost in all but an MP4.
         chosen['ext'] = streams.container_of(chosen, probes.probe(downloader, chosen, order) or {})
+        seconds = None if chosen.get('is_edited') else seconds
     fetcher = streams.open_downloader(downloader, chosen, seconds, beginning)
     fetcher.listed = told
     fetcher.add_progress_hook(hook)

@@ -49,6 +49,7 @@ export function filterOf(
 ): string | null {
   const slow = slowRate(video, args, choice, longestOf(fetched));
   if (slow !== null) return `fps=${slow},${encodable(video)}`;
+  if (video !== null && fetched[video.input]?.edited) return encodable(video);
   const untimed = fetched.find(({ probe }) => isUntimed(probe));
   if (video === null || untimed === undefined) return null;
   // Of AVI, the decoder gives each picture the time at which it was decoded.

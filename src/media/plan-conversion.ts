@@ -111,7 +111,7 @@ function leadOf(fetched: readonly FetchedFile[], { start }: FormatChoice, held: 
 function isUnsought([only, ...others]: readonly FetchedFile[], start: number): boolean {
   if (only === undefined || others.length > 0) return false;
   const { video, begin } = only.probe;
-  return (video?.begin ?? 0) - (begin ?? 0) > start || isBare(only);
+  return (video?.begin ?? 0) - (begin ?? 0) > start || only.edited === true || isBare(only);
 }
 
 interface MuxPlan {

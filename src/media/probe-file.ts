@@ -62,6 +62,8 @@ export interface FetchedFile extends Probed, InputFile {
   readonly plain?: boolean;
   /** True for an mp4 of which players decode more of the picture than they show. */
   readonly hides?: boolean;
+  /** True for an mp4 whose tracks show several parts of their media, which only a decoder leaves out. */
+  readonly edited?: boolean;
 }
 
 /** Facts of a file with 1,000 tracks, of which ffprobe reads no more, are some 40,000. One that was taken over may write 134 million, which took 2 GB here. */

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { beginningOf, sizeOf } from './child-folder.ts';
 import type { ChosenFormat, FormatChoice } from './choose-formats.ts';
 import { refuseParts } from './container-heads.ts';
+import { isEdited } from './edit-lists.ts';
 import { isEncryptedMp4 } from './encrypted-mp4.ts';
 import { inputOptions } from './ffmpeg-arguments.ts';
 import { joinRecordings } from './joined-recordings.ts';
@@ -40,11 +41,12 @@ export async function probeParts(
     const songs = choice.section ? await songsOf(file, probed.probe.audio?.codec, signal) : 'one';
     if (songs === 'unlike' && !page.live)
       throw new SectionFailed('source_incomplete', 'another song begins in the part');
-    const probe = songs === 'one' ? probed.probe : withChangingSound(probed.probe);
+    const edited = probed.probe.format.startsWith('mov') && (await isEdited(file));
+    const probe = songs === 'one' && !edited ? probed.probe : withChangingSound(probed.probe);
     if (part.video) await refuseOtherSizes(probed, probe, choice.section, tools, signal);
     const asked = probe.format.startsWith('mov') && /^(mkv|webm)$/.test(String(args.video_format)) ? probe.video : null;
     const hides = asked !== null && (await hidesBeginning(file, asked.index, tools, signal));
-    fetched.push({ ...probed, probe, hides });
+    fetched.push({ ...probed, probe, hides, edited });
   }
   return fetched;
 }
