@@ -83,7 +83,10 @@ export function planConversion(
     length,
     output: isKept
       ? null
-      : [...(lead > 0 ? ['-ss', lead.toFixed(6)] : []), ...output(sources, made, choice, starts, held)],
+      : [
+          ...(lead > 0 ? ['-ss', lead.toFixed(6)] : []),
+          ...output(sources, made, lastsOf(video, length, choice), starts, held),
+        ],
   };
 }
 
@@ -219,15 +222,24 @@ export function startsOf(fetched: readonly FetchedFile[], { parts, start }: Form
   });
 }
 
+/** Returns the seconds after which a result ends, `null` for that of its files. Of a film whose edit list leaves its end out, a copy would have it. */
+function lastsOf(video: SourceStream | null, length: number | null, { start, seconds }: FormatChoice): number | null {
+  if (seconds !== null) return seconds - start;
+  const { promised = null, frameRate = null, duration = null } = video?.stream ?? {};
+  const leavesOut =
+    promised !== null && frameRate !== null && duration !== null && promised / frameRate - duration > 0.5;
+  return leavesOut ? length : null;
+}
+
 function output(
   sources: readonly SourceStream[],
   made: MuxPlan,
-  choice: FormatChoice,
+  lasts: number | null,
   starts: readonly number[],
   held: HeldPictures,
 ): string[] {
   const maps = sources.flatMap(({ input, stream }) => ['-map', `${input}:${stream.index}`]);
-  const length = choice.seconds === null ? [] : ['-t', String(choice.seconds - choice.start)];
+  const length = lasts === null ? [] : ['-t', String(lasts)];
   // Copied sound would else begin where the picture's key frame lies.
   const cut = starts.some((each) => each > 0) ? [...length, '-copypriorss:a', '0'] : length;
   const encoding = made.encodesPicture ? made.encoding : [...made.encoding, ...retimed(held)];
