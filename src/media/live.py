@@ -26,6 +26,7 @@ class Beginning:
     def __init__(self, recordings):
         self.lock, self.manifests = threading.Lock(), {}
         self.newest, self.all_read = [], threading.Barrier(recordings)
+        self.starts = ()  # seconds at which clocks of a stream that has ended begin anew
         self.broken = None  # seconds up to which one file can hold the stream, where it goes on otherwise
 
     def read(self, url, read):

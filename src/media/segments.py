@@ -5,6 +5,7 @@ from yt_dlp.utils import parse_iso8601, parse_m3u8_attributes
 
 ENDLIST, MAP, DISCONTINUITY, SEQUENCE = '#EXT-X-ENDLIST', '#EXT-X-MAP:', '#EXT-X-DISCONTINUITY', '#EXT-X-MEDIA-SEQUENCE:'
 DATE = '#EXT-X-PROGRAM-DATE-TIME:'
+MAX_UNLIKE = 1  # seconds by which parts of picture and sound between two discontinuities may differ in length
 OF_SEGMENT = ('#EXTINF:', '#EXT-X-BYTERANGE', DISCONTINUITY, DATE)
 
 
@@ -74,6 +75,21 @@ def lay_out(text, known=None):
             length = lengths[index] = sum(seconds_of(each) for each in pending if each.startswith('#EXTINF:'))
             pending, is_new = [], False
     return '\n'.join(lines), anew, lengths
+
+
+def align(anew, lengths, others):
+    """Returns the lengths behind which clocks begin anew, as `lay_out` does, and the seconds at which they do: those of another list of the same medium,
+    as far as it has them, or sound, whose parts may be longer by some samples, would be later behind each."""
+    starts, reached = [], 0.0
+    for index in sorted(lengths):
+        starts += [reached] if index in anew else []
+        reached += lengths[index]
+    late = [0.0, *(start - other for start, other in zip(starts, others))]
+    steps = [now - before for before, now in zip(late, late[1:])]
+    # A part of a list may end behind the last one.
+    if abs(len(starts) - len(others)) > 1 or any(abs(step) > MAX_UNLIKE for step in steps):
+        return anew, starts
+    return {**anew, **{index: anew[index] - step for index, step in zip(sorted(anew), steps)}}, others
 
 
 def segment_of(line):

@@ -21,7 +21,7 @@ import hooks
 import live
 import ranges
 from clock import Clock
-from segments import ENDLIST, MAP, Listed, cut_playlist, lay_out, skips
+from segments import ENDLIST, MAP, Listed, align, cut_playlist, lay_out, skips
 
 HLS = ('m3u8', 'm3u8_native')
 TRANSPORT = ('ts', 'mts', 'm2ts')
@@ -137,7 +137,10 @@ class HlsStream(HlsFD):
             cut = cut_playlist(text, -1, self.seconds + 1)
             text, self.lasted = cut.text, cut.seconds if info_dict.get('is_live') else None
         if not skips(text, info_dict):
-            text, self.anew, _ = lay_out(text)
+            text, anew, fragments = lay_out(text)
+            self.anew = anew
+            if self.beginning is not None:
+                self.anew, self.beginning.starts = align(anew, fragments, self.beginning.starts)
         return super().real_download(filename, {**info_dict, 'url': url, 'hls_media_playlist_data': text, 'is_live': False})
 
     def decrypter(self, info_dict):

@@ -197,4 +197,28 @@ describe('A stream whose list tells little of its sound', () => {
       }
     });
   }
+
+  it('D33: stays in time behind a dozen discontinuities, between which its sound is longer by some samples than its picture (HLS)', async () => {
+    const count = 12;
+    for (const [kind, ...words] of [
+      ['v', '-t', '1', '-i', source.film, '-map', '0:v', '-c:v', 'libx264', '-preset', 'ultrafast'],
+      ['a', '-t', '1.02', '-i', source.film, '-map', '0:a'],
+    ] as const) {
+      const pieces = ['-f', 'hls', '-hls_time', '9', '-hls_playlist_type', 'vod', '-hls_segment_type', 'fmp4'];
+      await source.ffmpeg(...words, ...pieces, '-hls_fmp4_init_filename', `${kind}-head.mp4`, `${kind}-once.m3u8`);
+      const once = readFileSync(source.path(`${kind}-once.m3u8`), 'utf8');
+      const piece = /#EXTINF:.*\n.*\n/.exec(once)?.[0] ?? '';
+      const more = `#EXT-X-DISCONTINUITY\n${piece}`.repeat(count - 1);
+      source.write(`${kind}-often.m3u8`, once.replace('#EXT-X-ENDLIST', `${more}#EXT-X-ENDLIST`));
+    }
+    const sound = group.replace('sound', 'a-often');
+    const picture = '#EXT-X-STREAM-INF:BANDWIDTH=300000,RESOLUTION=64x36,CODECS="avc1.42c00c,mp4a.40.2",AUDIO="a"\n';
+    source.write('often.m3u8', `#EXTM3U\n${sound}${picture}v-often.m3u8\n`);
+    const seen = await source.make('video', 'often.m3u8', {}, ({ file }) => marksOf(file));
+    const { flashes, beeps } = typeof seen === 'string' ? expect.fail(seen) : seen;
+    for (const found of [flashes, beeps]) {
+      expect(found).to.have.lengthOf(count);
+      for (const [n, second] of found.entries()) expect(second).to.be.closeTo(n + 0.6, 0.12);
+    }
+  });
 });
