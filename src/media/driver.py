@@ -56,7 +56,7 @@ class Downloader(bounds.TolerantDownloader):
     """Takes a playlist of exactly one entry for that entry, and refuses every other one before reading it."""
 
     def __init__(self, *args, **named):
-        self.marks = {}  # of the files at the URLs that were asked for
+        self.last_file = threading.local()  # each thread fetches one file after the other
         super().__init__(*args, **named)
 
     def add_default_info_extractors(self):
@@ -78,12 +78,13 @@ class Downloader(bounds.TolerantDownloader):
         """Returns an answer that goes on with the file of the one before, or the whole one where a source has another file in its place."""
         is_resumed = answer.status == 206 and RESUMED.fullmatch(req.headers.get('Range') or '')
         marks = ranges.marks_of(answer.headers)
-        if is_resumed and ranges.is_other_file(self.marks.get(req.url), marks):
+        url, known = getattr(self.last_file, 'seen', (None, None))
+        if is_resumed and url == req.url and ranges.is_other_file(known, marks):
             answer.close()
             req.headers.pop('Range')
             return self.urlopen(req)
         if not is_resumed:
-            self.marks[req.url] = marks
+            self.last_file.seen = req.url, marks
         return answer
 
     def process_ie_result(self, ie_result, download=True, extra_info=None):
