@@ -5,7 +5,7 @@ from yt_dlp.utils import parse_iso8601, parse_m3u8_attributes
 
 ENDLIST, MAP, DISCONTINUITY, SEQUENCE = '#EXT-X-ENDLIST', '#EXT-X-MAP:', '#EXT-X-DISCONTINUITY', '#EXT-X-MEDIA-SEQUENCE:'
 DATE = '#EXT-X-PROGRAM-DATE-TIME:'
-MAX_UNLIKE = 1  # seconds by which parts of picture and sound between two discontinuities may differ in length
+MAX_UNLIKE = 0.1  # seconds by which parts of picture and sound differ for their whole frames; where lists state lengths coarsely, or parts lap, by more
 OF_SEGMENT = ('#EXTINF:', '#EXT-X-BYTERANGE', DISCONTINUITY, DATE)
 
 
@@ -87,7 +87,7 @@ def align(anew, lengths, others):
     late = [0.0, *(start - other for start, other in zip(starts, others))]
     steps = [now - before for before, now in zip(late, late[1:])]
     # A part of a list may end behind the last one.
-    if abs(len(starts) - len(others)) > 1 or any(abs(step) > MAX_UNLIKE for step in steps):
+    if not others or abs(len(starts) - len(others)) > 1 or any(abs(step) > MAX_UNLIKE for step in steps):
         return anew, starts
     return {**anew, **{index: anew[index] - step for index, step in zip(sorted(anew), steps)}}, others
 
