@@ -44,14 +44,14 @@ export function planConversion(
   held: HeldPictures = { atStart: null, atEnd: null },
 ): ConversionPlan {
   const video = findStream('video', fetched, choice);
-  const sound = findStream('audio', fetched, choice);
+  const starts = startsOf(fetched, choice);
+  const sound = within(findStream('audio', fetched, choice), starts, choice);
   const soundOnly = isSoundOnly(order);
   if (soundOnly && sound === null) throw new Failed('no_audio');
   if (!soundOnly && video === null) throw new Failed('no_video');
   // A Matroska would hold it, for no player.
   const isUnknown = (soundOnly ? [sound] : [video, sound]).some((source) => source?.stream.codec === '');
   if (isUnknown) throw new Failed('unsupported_url', 'its codec is not known');
-  const starts = startsOf(fetched, choice);
   const hasEnded = (source: SourceStream | null) =>
     source !== null && endOf(source, fetched) <= (starts[source.input] ?? 0);
   // A cut leaves out the next picture, which tells how long the last one is shown: it is while there is sound.
@@ -206,20 +206,31 @@ function audioContainer(format: string): Container {
 
 /** Returns the seconds at which to begin each file: streams of pieces, and files that tell their place, share one clock, and one of them may begin later. */
 export function startsOf(fetched: readonly FetchedFile[], { parts, start }: FormatChoice): number[] {
-  const begun = fetched[parts.findIndex(({ video }) => video)]?.probe;
+  const begun = fetched[parts.findIndex(({ video }) => video)];
+  const beginOf = (file?: FetchedFile) => file?.probe.begin ?? Number.NaN;
   const arePieces = parts.every(({ fragmented }) => fragmented);
   const arePlaced =
     parts.every(({ fragmented }) => !fragmented) && fetched.every(({ probe }) => placedFormats.test(probe.format));
-  const first = arePlaced ? Math.min(...fetched.map(({ probe }) => probe.begin ?? Number.NaN)) : begun?.begin;
-  const leastSeconds = arePlaced ? misplacedSeconds : audibleSeconds;
-  return fetched.map(({ probe }) => {
-    const later = (probe.begin ?? Number.NaN) - (first ?? Number.NaN);
-    const same =
-      (arePlaced || (arePieces && probe.format === begun?.format)) &&
-      Math.abs(later) > leastSeconds &&
-      Math.abs(later) < maxApartSeconds;
-    return Math.round((same ? start - later : start) * 1000) / 1000;
+  const first = arePlaced ? fetched.toSorted((one, other) => beginOf(one) - beginOf(other))[0] : begun;
+  return fetched.map((each) => {
+    const later = beginOf(each) - beginOf(first);
+    const same = arePlaced
+      ? later > misplacedSeconds && haveOneClock(first, each, later)
+      : arePieces && each.probe.format === begun?.probe.format && Math.abs(later) > audibleSeconds;
+    return Math.round((same && Math.abs(later) < maxApartSeconds ? start - later : start) * 1000) / 1000;
   });
+}
+
+/** Returns true for two files that end nearer to each other where one begins so much later than where both begin at once, as files of two clocks do. */
+function haveOneClock(first: FetchedFile | undefined, other: FetchedFile, later: number): boolean {
+  const longer = longestOf([other]) - (first ? longestOf([first]) : Number.NaN);
+  return Math.abs(longer + later) < Math.abs(longer);
+}
+
+/** Returns a stream, `null` for one whose file begins behind the end of the result. */
+function within(source: SourceStream | null, starts: readonly number[], { start, seconds }: FormatChoice) {
+  const begin = -(starts[source?.input ?? 0] ?? 0);
+  return seconds !== null && begin >= seconds - start ? null : source;
 }
 
 /** Returns the seconds after which a result ends, `null` for that of its files. Of a film whose edit list leaves its end out, a copy would have it. */

@@ -162,63 +162,99 @@ describe('A stream whose list tells little of its sound', () => {
     expect(found).to.be.closeTo(0.6, 0.2);
   });
 
+  const asVideo = ['-map', '0:v', '-c:v', 'libx264', '-preset', 'ultrafast'];
+  /** Lists an MP4 of the picture and one of the sound as two files of DASH. */
+  const listFiles = async (name: string, picture: readonly string[], sound: readonly string[]) => {
+    const sets = [];
+    for (const [type, codec, words] of [
+      ['video', 'avc1.42c00c', [...picture, ...asVideo]],
+      ['audio', 'mp4a.40.2', [...sound, '-map', '0:a', '-c:a', 'aac']],
+    ] as const) {
+      await source.ffmpeg(...words, `${name}-${type}.mp4`);
+      sets.push(
+        `<AdaptationSet mimeType="${type}/mp4"><Representation id="${type}" bandwidth="100000" codecs="${codec}"><BaseURL>${name}-${type}.mp4</BaseURL></Representation></AdaptationSet>`,
+      );
+    }
+    const head = '<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT10S">';
+    source.write(`${name}.mpd`, `${head}<Period>${sets.join('')}</Period></MPD>`);
+  };
+  const whole = () => ['-i', source.film];
+  const from = (second: number) => ['-ss', String(second), '-i', source.film, '-copyts'];
+
   for (const [late, args] of [
     ['sound', {}],
     ['picture', {}],
     ['sound', { start: 1, end: 8 }],
   ] as const) {
     it(`D33: has both in time where each is a file by itself, of which its ${late} begins later ${JSON.stringify(args)}`, async () => {
-      const kinds = [
-        ['picture', 'video', 'avc1.42c00c', ['-map', '0:v', '-c:v', 'libx264', '-preset', 'ultrafast']],
-        ['sound', 'audio', 'mp4a.40.2', ['-map', '0:a', '-c:a', 'aac']],
-      ] as const;
-      const sets = [];
-      for (const [kind, type, codec, words] of kinds) {
-        const from = kind === late ? ['-ss', '2.5', '-i', source.film, '-copyts'] : ['-i', source.film];
-        await source.ffmpeg(...from, ...words, `${late}-later-${kind}.mp4`);
-        sets.push(
-          `<AdaptationSet mimeType="${type}/mp4"><Representation id="${kind}" bandwidth="100000" codecs="${codec}"><BaseURL>${late}-later-${kind}.mp4</BaseURL></Representation></AdaptationSet>`,
-        );
-      }
-      const head = '<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT10S">';
-      source.write(`${late}.mpd`, `${head}<Period>${sets.join('')}</Period></MPD>`);
+      const isSound = late === 'sound';
+      await listFiles(late, isSound ? whole() : from(2.5), isSound ? from(2.5) : whole());
       const seen = await source.make('video', `${late}.mpd`, args, ({ file }) => marksOf(file));
       const [start, end] = 'start' in args ? [args.start, args.end] : [0, 10];
-      const from = (first: number) => marks.filter((mark) => mark > first && mark < end).map((mark) => mark - start);
       expect(seen).to.have.property('flashes');
       const { flashes, beeps } = seen as Awaited<ReturnType<typeof marksOf>>;
       for (const [kind, found] of [
         ['picture', flashes],
         ['sound', beeps],
       ] as const) {
-        const wanted = from(kind === late ? 2.5 : start);
+        const first = kind === late ? 2.5 : start;
+        const wanted = marks.filter((mark) => mark > first && mark < end).map((mark) => mark - start);
         expect(found, kind).to.have.lengthOf(wanted.length);
         for (const [n, second] of found.entries()) expect(second, kind).to.be.closeTo(wanted[n]!, 0.12);
       }
     });
   }
 
-  it('D33: stays in time behind a dozen discontinuities, between which its sound is longer by some samples than its picture (HLS)', async () => {
-    const count = 12;
+  it('D33: has both in time where each is a file with a clock of its own', async () => {
+    await listFiles('clocks', [...whole(), '-output_ts_offset', '30'], whole());
+    expect(await source.make('video', 'clocks.mpd', {}, ({ file }) => expectMarks(file))).to.equal(undefined);
+  });
+
+  it('D33: is silent in a part behind whose end its sound begins', async () => {
+    await listFiles('silent', whole(), from(6));
+    const seen = await source.make('video', 'silent.mpd', { start: 1, end: 5.5 }, ({ file }) => marksOf(file));
+    expect(seen).to.have.property('flashes').with.lengthOf(3);
+    expect(seen).to.have.property('beeps').with.lengthOf(0);
+  });
+
+  const repeat = async (name: string, count: number, seconds: number) => {
     for (const [kind, ...words] of [
-      ['v', '-t', '1', '-i', source.film, '-map', '0:v', '-c:v', 'libx264', '-preset', 'ultrafast'],
-      ['a', '-t', '1.02', '-i', source.film, '-map', '0:a'],
+      ['v', '-t', '1', '-i', source.film, ...asVideo],
+      ['a', '-t', String(seconds), '-i', source.film, '-map', '0:a'],
     ] as const) {
       const pieces = ['-f', 'hls', '-hls_time', '9', '-hls_playlist_type', 'vod', '-hls_segment_type', 'fmp4'];
-      await source.ffmpeg(...words, ...pieces, '-hls_fmp4_init_filename', `${kind}-head.mp4`, `${kind}-once.m3u8`);
-      const once = readFileSync(source.path(`${kind}-once.m3u8`), 'utf8');
+      await source.ffmpeg(
+        ...words,
+        ...pieces,
+        '-hls_fmp4_init_filename',
+        `${name}-${kind}.mp4`,
+        `${name}-${kind}.m3u8`,
+      );
+      const once = readFileSync(source.path(`${name}-${kind}.m3u8`), 'utf8');
       const piece = /#EXTINF:.*\n.*\n/.exec(once)?.[0] ?? '';
       const more = `#EXT-X-DISCONTINUITY\n${piece}`.repeat(count - 1);
-      source.write(`${kind}-often.m3u8`, once.replace('#EXT-X-ENDLIST', `${more}#EXT-X-ENDLIST`));
+      source.write(`${name}-${kind}.m3u8`, once.replace('#EXT-X-ENDLIST', `${more}#EXT-X-ENDLIST`));
     }
-    const sound = group.replace('sound', 'a-often');
+    const sound = group.replace('sound', `${name}-a`);
     const picture = '#EXT-X-STREAM-INF:BANDWIDTH=300000,RESOLUTION=64x36,CODECS="avc1.42c00c,mp4a.40.2",AUDIO="a"\n';
-    source.write('often.m3u8', `#EXTM3U\n${sound}${picture}v-often.m3u8\n`);
+    source.write(`${name}.m3u8`, `#EXTM3U\n${sound}${picture}${name}-v.m3u8\n`);
+  };
+
+  it('D33: stays in time behind a dozen discontinuities, between which its sound is longer by some samples than its picture (HLS)', async () => {
+    const count = 12;
+    await repeat('often', count, 1.02);
     const seen = await source.make('video', 'often.m3u8', {}, ({ file }) => marksOf(file));
     const { flashes, beeps } = typeof seen === 'string' ? expect.fail(seen) : seen;
     for (const found of [flashes, beeps]) {
       expect(found).to.have.lengthOf(count);
       for (const [n, second] of found.entries()) expect(second).to.be.closeTo(n + 0.6, 0.12);
     }
+  });
+
+  it('D33: keeps the whole of its sound where that is much longer than its picture between discontinuities (HLS)', async () => {
+    await repeat('longer', 5, 1.5);
+    const seen = await source.make('video', 'longer.m3u8', {}, ({ file }) => marksOf(file));
+    expect(seen).to.have.property('flashes').with.lengthOf(5);
+    expect(seen).to.have.property('beeps').with.lengthOf(5);
   });
 });
