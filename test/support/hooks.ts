@@ -14,7 +14,7 @@ process.env.TMPDIR = folder;
 process.once('SIGTERM', () => process.exit(143));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 /**
- * Rejections that nobody handled, with the test that ran. Mocha swallows them, and each would end a process of trawl. They fail the run at its end:
+ * Rejections that nobody handled, with the test or hook that ran. Mocha swallows them, and each would end a process of trawl. They fail the run at its end:
  * thrown at once, they would end the run.
  */
 const unhandled = new Map<Promise<unknown>, string>();
@@ -31,9 +31,6 @@ const maxEndMs = 15_000;
 
 /** After all tests of a run: fails it when they left a process or a temporary file behind, or a rejection that nobody handled. */
 export const mochaHooks = {
-  beforeEach(this: Mocha.Context): void {
-    running = this.currentTest?.fullTitle() ?? '';
-  },
   async afterAll(this: Mocha.Context): Promise<void> {
     this.timeout(0);
     if (unhandled.size > 0) throw new Error(`Nobody handled a rejection in ${[...unhandled.values()].join('\n')}`);
@@ -52,7 +49,10 @@ function tell(message: RunMessage): void {
 /** Before all tests of a run: begins to tell what runs and what fails, so that the end of this process loses neither. */
 export function mochaGlobalSetup(this: Mocha.Runner): void {
   for (const begin of ['hook', 'test'] as const) {
-    this.on(begin, (runnable: Mocha.Runnable) => tell({ at: nameOf(runnable) }));
+    this.on(begin, (runnable: Mocha.Runnable) => {
+      running = nameOf(runnable);
+      tell({ at: running });
+    });
   }
   this.on('fail', (runnable: Mocha.Runnable, fault: Error) => {
     tell({ failure: `${nameOf(runnable)}: ${fault.message ?? fault}` });

@@ -41,6 +41,13 @@ const cases = [
     '0 passed, 2 failed',
   ],
   ['unread', 'fails when a file cannot be read', `throw new Error('no');`, 1, '0 passed, 1 failed'],
+  [
+    'rejected',
+    'fails when nobody handles a rejection',
+    `it('a', () => void Promise.reject(new Error('no')));`,
+    1,
+    '1 passed, 1 failed',
+  ],
   ['open', 'fails when a timer is left', `it('a', () => { setInterval(() => {}, 1000); });`, 1, '1 passed, 1 failed'],
   [
     'child',
