@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chmod, open, readdir, readFile, rm } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { chmod, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
 import { type ServedUrls, servedUrlsFile } from '../admin/served-urls.ts';
 import { quoteForShell } from '../base/child-process.ts';
 import type { Config } from '../base/config.ts';
@@ -63,8 +63,13 @@ export async function openStateFolder(config: Pick<Config, 'data' | 'secret' | '
  */
 async function findRecordFolder(path: string, wasUsed: boolean): Promise<string | null> {
   const folder = recordFolder(path);
-  if (!existsSync(folder)) return null;
   const files = join(folder, 'appendonlydir');
+  if (!existsSync(folder)) {
+    // The next start knows the folder by what is in it, also when this one ends before Redis has written.
+    await makeFolder(join(`${folder}.new`, basename(files)), 0o700);
+    await rename(`${folder}.new`, folder);
+    return null;
+  }
   const names = (await readdir(folder)).filter((name) => name !== 'lost+found');
   const isNew = names.length === 1 && existsSync(files) && (await readdir(files)).length === 0;
   if (isNew) return null;

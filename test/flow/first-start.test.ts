@@ -3,6 +3,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { readKey } from '../../src/model/api-key.ts';
+import { openStateFolder } from '../../src/roles/state-folder.ts';
 import { listAccounts } from '../../src/store/accounts/read-accounts.ts';
 import { listKeys } from '../../src/store/accounts/read-keys.ts';
 import { listPlans } from '../../src/store/accounts/read-plans.ts';
@@ -149,7 +150,7 @@ describe('the first start', () => {
   it('a first start that is killed whole at any stage is followed by another first start', async () => {
     const data = join(folder, 'data');
     let said = '';
-    for (const stage of ['lock', 'secret', 'redis/redis.sock', 'gateway.sock']) {
+    for (const stage of ['lock', 'secret', 'redis', 'redis/redis.sock', 'gateway.sock']) {
       const up = keep(spawnUp(settings(data)));
       await until(() => existsSync(join(data, stage)), 20, `${stage} is there`);
       up.process.kill('SIGKILL');
@@ -163,6 +164,16 @@ describe('the first start', () => {
     expect(await usage(up, key ?? '')).to.include({ status: 200, remaining: 100, held: 0 });
     const { out } = await trawl(['admin', 'account', 'list', '--json'], { TRAWL_DATA: data });
     expect(JSON.parse(out)).to.have.length(1);
+  });
+
+  it('a start that is killed before Redis has written leaves no empty folder, which the next one would take for a disk that is not mounted', async () => {
+    const data = join(folder, 'data');
+    const config = { data, secret: null, redisUrl: null, objects: 'folder' } as const;
+    for (let n = 0; n < 2; n++) {
+      const { release } = await openStateFolder(config);
+      expect(readdirSync(join(data, 'redis'))).to.deep.equal(['appendonlydir']);
+      await release();
+    }
   });
 
   it('shows a line that counts jobs in a terminal alone', async () => {
