@@ -1,11 +1,11 @@
 import type { FileHandle } from 'node:fs/promises';
 import { openRegular } from './child-folder.ts';
-import { boxesOf } from './mp4-boxes.ts';
+import { boxesAlong } from './mp4-boxes.ts';
 
 /** Boxes of an MP4, each inside the one before, down to which parts of its media a track shows (ISO/IEC 14496-12, 8.6.6). */
 const toEdits = ['moov', 'trak', 'edts', 'elst'];
-/** A film with a dozen tracks has some hundred boxes; and a few edits. */
-const [maxBoxes, maxEdits] = [4096, 1000];
+/** A film has a few. */
+const maxEdits = 1000;
 
 /**
  * Returns true for an MP4 with a track of several parts, as of a film from whose middle something was cut: a copy would have what is between them,
@@ -13,24 +13,8 @@ const [maxBoxes, maxEdits] = [4096, 1000];
  */
 export async function isEdited(file: string): Promise<boolean> {
   await using handle = await openRegular(file);
-  return await leadsToEdits(handle, toEdits, 0, (await handle.stat()).size, { boxes: maxBoxes });
-}
-
-async function leadsToEdits(
-  handle: FileHandle,
-  [wanted, ...inner]: readonly string[],
-  from: number,
-  to: number,
-  left: { boxes: number },
-): Promise<boolean> {
-  for await (const { kind, start, end } of boxesOf(handle, from, to)) {
-    if (left.boxes-- <= 0) return false;
-    if (kind === wanted) {
-      if (inner.length === 0 && (await hasSeveral(handle, start, end))) return true;
-      if (inner.length > 0 && (await leadsToEdits(handle, inner, start, end, left))) return true;
-    }
-    // What follows the index of a film in pieces may be thousands of them.
-    if (kind === 'moov') return false;
+  for await (const { start, end } of boxesAlong(handle, toEdits, 0, (await handle.stat()).size)) {
+    if (await hasSeveral(handle, start, end)) return true;
   }
   return false;
 }

@@ -19,3 +19,27 @@ export async function* boxesOf(handle: FileHandle, from: number, end: number): A
     at = next;
   }
 }
+
+/** A film with a dozen tracks has some hundred boxes in its index. */
+const maxBoxes = 4096;
+
+/** Yields the boxes to which kinds lead, each inside the one before; `null` stands for every kind. Other formats have none. */
+export async function* boxesAlong(
+  handle: FileHandle,
+  [wanted, ...inner]: readonly (string | null)[],
+  from: number,
+  to: number,
+  left = { boxes: maxBoxes },
+): AsyncGenerator<Mp4Box> {
+  for await (const box of boxesOf(handle, from, to)) {
+    if (left.boxes-- <= 0) return;
+    if (wanted === null || box.kind === wanted) {
+      // Behind its head, the box of entries tells their number.
+      const first = box.kind === 'stsd' ? box.start + 8 : box.start;
+      if (inner.length === 0) yield box;
+      else yield* boxesAlong(handle, inner, first, box.end, left);
+    }
+    // What follows the index of a film in pieces may be thousands of them.
+    if (box.kind === 'moov') return;
+  }
+}
